@@ -1,0 +1,13 @@
+"""The provider's section of Airflow's configuration: ``[delta_provider]``."""
+
+from __future__ import annotations
+
+from airflow.providers.common.compat.sdk import conf
+
+SECTION = "delta_provider"
+
+
+def allowed_locations() -> tuple[str, ...]:
+    """Return which tables tasks may reach: locations and catalog prefixes; none means all."""
+    listed = conf.get(SECTION, "allowed_locations", fallback="") or ""
+    return tuple(entry.strip() for entry in listed.split(",") if entry.strip())

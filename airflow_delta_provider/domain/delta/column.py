@@ -1,0 +1,138 @@
+"""Columns and nested fields of a schema: their paths, and finding one by its path.
+
+A path names a nested field as ``lines.element.price``: names of fields, ``element`` of an array,
+``key`` and ``value`` of a map. A name that holds dots or backticks is quoted as in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+@dataclass(frozen=True)
+class Column:
+    """A place in a schema.
+
+    :param parts: names from the top-level column down, in the schema's own spelling
+    :param data_type: type at that place
+    :param field: nearest struct field: the one that holds the metadata
+    :param field_path: steps from ``field`` down to the place, empty where it is the field itself;
+        the ``fieldPath`` of ``delta.typeChanges``
+    :param kinds: for each part ``field``, ``element``, ``key`` or ``value``
+    """
+
+    parts: tuple[str, ...]
+    data_type: DataType
+    field: StructField
+    field_path: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(part if _is_plain(part) else quote(part) for part in self.parts)
+
+
+class UnknownColumnError(LookupError):
+    """A path that leads to no column, or to more than one."""
+
+
+def quote(name: str) -> str:
+    """Return ``name`` as a quoted SQL identifier; nothing in it can end the quotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parse_path(text: str) -> tuple[str, ...]:
+    """Split a dotted path; parts in backticks are taken literally.
+
+    :raises UnknownColumnError: on an empty part or a backtick out of place
+    """
+    parts: list[str] = []
+    rest = text
+    while True:
+        part, rest = _take_part(rest, text)
+        parts.append(part)
+        if not rest:
+            return tuple(parts)
+        rest = rest[1:]
+
+
+def _take_part(rest: str, text: str) -> tuple[str, str]:
+    if rest.startswith("`"):
+        end = 1
+        while (end := rest.find("`", end)) >= 0 and rest[end + 1 : end + 2] == "`":
+            end += 2
+        if end > 1 and rest[end + 1 : end + 2] in ("", "."):
+            return rest[1:end].replace("``", "`"), rest[end + 1 :]
+    else:
+        part, dot, after = rest.partition(".")
+        if part and "`" not in part:
+            return part, dot + after
+    raise UnknownColumnError(
+        f"{text!r} is no column path. Separate nested names by dots, and put a name that itself "
+        "holds a dot or a backtick between backticks, a backtick in it doubled."
+    )
+
+
+def all_columns(schema: StructType) -> Iterator[Column]:
+    """Yield every place of the schema, parents before children, in the schema's order."""
+    for field in schema.fields:
+        yield from _descend(Column((field.name,), field.data_type, field, (), ("field",)))
+
+
+def _descend(column: Column) -> Iterator[Column]:
+    yield column
+    for child in children(column):
+        yield from _descend(child)
+
+
+def children(column: Column) -> Iterator[Column]:
+    """Yield the places directly below ``column``."""
+    data_type = column.data_type
+    if isinstance(data_type, StructType):
+        for field in data_type.fields:
+            yield Column((*column.parts, field.name), field.data_type, field, (), (*column.kinds, "field"))
+        return
+    steps: dict[str, DataType] = {}
+    if isinstance(data_type, ArrayType):
+        steps = {"element": data_type.element}
+    elif isinstance(data_type, MapType):
+        steps = {"key": data_type.key, "value": data_type.value}
+    for step, step_type in steps.items():
+        yield Column((*column.parts, step), step_type, column.field, (*column.field_path, step), (*column.kinds, step))
+
+
+def find_column(schema: StructType, path: str) -> Column:
+    """Return the column that ``path`` names, without regard to case, as Spark does by default.
+
+    A top-level name that equals the whole text needs no quotes, unless the text also names a
+    nested field.
+
+    :raises UnknownColumnError: with the nearest name
+    """
+    candidates = [Column((f.name,), f.data_type, f, (), ("field",)) for f in schema.fields if f.name == path]
+    try:
+        parts = tuple(part.casefold() for part in parse_path(path))
+    except UnknownColumnError:
+        if not candidates:
+            raise
+        parts = ()
+    candidates += [
+        column
+        for column in all_columns(schema)
+        if tuple(part.casefold() for part in column.parts) == parts and column not in candidates
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        both = " or ".join(".".join(quote(part) for part in column.parts) for column in candidates)
+        raise UnknownColumnError(f"{path!r} is ambiguous: write {both}.")
+    known = [str(column) for column in all_columns(schema)]
+    listed = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    raise UnknownColumnError(f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed}.")
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and "." not in name and "`" not in name

@@ -1,0 +1,173 @@
+"""Delta's data types: values, their JSON form and their SQL form.
+
+PROTOCOL.md, Schema Serialization Format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+@dataclass(frozen=True)
+class PrimitiveType:
+    """A type without parameters; ``name`` is its name in the schema's JSON."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class DecimalType:
+    """``decimal(precision, scale)``, 1 <= precision <= 38, 0 <= scale <= precision."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array."""
+
+    element: DataType
+    contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+@dataclass(frozen=True)
+class MapType:
+    """A map."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"map<{self.key},{self.value}>"
+
+
+@dataclass(frozen=True)
+class StructField:
+    """A column or a field of a struct; ``metadata`` as in the schema's JSON."""
+
+    name: str
+    data_type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A struct; a table's schema is one."""
+
+    fields: tuple[StructField, ...]
+
+    def __str__(self) -> str:
+        return f"struct<{','.join(f'{f.name}:{f.data_type}' for f in self.fields)}>"
+
+
+DataType = Union[PrimitiveType, DecimalType, ArrayType, MapType, StructType]
+
+BYTE = PrimitiveType("byte")
+SHORT = PrimitiveType("short")
+INTEGER = PrimitiveType("integer")
+LONG = PrimitiveType("long")
+FLOAT = PrimitiveType("float")
+DOUBLE = PrimitiveType("double")
+DATE = PrimitiveType("date")
+TIMESTAMP_NTZ = PrimitiveType("timestamp_ntz")
+
+#: SQL names of primitive types, those that Spark prints first, by their name in the schema's JSON.
+_SQL_NAMES: dict[str, tuple[str, ...]] = {
+    "byte": ("tinyint", "byte"),
+    "short": ("smallint", "short"),
+    "integer": ("int", "integer"),
+    "long": ("bigint", "long"),
+    "float": ("float", "real"),
+    "double": ("double",),
+    "boolean": ("boolean",),
+    "string": ("string",),
+    "binary": ("binary",),
+    "date": ("date",),
+    "timestamp": ("timestamp", "timestamp_ltz"),
+    "timestamp_ntz": ("timestamp_ntz",),
+    "variant": ("variant",),
+    "void": ("void",),
+}
+_BY_SQL_NAME = {sql: PrimitiveType(json) for json, names in _SQL_NAMES.items() for sql in names}
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_MAX_PRECISION = 38
+
+
+class UnknownTypeError(ValueError):
+    """A text that names no primitive type."""
+
+
+def parse_type(text: str) -> DataType:
+    """Read the SQL name of a primitive type (``bigint``, ``decimal(12,2)``), in any case.
+
+    :raises UnknownTypeError: if it names none; the message has the nearest name
+    """
+    folded = text.strip().lower()
+    if folded in _BY_SQL_NAME:
+        return _BY_SQL_NAME[folded]
+    if decimal := _DECIMAL.fullmatch(folded):
+        precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            raise UnknownTypeError(
+                f"{text!r} is no decimal: the precision is 1 to {_MAX_PRECISION}, the scale 0 to the precision."
+            )
+        return DecimalType(precision, scale)
+    raise UnknownTypeError(
+        f"{text!r} is no primitive SQL type.{did_you_mean(folded, _BY_SQL_NAME)} "
+        "Write for instance bigint, double, decimal(12,2) or timestamp_ntz."
+    )
+
+
+def sql_name(data_type: DataType) -> str:
+    """Return the type as Spark SQL writes it."""
+    if isinstance(data_type, PrimitiveType):
+        return _SQL_NAMES.get(data_type.name, (data_type.name,))[0]
+    return str(data_type)
+
+
+def type_from_json(wire: Any) -> DataType:
+    """Read a type of a schema's JSON. An unknown primitive name is kept as it stands.
+
+    :raises ValueError: if it is no type at all
+    """
+    if isinstance(wire, str):
+        decimal = _DECIMAL.fullmatch(wire)
+        if decimal and decimal[1]:
+            return DecimalType(int(decimal[1]), int(decimal[2] or 0))
+        return PrimitiveType(wire)
+    if isinstance(wire, Mapping):
+        kind = wire.get("type")
+        if kind == "array":
+            return ArrayType(type_from_json(wire["elementType"]), bool(wire.get("containsNull", True)))
+        if kind == "map":
+            return MapType(
+                type_from_json(wire["keyType"]),
+                type_from_json(wire["valueType"]),
+                bool(wire.get("valueContainsNull", True)),
+            )
+        if kind == "struct":
+            return StructType(tuple(_field_from_json(f) for f in wire["fields"]))
+    raise ValueError(f"{wire!r} is no type of a Delta schema")
+
+
+def _field_from_json(wire: Mapping[str, Any]) -> StructField:
+    return StructField(
+        wire["name"], type_from_json(wire["type"]), bool(wire.get("nullable", True)), wire.get("metadata") or {}
+    )

@@ -1,0 +1,105 @@
+"""The files of a ``_delta_log`` directory, and which of them make up a version.
+
+PROTOCOL.md, Delta Log Entries and Checkpoints. Nothing is read here: names in, names out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKSUM = re.compile(r"(\d{20})\.crc")
+_CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
+_UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
+
+
+class BrokenLogError(Exception):
+    """The files of the log do not make up a version; the message says which are missing."""
+
+
+class NoLogError(BrokenLogError):
+    """There is no commit and no checkpoint: this is no Delta table."""
+
+
+@dataclass(frozen=True)
+class LogSegment:
+    """The files that make up one version.
+
+    :param version: the version
+    :param checkpoint_version: version of the checkpoint it starts from, or None
+    :param checkpoint_files: names of the checkpoint's files (several for a multi-part one)
+    :param commits: names of the commits after the checkpoint, oldest first
+    :param checksum: name of the version's ``.crc`` file, or None
+    """
+
+    version: int
+    checkpoint_version: int | None
+    checkpoint_files: tuple[str, ...]
+    commits: tuple[str, ...]
+    checksum: str | None
+
+
+def commit_name(version: int) -> str:
+    """Return the file name of a commit."""
+    return f"{version:020d}.json"
+
+
+def version_of(name: str) -> int:
+    """Return the version that a file of the log belongs to."""
+    return int(name[:20])
+
+
+def commit_versions(names: Iterable[str]) -> list[int]:
+    """Return the versions that have a commit file, ascending."""
+    return sorted(int(match[1]) for match in map(_COMMIT.fullmatch, names) if match)
+
+
+def select_segment(names: Iterable[str], version: int | None = None) -> LogSegment:
+    """Return the files that make up ``version``, by default the newest.
+
+    :param names: names of the files in ``_delta_log``, in any order
+    :raises NoLogError: if there is neither a commit nor a checkpoint
+    :raises BrokenLogError: if a commit between the checkpoint and the version is missing
+    """
+    names = list(names)
+    commits = commit_versions(names)
+    checkpoints = _checkpoints(names)
+    if not commits and not checkpoints:
+        raise NoLogError("there is neither a commit nor a checkpoint in _delta_log")
+    newest = max([*commits, *checkpoints])
+    wanted = newest if version is None else version
+    base = max((v for v in checkpoints if v <= wanted), default=None)
+    first = 0 if base is None else base + 1
+    present = set(commits)
+    missing = [v for v in range(first, wanted + 1) if v not in present]
+    if missing:
+        gap = f"commit {commit_name(missing[0])}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+        start = "no checkpoint to start from" if base is None else f"the newest checkpoint is of version {base}"
+        raise BrokenLogError(f"{gap} missing in _delta_log below version {wanted}; {start}")
+    checksums = {int(match[1]) for match in map(_CHECKSUM.fullmatch, names) if match}
+    return LogSegment(
+        version=wanted,
+        checkpoint_version=base,
+        checkpoint_files=() if base is None else checkpoints[base],
+        commits=tuple(commit_name(v) for v in range(first, wanted + 1)),
+        checksum=f"{wanted:020d}.crc" if wanted in checksums else None,
+    )
+
+
+def _checkpoints(names: Iterable[str]) -> dict[int, tuple[str, ...]]:
+    """Return the files of one complete checkpoint by version; a version may have several forms."""
+    complete: dict[int, tuple[str, ...]] = {}
+    parts: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for name in sorted(names):
+        if match := (_CLASSIC_CHECKPOINT.fullmatch(name) or _UUID_CHECKPOINT.fullmatch(name)):
+            complete[int(match[1])] = (name,)
+        elif match := _PART.fullmatch(name):
+            parts[int(match[1]), int(match[3])].add(name)
+    for (version, total), found in parts.items():
+        if len(found) == total:
+            complete.setdefault(version, tuple(sorted(found)))
+    return complete

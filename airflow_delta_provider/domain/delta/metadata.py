@@ -1,0 +1,48 @@
+"""The metaData action. PROTOCOL.md, Change Metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """A metaData action; ``schema_string`` as it stands in the log."""
+
+    id: str
+    schema_string: str
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
+        """Read the action's JSON."""
+        return cls(
+            wire.get("id") or "",
+            wire.get("schemaString") or "",
+            tuple(wire.get("partitionColumns") or ()),
+            dict(wire.get("configuration") or {}),
+        )
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The schema.
+
+        :raises ValueError: if the schema string is no struct
+        """
+        schema = type_from_json(json.loads(self.schema_string))
+        if not isinstance(schema, StructType):
+            raise ValueError("the schema string of the metaData action is no struct")
+        return schema
+
+    @property
+    def check_constraints(self) -> dict[str, str]:
+        """CHECK constraints: expression by name."""
+        prefix = "delta.constraints."
+        return {key[len(prefix) :]: value for key, value in self.configuration.items() if key.startswith(prefix)}

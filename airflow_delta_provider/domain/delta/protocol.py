@@ -1,0 +1,103 @@
+"""The protocol action, and how supporting more features changes it.
+
+PROTOCOL.md, Protocol Evolution and Table Features. Legacy versions imply features; from reader
+version 3 and writer version 7 on, features are listed by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureKind, feature_named, with_requirements
+
+READER_FEATURES_VERSION = 3
+WRITER_FEATURES_VERSION = 7
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol action; a feature list is None where the action has none."""
+
+    min_reader_version: int
+    min_writer_version: int
+    reader_features: frozenset[str] | None = None
+    writer_features: frozenset[str] | None = None
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> Protocol:
+        """Read the action's JSON."""
+        reader, writer = wire.get("readerFeatures"), wire.get("writerFeatures")
+        return cls(
+            int(wire["minReaderVersion"]),
+            int(wire["minWriterVersion"]),
+            None if reader is None else frozenset(reader),
+            None if writer is None else frozenset(writer),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the action's JSON, lists sorted."""
+        wire: dict[str, Any] = {
+            "minReaderVersion": self.min_reader_version,
+            "minWriterVersion": self.min_writer_version,
+        }
+        if self.reader_features is not None:
+            wire["readerFeatures"] = sorted(self.reader_features)
+        if self.writer_features is not None:
+            wire["writerFeatures"] = sorted(self.writer_features)
+        return wire
+
+    def __str__(self) -> str:
+        versions = f"reader {self.min_reader_version}, writer {self.min_writer_version}"
+        listed = sorted((self.reader_features or frozenset()) | (self.writer_features or frozenset()))
+        return f"{versions} [{', '.join(listed)}]" if listed else versions
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Every supported feature: those listed, and those that a legacy version implies."""
+        listed = (self.reader_features or frozenset()) | (self.writer_features or frozenset())
+        return listed | frozenset(name for name in FEATURES if self._implies(name))
+
+    def _implies(self, name: str) -> bool:
+        feature = FEATURES[name]
+        if feature.legacy_writer is None or self.min_writer_version >= WRITER_FEATURES_VERSION:
+            return False
+        if feature.legacy_reader is not None and not (
+            feature.legacy_reader <= self.min_reader_version < READER_FEATURES_VERSION
+        ):
+            return False
+        return feature.legacy_writer <= self.min_writer_version
+
+    def supports(self, name: str) -> bool:
+        """Whether the feature is supported, by name or by version."""
+        return name in self.features
+
+    def supporting(self, names: Iterable[str]) -> Protocol:
+        """Return the weakest protocol that supports this one's features, ``names`` and their requirements.
+
+        The same protocol where nothing is missing. Like Delta Spark, it falls back to a legacy
+        pair of versions where one implies exactly the wanted features.
+        """
+        wanted = with_requirements(self.features | frozenset(names))
+        if wanted == self.features:
+            return self
+        return weakest_protocol(wanted)
+
+
+def weakest_protocol(features: frozenset[str]) -> Protocol:
+    """Return the lowest protocol that supports exactly ``features``; unknown ones count as writers'."""
+    known = [feature_named(name) for name in features]
+    if all(feature.is_legacy for feature in known):
+        legacy = Protocol(
+            max((feature.legacy_reader or 1 for feature in known), default=1),
+            max((feature.legacy_writer or 1 for feature in known), default=1),
+        )
+        if legacy.features == features:
+            return legacy
+    reader_writer = frozenset(f.name for f in known if f.kind is FeatureKind.READER_WRITER)
+    native_reader = any(f.kind is FeatureKind.READER_WRITER and f.legacy_reader is None for f in known)
+    if native_reader:
+        return Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, reader_writer, features)
+    reader = max((feature.legacy_reader or 1 for feature in known), default=1)
+    return Protocol(reader, WRITER_FEATURES_VERSION, None, features)

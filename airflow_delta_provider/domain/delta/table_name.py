@@ -1,0 +1,74 @@
+"""How a table is named: by a location or by a catalog identifier."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path, quote
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
+_DELTA_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
+#: Schemes that name the same object store.
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
+
+
+class TableNameError(ValueError):
+    """A text that names no table."""
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table as a request names it: exactly one of ``location`` and ``identifier`` is set.
+
+    :param text: the request's own text
+    :param location: path or URI of the table's directory
+    :param identifier: parts of the catalog identifier
+    """
+
+    text: str
+    location: str | None = None
+    identifier: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Read a name: a text with a slash is a location, unless it is quoted; else an identifier.
+
+        :raises TableNameError: if it is neither
+        """
+        if not text.strip() or "\x00" in text:
+            raise TableNameError(f"{text!r} names no table. Give a path, a URI or a catalog name.")
+        if path := _DELTA_PATH.fullmatch(text):
+            return cls(text, location=path[1].replace("``", "`"))
+        if "/" in text and not text.startswith("`"):
+            return cls(text, location=text)
+        try:
+            return cls(text, identifier=parse_path(text))
+        except UnknownColumnError:
+            raise TableNameError(
+                f"{text!r} is no catalog name. Separate catalog, schema and table by dots, and put a part that "
+                "itself holds a dot or a backtick between backticks, a backtick in it doubled."
+            ) from None
+
+    @property
+    def sql(self) -> str:
+        """The name as quoted SQL; nothing in it can end the quotes."""
+        if self.location is not None:
+            return f"delta.{quote(self.location)}"
+        return ".".join(quote(part) for part in self.identifier or ())
+
+
+def normal_location(location: str) -> str:
+    """Return one spelling for all that name the same place.
+
+    ``s3a://b/t/`` and ``s3://b/t``, ``/t``, ``file:/t`` and ``file:///t`` are one; double slashes in
+    the path are folded. ``..`` is kept: it is not resolved in object stores.
+    """
+    match = _SCHEME.fullmatch(location)
+    scheme, rest = (match[1].lower(), match[2]) if match else ("file", location)
+    authority = ""
+    if match and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    path = re.sub("/+", "/", rest).rstrip("/") or "/"
+    return f"{_SAME_SCHEME.get(scheme, scheme)}://{authority}{path}"

@@ -1,0 +1,42 @@
+"""What has to hold of a table before any plan may change it."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.plan.plan import Plan
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import requests
+
+
+def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | None:
+    """Return a refusal where this engine must not change a table with this protocol."""
+    features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
+    managed = sorted(features.intersection(CATALOG_MANAGED))
+    if managed:
+        return requests.CATALOG_MANAGED.finding(
+            f"{table} is managed by its catalog (feature {managed[0]}): its directory alone does not say what the "
+            "table is. Change it through the catalog that owns it."
+        )
+    unknown = sorted(name for name in features if not engine.knows(name))
+    if unknown:
+        return requests.UNSUPPORTED_BY_ENGINE.finding(
+            f"{table} has the table feature {', '.join(unknown)}, which {engine} does not know. "
+            "Use an engine that does; nothing can be changed safely with this one."
+        )
+    return None
+
+
+def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:
+    """Return a refusal if the plan changes the protocol and that was not allowed."""
+    if allowed or not plan.upgrades_protocol:
+        return None
+    added = sorted(plan.protocol_after.features - plan.protocol_before.features)
+    steps = "\n".join(f"- {step['explanation']}" for step in plan.to_json()["steps"])
+    return requests.PROTOCOL_UPGRADE.finding(
+        f"This would change the protocol of {plan.table.text} from {plan.protocol_before} to "
+        f"{plan.protocol_after}, adding {', '.join(added)}: readers and writers that do not know these are locked "
+        f"out. The plan:\n{steps}\nIf every reader and writer of the table can follow, repeat the request with "
+        "allow_protocol_upgrade=True (--allow-protocol-upgrade)."
+    )

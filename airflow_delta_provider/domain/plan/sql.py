@@ -1,0 +1,32 @@
+"""Steps as SQL. Every identifier and literal is quoted here, whatever it holds."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.plan.step import SetProperties, Step, WidenColumns
+
+
+@singledispatch
+def render_sql(step: Step, table: TableName) -> str:
+    """Return the one statement that does ``step`` to ``table``."""
+    raise TypeError(f"no SQL for {step!r} on {table}")
+
+
+@render_sql.register
+def _(step: SetProperties, table: TableName) -> str:
+    properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in step.properties)
+    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({properties})"
+
+
+@render_sql.register
+def _(step: WidenColumns, table: TableName) -> str:
+    columns = ", ".join(f"{'.'.join(map(quote, column.parts))} TYPE {column.new}" for column in step.columns)
+    return f"ALTER TABLE {table.sql} ALTER COLUMN {columns}"
+
+
+def literal(text: str) -> str:
+    """Return ``text`` as an SQL string literal; nothing in it can end the quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

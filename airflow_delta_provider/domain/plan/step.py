@@ -1,0 +1,40 @@
+"""The steps of a plan: inert values. ``sql.py`` renders them, ``jobs`` executes what is rendered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True)
+class SetProperties:
+    """Set table properties, in one commit (enabling row tracking on a table with files takes more).
+
+    :param properties: (name, value) pairs, sorted
+    :param enables: features that the table has afterwards and had not before, sorted
+    :param commits: commits expected
+    """
+
+    properties: tuple[tuple[str, str], ...]
+    enables: tuple[str, ...] = ()
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """A column and the type it gets; types by their SQL names."""
+
+    parts: tuple[str, ...]
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class WidenColumns:
+    """Change the types of columns, all in one commit."""
+
+    columns: tuple[ColumnType, ...]
+    commits: int = 1
+
+
+Step = Union[SetProperties, WidenColumns]

@@ -1,0 +1,1 @@
+"""The answer of a job: findings, verdicts, and how they travel and are shown."""

@@ -1,0 +1,71 @@
+"""The report of a job: the contract with everything outside (see ``report.schema.json``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict, worst
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """What a job found and did, one entry a table, in the order of the request.
+
+    :param kind: kind of the job, for instance ``enable-feature``
+    :param started_at: ISO 8601, UTC
+    :param finished_at: ISO 8601, UTC
+    :param tables: one report a table
+    :param engine: versions the job ran on: ``spark``, ``delta``
+    """
+
+    kind: str
+    started_at: str
+    finished_at: str
+    tables: tuple[TableReport, ...]
+    engine: Mapping[str, str | None]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the tables."""
+        return worst(table.verdict for table in self.tables)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any table was changed."""
+        return any(table.changed for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": self.kind,
+            "verdict": self.verdict.value,
+            "started_at": self.started_at,
+            "finished_at": self.finished_at,
+            "engine": dict(self.engine),
+            "tables": [table.to_json() for table in self.tables],
+        }
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> JobReport:
+        """Read the wire form.
+
+        :raises ValueError: if it was written by a later, incompatible schema version
+        """
+        if wire.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(
+                f"The report has schema version {wire.get('schema_version')!r}; this provider reads "
+                f"{SCHEMA_VERSION}. Use one version of the provider on both sides."
+            )
+        return cls(
+            kind=wire["kind"],
+            started_at=wire["started_at"],
+            finished_at=wire["finished_at"],
+            tables=tuple(TableReport.from_json(table) for table in wire["tables"]),
+            engine=wire.get("engine", {}),
+        )

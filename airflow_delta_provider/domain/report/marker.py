@@ -1,0 +1,81 @@
+"""Carrying a document through the output of a Spark driver.
+
+The driver's standard output is shared: Spark's log lines, the JVM's and ours meet in one pipe, and
+a line may be cut by another. A document therefore travels as numbered lines with a checksum each,
+compressed, and may be sent more than once; :class:`MarkerReader` takes the first good copy of each
+line. Every line holds the nonce of its submission, so that nothing else is taken for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+#: Payload characters a line: with its frame a line stays well under PIPE_BUF (4096 bytes).
+_CHUNK = 2000
+_LINE = re.compile(
+    r"@@delta-provider:(?P<channel>[a-z]+):(?P<nonce>[0-9a-f]+):(?P<index>\d+)/(?P<total>\d+)"
+    r":(?P<crc>[0-9a-f]{8}):(?P<payload>[A-Za-z0-9+/=]*)@@"
+)
+#: What every line of ours begins with, whole or torn.
+PREFIX = "@@delta-provider:"
+
+
+def marker_lines(channel: str, nonce: str, document: Any) -> Iterator[str]:
+    """Yield the lines that carry ``document`` (JSON-serialisable) on ``channel``.
+
+    :param channel: what the document is: ``report``, ``error`` or ``progress``
+    :param nonce: submission id, hexadecimal
+    """
+    packed = base64.b64encode(zlib.compress(json.dumps(document).encode(), 6)).decode()
+    total = max(1, -(-len(packed) // _CHUNK))
+    for index in range(total):
+        payload = packed[index * _CHUNK : (index + 1) * _CHUNK]
+        yield f"{PREFIX}{channel}:{nonce}:{index}/{total}:{_crc(payload)}:{payload}@@"
+
+
+def is_marker(line: str) -> bool:
+    """Whether ``line`` is, or holds the torn rest of, a line of ours."""
+    return PREFIX in line
+
+
+def _crc(payload: str) -> str:
+    return f"{zlib.crc32(payload.encode()):08x}"
+
+
+class MarkerReader:
+    """Collects the lines of one submission and gives back the documents that are complete."""
+
+    def __init__(self, nonce: str) -> None:
+        self._nonce = nonce
+        self._chunks: dict[tuple[str, int], dict[int, str]] = {}
+        self.foreign = 0
+        """Lines that carried another submission's nonce."""
+        self.torn = 0
+        """Lines of ours that arrived damaged."""
+
+    def feed(self, line: str) -> list[tuple[str, Any]]:
+        """Take one line; return the ``(channel, document)`` pairs that it completes."""
+        completed = []
+        matches = list(_LINE.finditer(line))
+        if PREFIX in line and len(matches) < line.count(PREFIX):
+            self.torn += 1
+        for match in matches:
+            if match["nonce"] != self._nonce:
+                self.foreign += 1
+                continue
+            if _crc(match["payload"]) != match["crc"]:
+                self.torn += 1
+                continue
+            key = (match["channel"], int(match["total"]))
+            chunks = self._chunks.setdefault(key, {})
+            chunks[int(match["index"])] = match["payload"]
+            if len(chunks) == key[1]:
+                del self._chunks[key]
+                packed = "".join(chunks[index] for index in range(key[1]))
+                completed.append((key[0], json.loads(zlib.decompress(base64.b64decode(packed)))))
+        return completed

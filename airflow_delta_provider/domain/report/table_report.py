@@ -1,0 +1,78 @@
+"""The report of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Verdict, judge
+
+
+@dataclass(frozen=True)
+class TableReport:
+    """How one table ended.
+
+    :param table: the table as the request named it
+    :param verdict: see :class:`~airflow_delta_provider.domain.report.verdict.Verdict`
+    :param retryable: whether another try may end otherwise (lost race, infrastructure fault)
+    :param version: version that the verdict is about
+    :param changed: whether this run committed anything
+    :param version_before: version that the plan was made on
+    :param protocol_before: protocol action at ``version_before``, as in the log
+    :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
+    :param plan: what would be, or was, done (see ``domain/plan/plan.py``), for jobs that change tables
+    :param timings: seconds by phase
+    """
+
+    table: str
+    verdict: Verdict
+    retryable: bool = False
+    version: int | None = None
+    changed: bool = False
+    version_before: int | None = None
+    protocol_before: Mapping[str, Any] | None = None
+    protocol_after: Mapping[str, Any] | None = None
+    plan: Mapping[str, Any] | None = None
+    findings: tuple[Finding, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
+        """A table whose request was wrong or unsafe; nothing was changed unless ``changed`` says so."""
+        return cls(table, Verdict.REFUSED, retryable=retryable, findings=findings, **known)
+
+    @classmethod
+    def fault(cls, table: str, *findings: Finding, retryable: bool, **known: Any) -> TableReport:
+        """A table on which the provider or the platform failed."""
+        return cls(table, Verdict.FAULT, retryable=retryable, findings=findings, **known)
+
+    @classmethod
+    def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
+        """A table that was looked at: the findings' severities decide."""
+        return cls(table, judge(f.severity for f in findings), findings=findings, **known)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "table": self.table,
+            "verdict": self.verdict.value,
+            "retryable": self.retryable,
+            "version": self.version,
+            "changed": self.changed,
+            "version_before": self.version_before,
+            "protocol_before": self.protocol_before,
+            "protocol_after": self.protocol_after,
+            "plan": self.plan,
+            "findings": [finding.to_json() for finding in self.findings],
+            "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
+        }
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> TableReport:
+        """Read the wire form; keys of later schema versions are ignored."""
+        known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
+        known["verdict"] = Verdict(wire["verdict"])
+        known["findings"] = tuple(Finding.from_json(finding) for finding in wire.get("findings", ()))
+        return cls(**known)

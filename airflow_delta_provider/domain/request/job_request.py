@@ -1,0 +1,66 @@
+"""The request of a job: the file that a submission carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """What a job is to do.
+
+    :param tables: tables as the user named them, each once
+    :param options: options of the kind
+    :param dry_run: plan and report, change nothing
+    :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
+    """
+
+    tables: tuple[str, ...]
+    options: Options
+    dry_run: bool = False
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for table in self.tables:
+            if not isinstance(table, str) or not table:
+                raise RequestError(f"{table!r} names no table. Give a path, a URI or a catalog name.")
+        object.__setattr__(self, "tables", tuple(dict.fromkeys(self.tables)))
+        if not self.tables:
+            raise RequestError("There is no table. Name at least one.")
+
+    @property
+    def kind(self) -> str:
+        """Kind of the job."""
+        return self.options.kind
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": self.kind,
+            "tables": list(self.tables),
+            "options": options_to_json(self.options),
+            "dry_run": self.dry_run,
+            "labels": dict(self.labels),
+        }
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> JobRequest:
+        """Read the wire form.
+
+        :raises RequestError: if it is not of this version or not valid
+        """
+        if wire.get("schema_version") != SCHEMA_VERSION:
+            raise RequestError(f"The request has schema version {wire.get('schema_version')!r}, not {SCHEMA_VERSION}.")
+        return cls(
+            tuple(wire["tables"]),
+            options_from_json(wire["kind"], wire["options"]),
+            bool(wire.get("dry_run", False)),
+            dict(wire.get("labels", {})),
+        )

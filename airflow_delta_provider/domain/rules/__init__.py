@@ -1,0 +1,1 @@
+"""The catalogue of coded rules: one static table per family."""

@@ -1,0 +1,33 @@
+"""Rules about what a table's log says, under the codes of their family.
+
+This holds the rules that the jobs of today verify after their own work; the audit adds the rest.
+"""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.rule import Rule
+
+FEATURE_NOT_IN_PROTOCOL = Rule(
+    "TF15", Severity.ERROR, "property without its table feature", "PROTOCOL.md, Table Features"
+)
+MISSING_DEPENDENCY = Rule("TF08", Severity.ERROR, "a feature's dependency is missing", "PROTOCOL.md, Table Features")
+FEATURE_NOT_ENABLED = Rule("TF18", Severity.ERROR, "feature not enabled after it was enabled")
+MISSING_ROW_IDS = Rule(
+    "RT05", Severity.ERROR, "live file without baseRowId or defaultRowCommitVersion", "PROTOCOL.md, Row Tracking"
+)
+UNRECORDED_TYPE_CHANGE = Rule(
+    "TW09", Severity.ERROR, "type change not recorded in delta.typeChanges", "PROTOCOL.md, Type Change Metadata"
+)
+LOST_TYPE_CHANGES = Rule(
+    "TW12", Severity.ERROR, "earlier delta.typeChanges lost or rewritten", "PROTOCOL.md, Type Change Metadata"
+)
+TYPE_NOT_CHANGED = Rule("TW17", Severity.ERROR, "column has not the type it was widened to")
+VALUES_CHANGED = Rule(
+    "TW18",
+    Severity.ERROR,
+    "values read differently after widening",
+    "PROTOCOL.md, Reader Requirements for Type Widening",
+)
+
+RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

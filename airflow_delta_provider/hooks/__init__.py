@@ -1,0 +1,1 @@
+"""Submitting jobs through spark-submit."""

@@ -1,0 +1,1 @@
+"""What touches tables: runs on Spark, knows no Airflow."""

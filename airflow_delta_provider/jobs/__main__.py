@@ -1,0 +1,9 @@
+"""Entry point of ``python -m airflow_delta_provider.jobs``."""
+
+from __future__ import annotations
+
+import sys
+
+from airflow_delta_provider.jobs.command_line import main
+
+sys.exit(main())

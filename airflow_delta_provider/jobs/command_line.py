@@ -1,0 +1,106 @@
+"""``python -m airflow_delta_provider.jobs KIND --table URI … --report FILE``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import (
+    EnableFeatureOptions,
+    Options,
+    RequestError,
+    WidenTypesOptions,
+)
+
+#: Exit codes: a report was written; all tables met a fault; the command line makes no sense.
+REPORTED, ALL_FAULTS, UNUSABLE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one job and write its report; return the exit code."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    try:
+        request = JobRequest(tuple(parsed.table), _options(parsed), dry_run=parsed.dry_run)
+    except RequestError as error:
+        parser.error(str(error))
+    destination = Path(parsed.report)
+    if not destination.parent.is_dir():
+        parser.error(f"--report {destination}: there is no directory {destination.parent}")
+
+    # Imported late: a command line that makes no sense is answered without starting Spark.
+    from airflow_delta_provider.jobs.delta_session import DeltaSession
+    from airflow_delta_provider.jobs.runner import run
+    from airflow_delta_provider.jobs.spark_session import own_session
+
+    session = DeltaSession(own_session(f"airflow-delta-provider {request.kind}", parsed.master, parsed.delta_jars))
+    report = run(request, session, progress=lambda line: print(line, file=sys.stderr))
+    _write(destination, report)
+    print(render(report))
+    return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
+
+
+def _write(destination: Path, report: JobReport) -> None:
+    """Write the report whole or not at all."""
+    partial = destination.with_name(f".{destination.name}.{os.getpid()}")
+    partial.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
+    partial.replace(destination)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m airflow_delta_provider.jobs", description=__doc__)
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+
+    enable = kinds.add_parser(EnableFeatureOptions.kind, help="enable table features")
+    enable.add_argument("--feature", action="append", required=True, metavar="NAME", help="may be repeated")
+    enable.add_argument(
+        "--property", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="also set this table property"
+    )
+    enable.add_argument(
+        "--allow-special", action="store_true", help="allow previews and features that few engines know"
+    )
+
+    widen = kinds.add_parser(WidenTypesOptions.kind, help="widen the types of columns")
+    widen.add_argument(
+        "--column", action="append", required=True, type=_pair, metavar="PATH=TYPE", help="may be repeated"
+    )
+    widen.add_argument("--enable-type-widening", action="store_true", help="set delta.enableTypeWidening first")
+    widen.add_argument("--verify", choices=("data", "log"), default="data", help="compare the data, or the log only")
+
+    for kind in (enable, widen):
+        kind.add_argument("--allow-protocol-upgrade", action="store_true", help="allow to lock older engines out")
+        kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
+        kind.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
+        kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
+        kind.add_argument("--master", help="Spark master; default local[*]")
+        kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
+    return parser
+
+
+def _options(parsed: argparse.Namespace) -> Options:
+    if parsed.kind == EnableFeatureOptions.kind:
+        return EnableFeatureOptions(
+            tuple(parsed.feature), dict(parsed.property), parsed.allow_protocol_upgrade, parsed.allow_special
+        )
+    paths = [path for path, _ in parsed.column]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise RequestError(f"--column names {path!r} more than once. Name each column once.")
+    return WidenTypesOptions(
+        dict(parsed.column), parsed.enable_type_widening, parsed.allow_protocol_upgrade, parsed.verify
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value

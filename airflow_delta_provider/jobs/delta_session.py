@@ -1,0 +1,168 @@
+"""A Spark session with Delta: its engine, its statements, its tables."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+from airflow_delta_provider.domain.delta.log_files import NoLogError
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.table_log import TableLog
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_NOT_FOUND = frozenset(
+    {
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+        "CATALOG_NOT_FOUND",
+        "DELTA_TABLE_NOT_FOUND",
+        "DELTA_MISSING_DELTA_TABLE",
+    }
+)
+#: What lies in the directory of a table of another format.
+_OTHER_FORMATS = (
+    ("Apache Iceberg", {"metadata", "data"}),
+    ("Apache Paimon", {"snapshot", "schema"}),
+    ("Apache Hudi", {".hoodie"}),
+)
+
+
+class TableError(Exception):
+    """A table that cannot be opened; carries the refusal that says why."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+@dataclass(frozen=True)
+class OpenTable:
+    """A table that was found: its name, its location as a URI, and its log."""
+
+    name: TableName
+    location: str
+    log: TableLog
+
+
+class DeltaSession:
+    """The one place that knows how a session is asked for something."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.storage = HadoopStorage(spark)
+        # PySpark prints a JSON document with the whole stack for each error that is caught here.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What Delta this session has.
+
+        :raises RuntimeError: if it has none; the message says how to provide it
+        """
+        jvm: Any = self.spark._jvm
+        try:
+            features = jvm.org.apache.spark.sql.delta.TableFeature.allSupportedFeaturesMap().keys().mkString(",")
+            delta = getattr(getattr(jvm.io.delta, "package$"), "MODULE$").VERSION()
+        except TypeError:  # py4j finds no such class and takes the name for a package
+            raise RuntimeError(
+                "Delta Lake is not on the classpath of this Spark. Set delta_jars to 'packages' or to a list of jars, "
+                f"or install the delta-spark jars of Spark {self.spark.version} on the platform."
+            ) from None
+        return Engine(self.spark.version, delta, frozenset(features.split(",")))
+
+    def open_table(self, text: str) -> OpenTable:
+        """Find a table by its name.
+
+        :raises TableError: if there is none, or it is not a Delta table
+        """
+        try:
+            name = TableName.parse(text)
+        except TableNameError as error:
+            raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
+        location = self._locate(name) if name.location is None else self.storage.qualify(name.location)
+        log = TableLog(self.spark, self.storage, location)
+        try:
+            log.newest_version()
+        except (FileNotFoundError, NoLogError):
+            raise TableError(self._why_not_delta(text, location)) from None
+        return OpenTable(name, location, log)
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run a statement and return its rows."""
+        rows: list[Row] = self.spark.sql(statement).collect()
+        return rows
+
+    @contextmanager
+    def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
+        """Write ``labels`` into the ``userMetadata`` of every commit made meanwhile.
+
+        Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
+        """
+        own = self.spark.conf.get(_USER_METADATA, None)
+        merged = {**_as_object(own), **labels}
+        self.spark.conf.set(_USER_METADATA, json.dumps(merged, sort_keys=True))
+        try:
+            yield
+        finally:
+            if own is None:
+                self.spark.conf.unset(_USER_METADATA)
+            else:
+                self.spark.conf.set(_USER_METADATA, own)
+
+    def _locate(self, name: TableName) -> str:
+        try:
+            described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+        except AnalysisException as error:
+            if (error.getCondition() or "").split(".")[0] in _NOT_FOUND:
+                raise TableError(
+                    requests.NO_SUCH_TABLE.finding(
+                        f"There is no table {name.text} in the catalog. Check the name; a path or URI works "
+                        "without a catalog."
+                    )
+                ) from None
+            raise
+        properties = {row["col_name"]: row["data_type"] for row in described}
+        provider = (properties.get("Provider") or "").lower()
+        if provider != "delta" or not properties.get("Location"):
+            what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"
+            raise TableError(
+                requests.NOT_DELTA.finding(f"{name.text} is {what}, not a Delta table. Name a Delta table.")
+            )
+        return self.storage.qualify(properties["Location"])
+
+    def _why_not_delta(self, text: str, location: str) -> Finding:
+        try:
+            names = set(self.storage.list_names(location))
+        except FileNotFoundError:
+            return requests.NO_SUCH_TABLE.finding(f"There is no table at {text}: no such directory. Check the path.")
+        for format_name, signs in _OTHER_FORMATS:
+            if signs <= names:
+                return requests.NOT_DELTA.finding(
+                    f"{text} is an {format_name} table, not a Delta table. This job changes Delta tables only."
+                )
+        return requests.NOT_DELTA.finding(
+            f"{text} is not a Delta table: there is no commit in {location}/_delta_log. "
+            "Name the table's own directory, not one above or below it."
+        )
+
+
+def _as_object(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = text
+    return parsed if isinstance(parsed, dict) else {"user": parsed}

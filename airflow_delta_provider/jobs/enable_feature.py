@@ -1,0 +1,34 @@
+"""The kind ``enable-feature``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_delta_provider.domain.delta.feature import feature_named
+from airflow_delta_provider.domain.delta.table_state import Action, TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.plan.enable_features import plan_enabling, verify_enabled
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.jobs.delta_session import OpenTable
+
+
+class EnableFeature:
+    """Enables table features and verifies them in the log."""
+
+    def __init__(self, options: EnableFeatureOptions, engine: Engine) -> None:
+        self._options = options
+        self._engine = engine
+        self.needs_files = any(feature_named(name).name == "rowTracking" for name in options.features)
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table."""
+        return plan_enabling(table.name, self._options, state, self._engine)
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return what is missing of the features afterwards."""
+        del table, before, commits
+        return verify_enabled(self._options, after)

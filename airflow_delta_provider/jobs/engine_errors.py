@@ -1,0 +1,113 @@
+"""What an error of the engine means for the table: by error class and Java type, never by its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException, PySparkException
+
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.rules import faults, requests
+from airflow_delta_provider.domain.rules.rule import Rule
+
+#: Another writer changed what the statement was planned on: plan anew.
+METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
+#: Another writer changed files only: the same statement may run again.
+FILE_CONFLICTS = frozenset(
+    {
+        "DELTA_CONCURRENT_APPEND",
+        "DELTA_CONCURRENT_DELETE_DELETE",
+        "DELTA_CONCURRENT_DELETE_READ",
+        "DELTA_CONCURRENT_TRANSACTION",
+        "DELTA_CONCURRENT_WRITE",
+    }
+)
+_DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
+
+
+@dataclass(frozen=True)
+class EngineError:
+    """An exception, understood.
+
+    :param condition: error class of Spark or Delta, without its subclass; empty where there is none
+    """
+
+    rule: Rule
+    verdict: Verdict
+    retryable: bool
+    condition: str
+    message: str
+
+
+def understand(error: BaseException) -> EngineError:
+    """Return what ``error`` means."""
+    condition, message = _condition(error), _message(error)
+    if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
+        moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)
+    if isinstance(error, PermissionError) or _is_java(error, _DENIED):
+        denied = f"No permission: {message}. Give the job's user or credentials access to the table."
+        return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, denied)
+    if isinstance(error, (AnalysisException, PySparkException)) or condition:
+        refused = f"The engine refused: {message}"
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, refused)
+    if isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",)):
+        failed = f"Storage failed: {message}. If it lasts, check the location, the network and the credentials."
+        return EngineError(faults.STORAGE, Verdict.FAULT, True, condition, failed)
+    if isinstance(error, Py4JError):
+        return EngineError(faults.ENGINE, Verdict.FAULT, True, condition, f"The engine failed: {message}")
+    unexpected = f"Unexpected {type(error).__name__}: {message}. This is a defect of the provider: please report it."
+    return EngineError(faults.UNEXPECTED, Verdict.FAULT, False, condition, unexpected)
+
+
+def _condition(error: BaseException) -> str:
+    condition: str | None = None
+    if isinstance(error, PySparkException):
+        condition = error.getCondition()
+    elif isinstance(error, Py4JJavaError):
+        for cause in _java_causes(error):
+            if _is_instance(cause, "org.apache.spark.SparkThrowable"):
+                condition = cause.getCondition()
+                break
+    return (condition or "").split(".")[0]
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, PySparkException):
+        text = error.getMessage() or str(error)
+    elif isinstance(error, Py4JJavaError):
+        text = next((m for m in (c.getMessage() for c in _java_causes(error)) if m), str(error.java_exception))
+    else:
+        text = str(error)
+    return text.strip().split("\n\tat ")[0].split("\n== SQL ==")[0].strip()
+
+
+def _is_java(error: BaseException, classes: tuple[str, ...]) -> bool:
+    if isinstance(error, PySparkException):
+        error = getattr(error, "_origin", None) or error
+    if not isinstance(error, Py4JJavaError):
+        return False
+    return any(_is_instance(cause, name) for cause in _java_causes(error) for name in classes)
+
+
+def _java_causes(error: Py4JJavaError) -> Iterator[Any]:
+    cause = error.java_exception
+    for _ in range(20):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.getCause()
+
+
+def _is_instance(java_object: Any, name: str) -> bool:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    try:
+        return bool(is_instance_of(gateway, java_object, name))
+    except Py4JError:
+        return False

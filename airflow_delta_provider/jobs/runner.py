@@ -1,0 +1,55 @@
+"""Running a request: one table after the other, none hiding another's result."""
+
+from __future__ import annotations
+
+import traceback
+from datetime import datetime, timezone
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions, Options
+from airflow_delta_provider.domain.rules import faults
+from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.enable_feature import EnableFeature
+from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.progress import Progress, silent
+from airflow_delta_provider.jobs.table_change import Change, TableChange
+from airflow_delta_provider.jobs.widen_types import WidenTypes
+
+
+def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
+    """Do what ``request`` asks for and report on every table.
+
+    :raises RuntimeError: if the session has no Delta: then there is nothing to say of any table
+    """
+    started = _now()
+    engine = session.engine
+    tables = tuple(_run_table(text, request, session, progress) for text in request.tables)
+    return JobReport(request.kind, started, _now(), tables, {"spark": engine.spark, "delta": engine.delta})
+
+
+def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
+    try:
+        table = session.open_table(text)
+        change = _change(request.options, session)
+        return TableChange(session, table, change, request.labels, progress).run(dry_run=request.dry_run)
+    except TableError as error:
+        return TableReport.refused(text, error.finding)
+    except Exception as failure:
+        meaning = understand(failure)
+        if meaning.rule is faults.UNEXPECTED:
+            progress(f"{text}: {''.join(traceback.format_exception(failure))}")
+        return TableReport(
+            text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.rule.finding(meaning.message),)
+        )
+
+
+def _change(options: Options, session: DeltaSession) -> Change:
+    if isinstance(options, EnableFeatureOptions):
+        return EnableFeature(options, session.engine)
+    return WidenTypes(options, session.engine, session)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -1,0 +1,70 @@
+"""Getting a Spark session: the platform's, or one of our own."""
+
+from __future__ import annotations
+
+import os
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.engine.session_profile import (
+    DELTA_FOR_SPARK,
+    LEAN_JAVA_OPTIONS,
+    delta_package,
+    is_local,
+    missing_settings,
+)
+
+PACKAGES, PROVIDED = "packages", "provided"
+
+
+def submitted_session(name: str) -> SparkSession:
+    """Return the session of an application that spark-submit started.
+
+    What spark-defaults, properties files and the command line set is kept; what is open is set for Delta.
+    """
+    conf = SparkConf()
+    present = dict(conf.getAll())
+    settings = missing_settings(present.get("spark.master", ""), present)
+    return SparkSession.builder.config(conf=conf.setAll(list(settings.items()))).appName(name).getOrCreate()
+
+
+def own_session(name: str, master: str | None = None, delta_jars: str | None = None) -> SparkSession:
+    """Return the active session, or start one, for use without spark-submit.
+
+    :param master: Spark master; by default the environment's, else ``local[*]``
+    :param delta_jars: ``packages``, ``provided`` or jars separated by commas; by default packages on
+        a local master and provided elsewhere
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return SparkSession.builder.getOrCreate()
+    master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+    delta_jars = delta_jars or (PACKAGES if is_local(master) else PROVIDED)
+    builder = SparkSession.builder.master(master).appName(name)
+    if delta_jars == PACKAGES:
+        builder = builder.config("spark.jars.packages", default_delta_package())
+    elif delta_jars != PROVIDED:
+        builder = builder.config("spark.jars", delta_jars)
+    if is_local(master):
+        builder = builder.config("spark.driver.extraJavaOptions", LEAN_JAVA_OPTIONS)
+    for key, value in missing_settings(master, {}).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def default_delta_package() -> str:
+    """Return the coordinates of the Delta release that goes with the installed PySpark."""
+    from pyspark import __version__ as spark_version
+
+    minor = ".".join(spark_version.split(".")[:2])
+    if minor not in DELTA_FOR_SPARK:
+        raise RuntimeError(
+            f"No Delta release is known for Spark {spark_version}. Known are Spark {', '.join(DELTA_FOR_SPARK)}; "
+            "for another, pass delta_jars with the jars, or 'provided'."
+        )
+    return delta_package(spark_version, DELTA_FOR_SPARK[minor])

@@ -1,0 +1,173 @@
+"""Changing one table: read, plan, execute, read again, verify. The kinds differ in what they plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_state import Action, TableState, commit_info
+from airflow_delta_provider.domain.plan.explanation import explain
+from airflow_delta_provider.domain.plan.plan import Plan, Planned
+from airflow_delta_provider.domain.plan.sql import render_sql
+from airflow_delta_provider.domain.plan.step import Step
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
+from airflow_delta_provider.jobs.progress import Progress
+
+_TRIES = 3
+
+
+class Change(Protocol):
+    """What one kind of change plans and verifies."""
+
+    needs_files: bool
+    """Whether planning and verifying look at the live files."""
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table."""
+        ...
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return what is wrong afterwards.
+
+        :param commits: this run's own commits by version; none where there was nothing to do
+        """
+        ...
+
+
+class TableMovedError(Exception):
+    """Another writer changed protocol or metadata so that the plan no longer holds."""
+
+
+class TableChange:
+    """Carries out one change on one table and reports on it."""
+
+    def __init__(
+        self, session: DeltaSession, table: OpenTable, change: Change, labels: Mapping[str, Any], progress: Progress
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._change = change
+        self._labels = labels
+        self._progress = progress
+        self._timings: dict[str, float] = {}
+
+    def run(self, *, dry_run: bool) -> TableReport:
+        """Plan, and unless it is a dry run, do it and verify it."""
+        name = self._table.name.text
+        try:
+            with self._timed("read"):
+                before = self._read()
+        except BrokenLogError as error:
+            return TableReport.refused(name, _broken_log(name, error))
+        planned = self._change.plan(self._table, before)
+        known: dict[str, Any] = {
+            "version": before.version,
+            "version_before": before.version,
+            "protocol_before": before.protocol.to_json(),
+            "protocol_after": (planned.plan.protocol_after if planned.plan else before.protocol).to_json(),
+            "plan": planned.plan.to_json() if planned.plan else None,
+            "timings": self._timings,
+        }
+        if planned.refusals or planned.plan is None:
+            return TableReport.refused(name, *planned.refusals, **known)
+        if not planned.plan.steps:
+            self._progress(f"{name}: nothing to do at version {before.version}")
+            with self._timed("verify"):
+                findings = self._change.verify(self._table, before, before, {})
+            return TableReport.judged(name, *findings, **known)
+        if dry_run:
+            return TableReport.judged(name, **known)
+        return self._carry_out(planned.plan, before, known)
+
+    def _carry_out(self, plan: Plan, before: TableState, known: dict[str, Any]) -> TableReport:
+        name = self._table.name.text
+        failure: BaseException | None = None
+        labels = {**self._labels, "plan_digest": plan.digest}
+        with self._timed("apply"), self._session.labelled(labels):
+            try:
+                for step in plan.steps:
+                    self._guard(plan, step, before)
+                    self._progress(f"{name}: {explain(step)}")
+                    self._execute(render_sql(step, self._table.name))
+            except Exception as error:
+                failure = error
+        with self._timed("read"):
+            after = self._read()
+            commits = self._own_commits(before.version, plan.digest)
+        known |= {
+            "version": after.version,
+            "changed": bool(commits),
+            "protocol_after": after.protocol.to_json(),
+        }
+        if failure is not None:
+            return self._failed(failure, known)
+        with self._timed("verify"):
+            findings = self._change.verify(self._table, before, after, commits)
+        return TableReport.judged(name, *findings, **known)
+
+    def _guard(self, plan: Plan, step: Step, before: TableState) -> None:
+        """Make sure that the plan still holds where another writer committed meanwhile."""
+        if step is not plan.steps[0] or self._table.log.newest_version() == before.version:
+            return
+        now = self._read()
+        if (now.protocol, now.metadata) == (before.protocol, before.metadata):
+            return
+        replanned = self._change.plan(self._table, now)
+        if replanned.refusals or replanned.plan is None or replanned.plan.digest != plan.digest:
+            raise TableMovedError(
+                f"Another writer changed protocol or schema of {self._table.name.text} between versions "
+                f"{before.version} and {now.version}, after this was planned. Nothing was done; run it again."
+            )
+
+    def _execute(self, statement: str) -> None:
+        for attempt in range(1, _TRIES + 1):
+            try:
+                self._session.sql(statement)
+                return
+            except Exception as error:
+                if attempt == _TRIES or understand(error).condition not in FILE_CONFLICTS:
+                    raise
+                self._progress(f"{self._table.name.text}: another writer was faster, try {attempt + 1} of {_TRIES}")
+
+    def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:
+        name = self._table.name.text
+        if isinstance(failure, TableMovedError):
+            return TableReport.refused(name, requests.TABLE_MOVED.finding(str(failure)), retryable=True, **known)
+        error = understand(failure)
+        done = " Earlier steps of the plan were committed; a rerun goes on from there." if known["changed"] else ""
+        finding = error.rule.finding(error.message + done)
+        return TableReport(name, error.verdict, retryable=error.retryable, findings=(finding,), **known)
+
+    def _own_commits(self, version: int, digest: str) -> dict[int, list[Action]]:
+        return {
+            later: actions
+            for later, actions in self._table.log.commits_after(version)
+            if digest in str(commit_info(actions).get("userMetadata") or "")
+        }
+
+    def _read(self) -> TableState:
+        return self._table.log.read_state(with_files=self._change.needs_files)
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
+
+
+def _broken_log(table: str, error: BrokenLogError) -> Finding:
+    return requests.BROKEN_LOG.finding(
+        f"The log of {table} cannot be read as one table: {error}. Nothing was changed. Restore the file from "
+        "a backup or another replica of the log."
+    )

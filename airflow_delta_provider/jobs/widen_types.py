@@ -1,0 +1,59 @@
+"""The kind ``widen-types``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from airflow_delta_provider.domain.delta.table_state import Action, TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.widen_types import (
+    Widening,
+    plan_widening,
+    resolve_widenings,
+    verify_widened,
+)
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.rules import protocol as protocol_rules
+from airflow_delta_provider.jobs.column_values import differing_columns
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+
+
+class WidenTypes:
+    """Widens column types and verifies log and data."""
+
+    needs_files = False
+
+    def __init__(self, options: WidenTypesOptions, engine: Engine, session: DeltaSession) -> None:
+        self._options = options
+        self._engine = engine
+        self._session = session
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table."""
+        return plan_widening(table.name, self._options, state, self._engine)
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return what is wrong with the schema's record and with the values of the widened columns."""
+        widenings, _ = resolve_widenings(self._options, before.metadata)
+        findings = list(verify_widened(widenings, before.metadata, after.metadata, after.version))
+        if self._options.verify == "data":
+            for version in sorted(commits):
+                findings += self._verify_values(table, widenings, version)
+        return tuple(findings)
+
+    def _verify_values(self, table: OpenTable, widenings: list[Widening], version: int) -> Iterator[Finding]:
+        """Compare the columns that ``version`` widened with the version before it: the files are the same."""
+        old, new = (table.log.read_state(version=v).metadata.schema for v in (version - 1, version))
+        if old == new:
+            return
+        for column, measures in differing_columns(self._session, table, widenings, version):
+            yield protocol_rules.VALUES_CHANGED.finding(
+                f"{column} reads differently before and after version {version}: {', '.join(measures)} differ. Do not "
+                f"write to the table; RESTORE it to version {version - 1} and report the engine that wrote its files.",
+                version=version,
+                column=str(column),
+            )

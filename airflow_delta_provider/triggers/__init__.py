@@ -1,0 +1,1 @@
+"""Triggers: what waits without a worker."""
