@@ -9,7 +9,9 @@ from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 
-_MEASURES = ("minimum", "maximum", "number of nulls", "values by row")
+_MEASURES = ("minimum", "maximum", "number of nulls", "values by file")
+#: A prime below 2**31: a sum of remainders holds four thousand million rows.
+_MODULUS = 2147483647
 
 
 def differing_columns(
@@ -17,8 +19,8 @@ def differing_columns(
 ) -> Iterator[tuple[Column, list[str]]]:
     """Yield the columns whose values in ``version`` are not those of the version before, with what differs.
 
-    Both sides are read as the wider type. Minimum, maximum and number of nulls are compared, and an
-    exclusive-or over a hash of file, row index and value of every row.
+    Both sides are read as the wider type. Minimum, maximum and number of nulls are compared, and a
+    sum over a hash of file and value of every row.
     """
     columns = ", ".join(
         expression for index, widening in enumerate(widenings) for expression in _measures(index, widening)
@@ -43,8 +45,8 @@ def _measures(index: int, widening: Widening) -> Iterator[str]:
     else:
         leaf = f"CAST({leaf} AS {new_type})"
         low, high, nulls = f"min({leaf})", f"max({leaf})", f"count_if({leaf} IS NULL)"
-    row = f"xxhash64(_metadata.file_path, _metadata.row_index, {leaf})"
-    expressions = (f"CAST({low} AS string)", f"CAST({high} AS string)", nulls, f"bit_xor({row})")
+    row = f"xxhash64(_metadata.file_path, {leaf})"
+    expressions = (f"CAST({low} AS string)", f"CAST({high} AS string)", nulls, f"sum({row} % {_MODULUS})")
     for measure, expression in zip(_MEASURES, expressions):
         yield f"{expression} AS {quote(f'{measure} {index}')}"
 
