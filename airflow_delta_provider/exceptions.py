@@ -1,0 +1,65 @@
+"""Every error that this provider raises in Airflow.
+
+What a retry cannot mend derives from ``AirflowFailException``; lost races and infrastructure faults
+do not, so that Airflow retries them.
+"""
+
+from __future__ import annotations
+
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.text import render
+
+
+class DeltaProviderError(AirflowException):
+    """Root of this provider's errors."""
+
+
+class DeltaRequestError(DeltaProviderError, AirflowFailException, ValueError):
+    """The arguments of a task are wrong, whatever the table; the message has the remedy."""
+
+
+class DeltaConnectionError(DeltaProviderError, AirflowFailException):
+    """The Spark connection cannot be used; the message says what to set."""
+
+
+class DeltaJobError(DeltaProviderError):
+    """The job ended without a report; retried, since nothing is known of the tables."""
+
+
+class DeltaReportError(DeltaProviderError):
+    """A report says that not all is well.
+
+    :param report: the whole report, for callbacks
+    """
+
+    headline = "The job reported failures"
+
+    def __init__(self, report: JobReport) -> None:
+        super().__init__(f"{self.headline}.\n{render(report)}")
+        self.report = report
+
+
+class DeltaViolationError(DeltaReportError, AirflowFailException):
+    """A table breaks a rule, or the request was refused."""
+
+    headline = "A table was refused or breaks a rule"
+
+
+class DeltaUndeterminedError(DeltaReportError, AirflowFailException):
+    """Something could not be decided, and the task was told to fail then."""
+
+    headline = "A table could not be judged"
+
+
+class DeltaFaultError(DeltaReportError, AirflowFailException):
+    """The provider or the platform failed in a way that another try does not mend."""
+
+    headline = "The job failed on a table"
+
+
+class DeltaRetryableError(DeltaReportError):
+    """Every failure may be gone at the next try: lost races, infrastructure faults."""
+
+    headline = "The job failed on a table in a way that another try may mend"

@@ -1,0 +1,296 @@
+"""Submitting a job through the Spark provider's hook and getting its report back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
+
+from airflow_delta_provider.configuration import jar_cache
+from airflow_delta_provider.domain.engine.session_profile import (
+    DELTA_FOR_SPARK,
+    LEAN_JAVA_OPTIONS,
+    delta_package,
+    is_local,
+)
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.marker import MarkerReader
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
+from airflow_delta_provider.hooks.delta_jars import DeltaJars
+from airflow_delta_provider.hooks.quiet_log import EchoDropper
+from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
+from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit, spark_version
+from airflow_delta_provider.hooks.workspace import Workspace
+
+PACKAGES, PROVIDED = "packages", "provided"
+_DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+#: Arguments of the parent that belong to this hook.
+OWNED_ARGUMENTS = ("application", "java_class", "application_args")
+
+
+class DeltaSparkSubmitHook(SparkSubmitHook):
+    """
+    Runs a job of this provider through ``spark-submit`` in client mode and returns its report.
+
+    Takes the arguments of :class:`SparkSubmitHook`, except ``java_class`` and ``application_args``.
+
+    :param request: what the job is to do
+    :param delta_jars: where Delta's jars come from: ``"packages"`` resolves them, once a worker;
+        ``"provided"`` leaves them to the platform; a list names jars. By default packages on local
+        masters, provided elsewhere.
+    :param spark_log_level: log level of the Spark context; with it, Spark's own lines are in the task log
+    """
+
+    def __init__(
+        self,
+        request: JobRequest,
+        *,
+        delta_jars: str | Sequence[str] | None = None,
+        spark_log_level: str | None = None,
+        **spark_submit: Any,
+    ) -> None:
+        refuse_owned_arguments(spark_submit)
+        check_delta_jars(delta_jars)
+        super().__init__(**spark_submit)
+        self._request = request
+        self._delta_jars = delta_jars
+        self._spark_log_level = spark_log_level
+        self._submission = uuid.uuid4().hex
+        self._channel: ResultChannel = OutputChannel(self._submission)
+        self._report: JobReport | None = None
+
+    @property
+    def report(self) -> JobReport:
+        """The report of the job.
+
+        :raises DeltaJobError: before :meth:`submit` returned
+        """
+        if self._report is None:
+            raise DeltaJobError("The job has not been submitted yet: there is no report.")
+        return self._report
+
+    def run(self) -> JobReport:
+        """
+        Submit the job, wait for it and return its report.
+
+        :raises DeltaConnectionError: if the connection or spark-submit cannot be used
+        :raises DeltaJobError: if the job ended without a report
+        """
+        self.submit()
+        return self.report
+
+    def submit(self, application: str = "", **popen: Any) -> str | None:
+        """
+        Submit the job and wait for it; afterwards :attr:`report` has its report.
+
+        :param application: not used: the application is this provider's
+        """
+        del application
+        failure: AirflowException | None = None
+        with Workspace(self._submission) as workspace:
+            self._prepare(workspace)
+            try:
+                super().submit(str(workspace.application), **popen)
+            except AirflowException as error:
+                failure = error
+        self._report = self._received(failure)
+        return None
+
+    def on_kill(self) -> None:
+        """Kill spark-submit and everything that it started: the JVM and the Python driver."""
+        tree = self._process_tree()
+        super().on_kill()
+        for process in tree:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(tree, timeout=10)
+
+    def _process_tree(self) -> list[psutil.Process]:
+        if self._submit_sp is None or self._submit_sp.poll() is not None:
+            return []
+        try:
+            root = psutil.Process(self._submit_sp.pid)
+            return [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def _resolve_connection(self) -> dict[str, Any]:
+        """Like the parent's, but what it would guess is refused."""
+        try:
+            self.get_connection(self._conn_id)
+        except AirflowNotFoundException as error:
+            raise DeltaConnectionError(
+                f"There is no connection {self._conn_id!r}. Create it with type spark and the master as its host, for "
+                'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
+            ) from error
+        connection = super()._resolve_connection()
+        if connection["master"] in ("yarn://", "local://"):
+            raise DeltaConnectionError(
+                f"The connection {self._conn_id!r} has the master {connection['master']!r}, which Spark does not "
+                'know: a URI cannot say it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
+            )
+        if connection["deploy_mode"] == "cluster":
+            raise DeltaConnectionError(
+                f"The deploy mode is cluster, where the report cannot be read yet. Use client mode: set deploy-mode of "
+                f"the connection {self._conn_id!r} to client, or leave it out."
+            )
+        return connection
+
+    def _prepare(self, workspace: Workspace) -> None:
+        """Turn the request into arguments of spark-submit."""
+        request = workspace.write_request(self._request)
+        self._files = _joined(self._files, [str(request)])
+        self._py_files = _joined(self._py_files, [str(workspace.archive)])
+        self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
+        self._conf = dict(self._conf)
+        if is_local(self._connection["master"]):
+            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(workspace))
+        self._provide_jars(workspace)
+
+    def _local_java_options(self, workspace: Workspace) -> str:
+        if self._spark_log_level:
+            return LEAN_JAVA_OPTIONS
+        return f"{LEAN_JAVA_OPTIONS} -Dlog4j2.configurationFile={workspace.log4j.as_uri()}"
+
+    def _provide_jars(self, workspace: Workspace) -> None:
+        local = is_local(self._connection["master"])
+        source = self._delta_jars or (PACKAGES if local else PROVIDED)
+        if source == PROVIDED or "io.delta:" in (self._packages or ""):
+            return
+        if source == PACKAGES:
+            coordinates = self._delta_coordinates()
+            if not local:
+                self._packages = _joined(self._packages, [coordinates])
+                return
+            paths = DeltaJars(jar_cache()).paths(coordinates, lambda c: self._resolve_jars(c, workspace))
+        else:
+            paths = [source] if isinstance(source, str) else list(source)
+        if local:
+            self._driver_class_path = ":".join(filter(None, [self._driver_class_path, *paths]))
+        else:
+            self._jars = _joined(self._jars, paths)
+
+    def _delta_coordinates(self) -> str:
+        try:
+            binary = find_spark_submit(self._connection["spark_binary"], self._environment())
+            version = spark_version(binary, self._environment())
+        except NoSparkError as error:
+            raise DeltaConnectionError(str(error)) from error
+        minor = ".".join(version.split(".")[:2])
+        if minor not in DELTA_FOR_SPARK:
+            raise DeltaConnectionError(
+                f"No Delta release is known for Spark {version}. Known are Spark {', '.join(DELTA_FOR_SPARK)}; for "
+                "another, set delta_jars to a list of jars, or to 'provided'."
+            )
+        return delta_package(version, DELTA_FOR_SPARK[minor])
+
+    def _resolve_jars(self, coordinates: str, workspace: Workspace) -> list[str]:
+        """Have spark-submit resolve the coordinates, with the user's repositories and settings."""
+        self.log.info("Resolving %s, once for this worker", coordinates)
+        command = [self._connection["spark_binary"], "--master", "local[1]", "--packages", coordinates]
+        for key, value in self._conf.items():
+            if key.startswith("spark.jars."):
+                command += ["--conf", f"{key}={value}"]
+        if self._repositories:
+            command += ["--repositories", self._repositories]
+        if self._properties_file:
+            command += ["--properties-file", self._properties_file]
+        command += ["--py-files", str(workspace.archive), str(workspace.jar_resolver), self._submission]
+        ran = subprocess.run(command, capture_output=True, text=True, env=self._environment(), check=False)
+        reader = MarkerReader(self._submission)
+        for line in ran.stdout.splitlines():
+            for _, jars in reader.feed(line):
+                return list(jars)
+        tail = "\n".join(ran.stderr.splitlines()[-15:])
+        raise DeltaJobError(
+            f"{coordinates} could not be resolved. Check the network and spark.jars.repositories, or set delta_jars "
+            f"to a list of jars.\n{tail}"
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}
+
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        """Let the parent parse Spark's lines, without echoing them, and keep ours to ourselves."""
+        logger = EchoDropper(self.log)
+        self._log = logger  # type: ignore[assignment]  # LoggingMixin hands out what lies here
+        try:
+            super()._process_spark_submit_log(self._spark_lines(itr, logger))
+        finally:
+            self._log = logger.logger
+
+    def _spark_lines(self, lines: Iterable[str], logger: EchoDropper) -> Iterator[str]:
+        for line in lines:
+            progress = self._channel.take_line(line)
+            if progress is None:
+                logger.echo = None if self._spark_log_level else line.strip()
+                yield line
+            else:
+                logger.echo = None
+                for text in progress:
+                    logger.info("%s", text)
+
+    def _received(self, failure: AirflowException | None) -> JobReport:
+        """Return the report, whatever the exit code; without one, say why there is none."""
+        try:
+            report = self._channel.report()
+        except JobCrash as crash:
+            raise DeltaJobError(f"{crash}\n\n{crash.traceback}") from failure
+        except ValueError as error:
+            raise DeltaJobError(f"The report could not be read: {error}") from failure
+        if report is not None:
+            return report
+        details = f"\n{failure}" if failure else " spark-submit ended with exit code 0."
+        raise DeltaJobError(
+            "The job ended without a report, so nothing is known of its tables. "
+            f"{self._channel.explain_absence()}{details}"
+        ) from failure
+
+
+def refuse_owned_arguments(arguments: dict[str, Any]) -> None:
+    """Refuse arguments of the parent that belong to this provider.
+
+    :raises DeltaRequestError: naming the first
+    """
+    for name in OWNED_ARGUMENTS:
+        if arguments.get(name):
+            raise DeltaRequestError(
+                f"{name} is set by this provider: the job that runs is its own. Leave {name} out; to run code of your "
+                "own on Spark use SparkSubmitOperator."
+            )
+    if arguments.get("deploy_mode") == "cluster":
+        raise DeltaRequestError(
+            "deploy_mode='cluster' cannot be used yet: the report of a driver elsewhere cannot be read. Use "
+            "deploy_mode='client', which is the default."
+        )
+
+
+def check_delta_jars(delta_jars: Any) -> None:
+    """Refuse what is neither a known source nor a list of jars.
+
+    :raises DeltaRequestError: saying what it may be
+    """
+    if delta_jars is None or delta_jars in (PACKAGES, PROVIDED):
+        return
+    if isinstance(delta_jars, str):
+        if delta_jars.endswith(".jar"):
+            return
+    elif delta_jars and all(isinstance(jar, (str, Path)) for jar in delta_jars):
+        return
+    raise DeltaRequestError(
+        f"delta_jars is {delta_jars!r}; it has to be '{PACKAGES}', '{PROVIDED}' or a list of paths of jars."
+    )
+
+
+def _joined(listed: str | None, more: Sequence[str]) -> str:
+    return ",".join(filter(None, [listed, *more]))

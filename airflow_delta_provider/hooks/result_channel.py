@@ -1,0 +1,97 @@
+"""How the answer of a job comes back.
+
+Client mode has the driver's output: :class:`OutputChannel`. A channel for drivers elsewhere has the
+same two methods and finds its answer in a file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Protocol
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.marker import MarkerReader, is_marker
+
+
+class JobCrash(Exception):
+    """The job sent an error in place of a report.
+
+    :param traceback: its own Python traceback
+    """
+
+    def __init__(self, message: str, traceback: str) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
+class ResultChannel(Protocol):
+    """Where a submission's answer is found."""
+
+    def take_line(self, line: str) -> list[str] | None:
+        """Take a line of the driver's output; None if it is not ours, else progress to show."""
+        ...
+
+    def report(self) -> JobReport | None:
+        """Return the report, None where there is none.
+
+        :raises JobCrash: if the job sent an error instead
+        """
+        ...
+
+    def explain_absence(self) -> str:
+        """Return why there is no report, as far as that is known."""
+        ...
+
+
+class OutputChannel:
+    """Takes the answer out of the driver's output."""
+
+    def __init__(self, submission: str) -> None:
+        self._reader = MarkerReader(submission)
+        self._report: dict[str, Any] | None = None
+        self._error: dict[str, str] | None = None
+        self._traceback: deque[str] = deque(maxlen=60)
+
+    def take_line(self, line: str) -> list[str] | None:
+        """Take a line of the driver's output; None if it is not ours, else progress to show."""
+        if not is_marker(line):
+            self._watch_for_traceback(line)
+            return None
+        progress = []
+        for channel, document in self._reader.feed(line):
+            if channel == "report":
+                self._report = document
+            elif channel == "error":
+                self._error = document
+            elif channel == "progress":
+                progress.append(str(document))
+        return progress
+
+    def report(self) -> JobReport | None:
+        """Return the report, None where there is none.
+
+        :raises JobCrash: if the job sent an error instead
+        """
+        if self._report is not None:
+            return JobReport.from_json(self._report)
+        if self._error is not None:
+            raise JobCrash(self._error["message"], self._error["traceback"])
+        return None
+
+    def explain_absence(self) -> str:
+        """Return why there is no report, as far as that is known."""
+        if self._traceback:
+            return "The job's Python code failed before it could report:\n" + "\n".join(self._traceback)
+        if self._reader.torn:
+            return "The report arrived damaged: the driver's output was cut or mixed."
+        if self._reader.foreign:
+            return "The output held the report of another submission, which was refused."
+        return "The driver's output held no report."
+
+    def _watch_for_traceback(self, line: str) -> None:
+        """Keep a Python traceback that was printed: Spark's own lines push it out of the log's tail."""
+        if line.startswith("Traceback (most recent call last)"):
+            self._traceback.clear()
+            self._traceback.append(line.rstrip())
+        elif self._traceback and (line.startswith(" ") or self._traceback[-1].startswith(" ")):
+            self._traceback.append(line.rstrip())

@@ -1,0 +1,61 @@
+"""The Spark behind a spark-submit command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+_CORE = re.compile(r"spark-core_[\d.]+-(\d[\w.]*?)\.jar")
+_PRINTED = re.compile(r"version (\d+\.\d+\.\d+)")
+
+
+class NoSparkError(Exception):
+    """There is no usable spark-submit; the message says what to install or set."""
+
+
+def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
+    """Return the full path of the command.
+
+    :raises NoSparkError: if it is not there
+    """
+    found = shutil.which(binary, path=environment.get("PATH"))
+    if found is None:
+        raise NoSparkError(
+            f"There is no {binary} on the worker's PATH. Install Spark there (pip install "
+            "'airflow-delta-provider[local]' brings it), or name its spark-submit with spark_binary."
+        )
+    return found
+
+
+def spark_version(binary: str, environment: Mapping[str, str]) -> str:
+    """Return the version of Spark that ``binary`` starts: from its jars, else by asking it.
+
+    :raises NoSparkError: if it does not say
+    """
+    for jars in _jar_folders(binary, environment):
+        for jar in jars.glob("spark-core_*.jar"):
+            if match := _CORE.fullmatch(jar.name):
+                return match[1]
+    asked = subprocess.run(
+        [binary, "--version"], capture_output=True, text=True, env=dict(environment), check=False, timeout=120
+    )
+    if match := _PRINTED.search(asked.stdout + asked.stderr):
+        return match[1]
+    raise NoSparkError(
+        f"{binary} does not tell its Spark version. Set delta_jars to 'provided' or to a list of jars, so that none "
+        "has to be chosen."
+    )
+
+
+def _jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    if home := environment.get("SPARK_HOME"):
+        yield Path(home) / "jars"
+        return
+    prefix = Path(os.path.realpath(binary)).parent.parent
+    yield prefix / "jars"
+    # A pip installation: the command lies in the environment's bin, the jars in its pyspark package.
+    yield from Path(binary).parent.parent.glob("lib/python*/site-packages/pyspark/jars")

@@ -1,0 +1,89 @@
+"""The files of one submission, in a folder of their own that goes when it ends."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.hooks.job_archive import write_job_archive
+
+_RUN = """\
+import sys
+
+from airflow_delta_provider.jobs.submitted import main
+
+sys.exit(main(*sys.argv[1:]))
+"""
+_RESOLVE = """\
+import sys
+
+from airflow_delta_provider.jobs.resolved_jars import main
+
+sys.exit(main(*sys.argv[1:]))
+"""
+_QUIET_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+class Workspace:
+    """A temporary folder with what spark-submit is given. A context manager.
+
+    The application file lies here and not in the package: its folder becomes the first entry of
+    ``sys.path``, and modules of ours must not hide those of the standard library.
+    """
+
+    def __init__(self, submission: str) -> None:
+        self._submission = submission
+        self._folder = tempfile.TemporaryDirectory(prefix="airflow-delta-provider-", ignore_cleanup_errors=True)
+        self.path = Path(self._folder.name)
+
+    def __enter__(self) -> Workspace:
+        write_job_archive(self.archive)
+        self._write("delta_provider_job.py", _RUN)
+        self._write("delta_provider_jars.py", _RESOLVE)
+        self._write("log4j2.properties", _QUIET_LOG4J)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    @property
+    def archive(self) -> Path:
+        """The zip for ``--py-files``."""
+        return self.path / "airflow_delta_provider_jobs.zip"
+
+    @property
+    def application(self) -> Path:
+        """The application that runs a request."""
+        return self.path / "delta_provider_job.py"
+
+    @property
+    def jar_resolver(self) -> Path:
+        """The application that tells which jars spark-submit resolved."""
+        return self.path / "delta_provider_jars.py"
+
+    @property
+    def log4j(self) -> Path:
+        """Logging configuration for local drivers: warnings only."""
+        return self.path / "log4j2.properties"
+
+    def write_request(self, request: JobRequest) -> Path:
+        """Write the request file for ``--files`` and return its path."""
+        return self._write(f"request-{self._submission}.json", json.dumps(request.to_json()))
+
+    def _write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.write_text(text, encoding="utf-8")
+        return path

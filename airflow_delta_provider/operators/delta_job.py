@@ -1,0 +1,201 @@
+"""The operator that all job kinds share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from inspect import signature
+from typing import Any, ClassVar, cast
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
+
+from airflow_delta_provider.configuration import allowed_locations
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.summary import findings_of, summarise
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.allowed_locations import check_location
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import Options, RequestError
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.hooks.delta_spark_submit import (
+    OWNED_ARGUMENTS,
+    DeltaSparkSubmitHook,
+    check_delta_jars,
+    refuse_owned_arguments,
+)
+from airflow_delta_provider.operators.finished_tables import FinishedTables
+from airflow_delta_provider.operators.judgement import check_policy, judge
+from airflow_delta_provider.operators.rendered import as_flag, as_list, is_literal
+
+
+class DeltaJobOperator(SparkSubmitOperator):
+    """
+    Base of the operators that run a job of this provider through ``spark-submit``.
+
+    Takes the arguments of ``SparkSubmitOperator``, except ``application``, ``java_class`` and
+    ``application_args``.
+
+    :param table: the table: a path, a URI or a catalog name. (templated)
+    :param tables: many tables, done in one job, in place of ``table``. (templated)
+    :param dry_run: plan and report, change nothing. (templated)
+    :param on_violation: where a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
+    :param on_undetermined: where something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
+    :param delta_jars: ``"packages"``, ``"provided"`` or a list of jars; by default packages on local
+        masters and provided elsewhere. (templated)
+    :param spark_log_level: log level of Spark, whose lines then appear in the task log
+    """
+
+    kind: ClassVar[str]
+
+    template_fields: Sequence[str] = (
+        *(f for f in SparkSubmitOperator.template_fields if f not in ("application", "application_args")),
+        "table",
+        "tables",
+        "dry_run",
+        "delta_jars",
+    )
+    ui_color = "#d8ecff"
+
+    def __init__(
+        self,
+        *,
+        table: str | None = None,
+        tables: Sequence[str] | None = None,
+        dry_run: bool = False,
+        on_violation: str = "fail",
+        on_undetermined: str = "warn",
+        delta_jars: str | Sequence[str] | None = None,
+        spark_log_level: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        refuse_owned_arguments(kwargs)
+        check_policy(on_violation, on_undetermined)
+        kwargs.setdefault("name", f"airflow-delta-provider {self.kind}")
+        super().__init__(**kwargs)
+        self.table = table
+        self.tables = tables
+        self.dry_run = dry_run
+        self.on_violation = on_violation
+        self.on_undetermined = on_undetermined
+        self.delta_jars = delta_jars
+        self.spark_log_level = spark_log_level
+        self._request: JobRequest | None = None
+
+    @abstractmethod
+    def options(self) -> Options:
+        """
+        Return the options of the kind, from the rendered arguments.
+
+        :raises RequestError: if they make no sense
+        """
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Run the job, push its report and judge it; return the summary."""
+        request = self.request(context)
+        finished = FinishedTables(context, request)
+        earlier = finished.load()
+        pending = tuple(table for table in request.tables if table not in earlier)
+        if earlier:
+            self.log.info("%d of %d tables were done by an earlier try", len(earlier), len(request.tables))
+        pending_report = self._submit(context, replace(request, tables=pending)) if pending else None
+        report = _in_order(request, pending_report, earlier)
+        finished.save(report)
+        summary = self._push(context, report)
+        judge(report, self.on_violation, self.on_undetermined, self.log)
+        return summary
+
+    def request(self, context: Context | None = None) -> JobRequest:
+        """
+        Return the request of the rendered arguments.
+
+        :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
+        """
+        try:
+            labels = _labels(context) if context else {}
+            request = JobRequest(self._tables(), self.options(), as_flag("dry_run", self.dry_run), labels)
+        except RequestError as error:
+            raise DeltaRequestError(f"{self.task_id}: {error}") from error
+        allowed = allowed_locations()
+        for table in request.tables:
+            try:
+                refusal = check_location(TableName.parse(table), allowed)
+            except TableNameError as error:
+                raise DeltaRequestError(f"{self.task_id}: {error}") from error
+            if refusal:
+                raise DeltaRequestError(f"{self.task_id}: {refusal.message}")
+        check_delta_jars(self.delta_jars)
+        return request
+
+    def check_literals(self, *arguments: Any) -> None:
+        """
+        Check the request at construction, if nothing in it has to be rendered first.
+
+        :param arguments: values of the arguments that the kind adds
+        :raises DeltaRequestError: if it makes no sense
+        """
+        if self.table is not None and self.tables is not None:
+            raise DeltaRequestError(f"{self.task_id}: give table or tables, not both.")
+        if self.table is None and self.tables is None:
+            raise DeltaRequestError(f"{self.task_id}: there is no table. Give table or tables.")
+        if is_literal([self.table, self.tables, self.dry_run, self.delta_jars, *arguments]):
+            self.request()
+
+    def on_kill(self) -> None:
+        """Kill the whole process tree of the job."""
+        if self._hook is not None:
+            self._hook.on_kill()
+
+    def _submit(self, context: Context, request: JobRequest) -> JobReport:
+        """Submit through the parent, which adds OpenLineage's settings."""
+        self._request = request
+        self._hook = None
+        super().execute(context)
+        return cast("DeltaSparkSubmitHook", self._hook).report
+
+    def _get_hook(self) -> DeltaSparkSubmitHook:
+        """Return the hook for the request, with every argument that the parent's hook takes."""
+        own = vars(self)
+        names = [name for name in signature(SparkSubmitHook).parameters if name not in OWNED_ARGUMENTS]
+        return DeltaSparkSubmitHook(
+            cast("JobRequest", self._request),
+            delta_jars=self.delta_jars,
+            spark_log_level=self.spark_log_level,
+            **{name: own[name] if name in own else own[f"_{name}"] for name in names},
+        )
+
+    def _tables(self) -> tuple[str, ...]:
+        return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)
+
+    def _push(self, context: Context, report: JobReport) -> dict[str, Any]:
+        """Push summary and findings, before anything is judged: a failed task has them too."""
+        summary = summarise(report)
+        if self.do_xcom_push:
+            context["ti"].xcom_push(key="findings", value=findings_of(report))
+            context["ti"].xcom_push(key=XCOM_RETURN_KEY, value=summary)
+        return summary
+
+
+def _in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:
+    """Return one report over all tables of the request, those of earlier tries included."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}
+    tables = tuple(done[table] for table in request.tables)
+    if report is None:
+        return JobReport(request.kind, now, now, tables, {})
+    return replace(report, tables=tables)
+
+
+def _labels(context: Context) -> dict[str, Any]:
+    """Return what goes into the userMetadata of every commit."""
+    instance = context["ti"]
+    return {
+        "dag_id": instance.dag_id,
+        "run_id": instance.run_id,
+        "task_id": instance.task_id,
+        "map_index": instance.map_index,
+    }

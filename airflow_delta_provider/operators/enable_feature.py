@@ -1,0 +1,65 @@
+"""Enabling table features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
+
+
+class DeltaEnableFeatureOperator(DeltaJobOperator):
+    """
+    Enable table features of Delta tables, and verify afterwards that they are in force.
+
+    Without ``allow_protocol_upgrade`` a table whose protocol would change is refused, and the
+    refusal shows the plan: the protocol before and after, and what else gets switched on. A second
+    run changes nothing.
+
+    .. seealso:: PROTOCOL.md of delta-io/delta, "Table Features"
+
+    :param features: names of table features, for instance ``["typeWidening", "rowTracking"]``. (templated)
+    :param properties: further table properties, set in the same commit. (templated)
+    :param allow_protocol_upgrade: allow to lock out readers and writers that do not know the
+        features. (templated)
+    :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection`` and
+        ``icebergCompat*``. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    """
+
+    kind: ClassVar[str] = EnableFeatureOptions.kind
+    template_fields: Sequence[str] = (
+        *DeltaJobOperator.template_fields,
+        "features",
+        "properties",
+        "allow_protocol_upgrade",
+        "allow_special",
+    )
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[str],
+        properties: Mapping[str, Any] | None = None,
+        allow_protocol_upgrade: bool = False,
+        allow_special: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.features = features
+        self.properties = properties
+        self.allow_protocol_upgrade = allow_protocol_upgrade
+        self.allow_special = allow_special
+        self.check_literals(features, properties, allow_protocol_upgrade, allow_special)
+
+    def options(self) -> EnableFeatureOptions:
+        """Return the options, from the rendered arguments."""
+        return EnableFeatureOptions(
+            tuple(as_list("features", self.features)),
+            as_mapping("properties", self.properties or {}),
+            as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
+            as_flag("allow_special", self.allow_special),
+        )

@@ -1,0 +1,54 @@
+"""Tables that an earlier try of the same task run finished, so that a retry does only the others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.operators.judgement import is_retryable
+
+_KEY = "delta_finished_tables"
+
+
+class FinishedTables:
+    """
+    Reports of finished tables, kept in Airflow's task state between the tries of a task.
+
+    A task that was cleared starts anew: clearing raises ``max_tries``, which is part of what is kept.
+    Where Airflow offers no task state, nothing is kept and a retry does all tables; jobs are
+    idempotent.
+    """
+
+    def __init__(self, context: Context, request: JobRequest) -> None:
+        instance: Any = context["ti"]
+        self._store: Any = context.get("task_state_store")
+        self._retry = instance.try_number > 1
+        asked = json.dumps({**request.to_json(), "tables": None}, sort_keys=True)
+        self._generation = f"{instance.max_tries}:{hashlib.sha256(asked.encode()).hexdigest()}"
+
+    def load(self) -> dict[str, TableReport]:
+        """Return the finished tables of earlier tries by name."""
+        if self._store is None or not self._retry:
+            return {}
+        kept = self._store.get(_KEY)
+        if not isinstance(kept, dict) or kept.get("generation") != self._generation:
+            return {}
+        reports = json.loads(zlib.decompress(base64.b64decode(kept["tables"])))
+        return {wire["table"]: TableReport.from_json(wire) for wire in reports}
+
+    def save(self, report: JobReport) -> None:
+        """Keep what is finished, if another try may follow."""
+        failed = [table for table in report.tables if is_retryable(table)]
+        if self._store is None or not failed:
+            return
+        finished = [table.to_json() for table in report.tables if not is_retryable(table)]
+        packed = base64.b64encode(zlib.compress(json.dumps(finished).encode())).decode()
+        self._store.set(_KEY, {"generation": self._generation, "tables": packed})

@@ -1,0 +1,89 @@
+"""What a report means for the task."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+
+from airflow.providers.common.compat.sdk import AirflowSkipException
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.exceptions import (
+    DeltaFaultError,
+    DeltaRequestError,
+    DeltaRetryableError,
+    DeltaUndeterminedError,
+    DeltaViolationError,
+)
+
+
+class OnViolation(str, Enum):
+    """What to do where a table is VIOLATED or REFUSED."""
+
+    FAIL = "fail"
+    WARN = "warn"
+    SKIP = "skip"
+
+
+class OnUndetermined(str, Enum):
+    """What to do where a table is UNDETERMINED."""
+
+    WARN = "warn"
+    FAIL = "fail"
+    IGNORE = "ignore"
+
+
+def check_policy(on_violation: str, on_undetermined: str) -> None:
+    """
+    Refuse what is no policy.
+
+    :raises DeltaRequestError: naming the argument and its values
+    """
+    for name, value, values in (
+        ("on_violation", on_violation, OnViolation),
+        ("on_undetermined", on_undetermined, OnUndetermined),
+    ):
+        if value not in {policy.value for policy in values}:
+            known = ", ".join(repr(policy.value) for policy in values)
+            raise DeltaRequestError(f"{name} is {value!r}; it has to be one of {known}.")
+
+
+def is_retryable(table: TableReport) -> bool:
+    """Whether another try may end otherwise: a lost race or an infrastructure fault."""
+    return table.retryable and table.verdict in (Verdict.REFUSED, Verdict.FAULT)
+
+
+def judge(report: JobReport, on_violation: str, on_undetermined: str, log: logging.Logger) -> None:
+    """
+    Return if the task succeeded, else raise.
+
+    Faults fail whatever the policy. A failure that another try may mend is retried, unless some
+    other failure is final.
+
+    :raises DeltaViolationError: a table is VIOLATED or REFUSED and the policy is ``fail``
+    :raises DeltaUndeterminedError: a table is UNDETERMINED and the policy is ``fail``
+    :raises DeltaFaultError: a table is FAULT and no other try mends it
+    :raises DeltaRetryableError: every failure may be gone at the next try
+    :raises AirflowSkipException: a table is VIOLATED or REFUSED and the policy is ``skip``
+    """
+    final = [table for table in report.tables if not is_retryable(table)]
+    verdicts = {table.verdict for table in final}
+    if Verdict.FAULT in verdicts:
+        raise DeltaFaultError(report)
+    violated = bool(verdicts & {Verdict.VIOLATED, Verdict.REFUSED})
+    if violated and on_violation == OnViolation.FAIL.value:
+        raise DeltaViolationError(report)
+    undetermined = Verdict.UNDETERMINED in verdicts
+    if undetermined and on_undetermined == OnUndetermined.FAIL.value:
+        raise DeltaUndeterminedError(report)
+    if len(final) < len(report.tables):
+        raise DeltaRetryableError(report)
+    if violated and on_violation == OnViolation.SKIP.value:
+        raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report)}")
+    if violated or (undetermined and on_undetermined == OnUndetermined.WARN.value):
+        log.warning("%s", render(report))
+    else:
+        log.info("%s", render(report))
