@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark import SparkConf
-
 from airflow_delta_provider.domain.report.marker import marker_lines
+from airflow_delta_provider.jobs.spark_session import submitted_conf
 
 
 def main(submission: str) -> int:
     """Send the list of jars; no Spark context is started."""
-    jars = SparkConf().get("spark.jars", "") or ""
+    jars = submitted_conf().get("spark.jars", "") or ""
     for line in marker_lines("jars", submission, [jar for jar in jars.split(",") if jar]):
         print(line, flush=True)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import (
@@ -23,10 +23,16 @@ def submitted_session(name: str) -> SparkSession:
 
     What spark-defaults, properties files and the command line set is kept; what is open is set for Delta.
     """
-    conf = SparkConf()
+    conf = submitted_conf()
     present = dict(conf.getAll())
     settings = missing_settings(present.get("spark.master", ""), present)
     return SparkSession.builder.config(conf=conf.setAll(list(settings.items()))).appName(name).getOrCreate()
+
+
+def submitted_conf() -> SparkConf:
+    """Return what spark-submit was given, by files and by arguments; starts no Spark context."""
+    SparkContext._ensure_initialized()  # the configuration lies in the JVM: without it, it reads as empty
+    return SparkConf()
 
 
 def own_session(name: str, master: str | None = None, delta_jars: str | None = None) -> SparkSession:

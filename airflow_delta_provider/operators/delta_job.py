@@ -109,15 +109,15 @@ class DeltaJobOperator(SparkSubmitOperator):
         judge(report, self.on_violation, self.on_undetermined, self.log)
         return summary
 
-    def request(self, context: Context | None = None) -> JobRequest:
+    def request(self, context: Context) -> JobRequest:
         """
         Return the request of the rendered arguments.
 
         :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
         """
         try:
-            labels = _labels(context) if context else {}
-            request = JobRequest(self._tables(), self.options(), as_flag("dry_run", self.dry_run), labels)
+            dry_run = as_flag("dry_run", self.dry_run)
+            request = JobRequest(self._tables(), self.options(), dry_run, _labels(context))
         except RequestError as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         allowed = allowed_locations()
@@ -133,17 +133,23 @@ class DeltaJobOperator(SparkSubmitOperator):
 
     def check_literals(self, *arguments: Any) -> None:
         """
-        Check the request at construction, if nothing in it has to be rendered first.
+        Check at construction what does not have to be rendered first.
 
         :param arguments: values of the arguments that the kind adds
         :raises DeltaRequestError: if it makes no sense
         """
-        if self.table is not None and self.tables is not None:
-            raise DeltaRequestError(f"{self.task_id}: give table or tables, not both.")
-        if self.table is None and self.tables is None:
-            raise DeltaRequestError(f"{self.task_id}: there is no table. Give table or tables.")
-        if is_literal([self.table, self.tables, self.dry_run, self.delta_jars, *arguments]):
-            self.request()
+        if (self.table is None) == (self.tables is None):
+            raise DeltaRequestError(f"{self.task_id}: give table or tables, exactly one of them.")
+        try:
+            if is_literal(list(arguments)):
+                self.options()
+            if is_literal([self.table, self.tables]):
+                for table in self._tables():
+                    TableName.parse(table)
+        except (RequestError, TableNameError) as error:
+            raise DeltaRequestError(f"{self.task_id}: {error}") from error
+        if is_literal(self.delta_jars):
+            check_delta_jars(self.delta_jars)
 
     def on_kill(self) -> None:
         """Kill the whole process tree of the job."""

@@ -1,0 +1,47 @@
+# Everything runs in .venv of this folder. `make setup` is quick when nothing changed.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup test unit airflow spark system lint demo benchmark clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt scripts/check_machine.sh
+	@sh scripts/check_machine.sh $(PYTHON)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing what constraints.txt pins into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+# All tiers, the quick ones first.
+test: setup lint unit airflow spark system
+
+unit: setup
+	$(BIN)/python -m pytest tests/unit
+
+airflow: setup
+	$(BIN)/python -m pytest tests/airflow
+
+spark: setup
+	$(BIN)/python -m pytest tests/spark
+
+system: setup
+	$(BIN)/python -m pytest tests/system
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+demo: setup
+	@$(BIN)/python -m demo
+
+benchmark: setup
+	$(BIN)/python benchmarks/widen_end_to_end.py
+	$(BIN)/python benchmarks/widen_many_columns.py
+
+clean:
+	rm -rf $(VENV) .demo build dist *.egg-info
