@@ -1,0 +1,69 @@
+"""Protocol and metadata of a table's newest version, collected from the newest commit backwards.
+
+PROTOCOL.md, Action Reconciliation: of protocol and metaData the newest wins, so reading backwards can
+stop as soon as both were seen. :mod:`table_state` replays forwards, for those who need the files too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import Action
+
+
+@dataclass(frozen=True)
+class TableHead:
+    """What a table allows and is, at a version; neither files nor domain metadata."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+
+
+class NewestFirst:
+    """Takes commits, newest first, and keeps the first protocol and the first metadata it meets."""
+
+    def __init__(self) -> None:
+        self._protocol: Protocol | None = None
+        self._metadata: Metadata | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether older commits can no longer change the answer."""
+        return self._protocol is not None and self._metadata is not None
+
+    def take(self, actions: Iterable[Action]) -> None:
+        """Take the actions of the next older commit, or of the checkpoint below it.
+
+        :raises BrokenLogError: if a protocol or metaData action is malformed
+        """
+        protocol: Protocol | None = None
+        metadata: Metadata | None = None
+        for action in actions:
+            try:
+                if action.get("protocol"):
+                    protocol = Protocol.from_json(action["protocol"])
+                if action.get("metaData"):
+                    metadata = Metadata.from_json(action["metaData"])
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise BrokenLogError(f"a protocol or metaData action is malformed: {error!r}") from error
+        self.settle(protocol, metadata)
+
+    def settle(self, protocol: Protocol | None, metadata: Metadata | None) -> None:
+        """Take what is known of the next older version; what newer commits said stays."""
+        self._protocol = self._protocol or protocol
+        self._metadata = self._metadata or metadata
+
+    def head(self, version: int) -> TableHead:
+        """Return what was collected, as the head of ``version``.
+
+        :raises BrokenLogError: if there was no protocol or no metaData action
+        """
+        if self._protocol is None or self._metadata is None:
+            missing = "protocol" if self._protocol is None else "metaData"
+            raise BrokenLogError(f"no {missing} action up to version {version}")
+        return TableHead(version, self._protocol, self._metadata)
