@@ -1,0 +1,272 @@
+"""The hook against a fake spark-submit."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
+from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
+
+from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
+
+__all__ = ["spark_submit"]
+
+LOGGER = "airflow.task.hooks.airflow_delta_provider.hooks.delta_spark_submit.DeltaSparkSubmitHook"
+
+
+class TaskLog(logging.Handler):
+    """What the hook logs; Airflow's task logger does not pass records on to the root, where caplog listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture
+def task_log(spark_submit: FakeSparkSubmit) -> Iterator[list[str]]:
+    make_hook()  # the first hook makes Airflow configure logging, which silences loggers that exist by then
+    handler, logger = TaskLog(), logging.getLogger(LOGGER)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield handler.messages
+    logger.removeHandler(handler)
+
+
+def make_hook(*tables: str, **arguments: Any) -> DeltaSparkSubmitHook:
+    request = JobRequest(tables or ("/t",), EnableFeatureOptions(("typeWidening",)))
+    return DeltaSparkSubmitHook(request, **{"delta_jars": "provided", **arguments})
+
+
+def option(call: list[str], name: str) -> list[str]:
+    return [call[i + 1] for i, word in enumerate(call) if word == name]
+
+
+def test_report_comes_back_and_stays_out_of_the_log(spark_submit: FakeSparkSubmit, task_log: list[str]) -> None:
+    spark_submit.does("print('INFO SparkContext: noise'); send('progress', 'half way'); report()")
+    report = make_hook("/a", "/b").run()
+    assert [(t.table, t.verdict) for t in report.tables] == [("/a", Verdict.PASS), ("/b", Verdict.PASS)]
+    assert "half way" in task_log
+    assert not any("@@delta-provider" in m or "noise" in m for m in task_log)
+
+
+def test_spark_log_level_brings_spark_lines_back_and_reaches_the_job(
+    spark_submit: FakeSparkSubmit, task_log: list[str]
+) -> None:
+    spark_submit.does("print('INFO SparkContext: noise'); report()")
+    make_hook(spark_log_level="INFO").run()
+    assert "INFO SparkContext: noise" in task_log
+    assert spark_submit.calls[0][-1] == "INFO"
+
+
+def test_request_of_5000_tables_travels_in_a_file_not_in_an_argument(spark_submit: FakeSparkSubmit) -> None:
+    tables = [f"/lake/{'x' * 60}/table-{n}" for n in range(5000)]
+    report = make_hook(*tables).run()
+    assert [t.table for t in report.tables] == tables
+    assert sum(map(len, spark_submit.calls[0])) < 4000
+
+
+def test_report_counts_whatever_the_exit_code(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does("report(verdict='VIOLATED'); sys.exit(1)")
+    assert make_hook().run().verdict is Verdict.VIOLATED
+
+
+def test_report_cut_by_a_log_line_is_taken_from_its_second_copy(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does(
+        "line = next(iter(marker_lines('report', submission, {'x': 1})));"
+        "print(line[:60] + 'WARN Executor: torn' + line[60:]); report()"
+    )
+    assert make_hook().run().verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "says"),
+    [
+        ("pass", "held no report"),
+        ("sys.exit(3)", "Error code is: 3"),
+        ("print(next(iter(marker_lines('report', submission, {})))[:-12])", "arrived damaged"),
+        ("report(nonce='ab' * 16)", "another submission"),
+        ("raise LookupError('no such module')", "LookupError: no such module"),
+        ("import signal; os.kill(os.getpid(), signal.SIGKILL)", "Error code is: -9"),
+    ],
+    ids=["no output", "exit code", "torn", "foreign", "traceback", "killed"],
+)
+def test_job_without_a_report_is_a_retryable_error_that_says_why(
+    spark_submit: FakeSparkSubmit, behaviour: str, says: str
+) -> None:
+    spark_submit.does(behaviour)
+    with pytest.raises(DeltaJobError, match=says) as caught:
+        make_hook().run()
+    assert "nothing is known of its tables" in str(caught.value)
+
+
+def test_error_in_the_job_shows_its_own_traceback(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does(
+        "send('error', {'message': 'ValueError: bad', 'traceback': 'Traceback: job.py line 7'}); sys.exit(1)"
+    )
+    with pytest.raises(DeltaJobError, match=r"^ValueError: bad\n\nTraceback: job.py line 7$"):
+        make_hook().run()
+
+
+def test_traceback_survives_a_flood_of_spark_lines(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does(
+        "import traceback\n"
+        "try: 1/0\n"
+        "except ZeroDivisionError: traceback.print_exc()\n"
+        "sys.stderr.flush()\n"
+        "for n in range(1000): print('INFO ShutdownHookManager: line', n)\n"
+        "sys.exit(1)"
+    )
+    with pytest.raises(DeltaJobError, match="ZeroDivisionError: division by zero"):
+        make_hook().run()
+
+
+def test_100000_lines_of_output_are_read_without_being_logged(
+    spark_submit: FakeSparkSubmit, task_log: list[str]
+) -> None:
+    spark_submit.does("print('INFO line\\n' * 100_000); report()")
+    assert make_hook().run().verdict is Verdict.PASS
+    assert len(task_log) < 5
+
+
+def test_killing_ends_the_whole_process_tree(spark_submit: FakeSparkSubmit, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    child = f"import os, time; open({str(pids)!r}, 'a').write(f'{{os.getpid()}} '); time.sleep(60)"
+    spark_submit.does(f"subprocess.Popen([sys.executable, '-c', {child!r}]); exec({child!r})")
+    hook = make_hook()
+    outcome: list[BaseException] = []
+
+    def submit() -> None:
+        try:
+            hook.run()
+        except DeltaJobError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=submit)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not (pids.exists() and len(pids.read_text().split()) == 2):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    hook.on_kill()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+    assert len(outcome) == 1
+    assert not any(psutil.pid_exists(int(pid)) for pid in pids.read_text().split())
+
+
+def test_local_master_gets_the_lean_profile_and_keeps_the_users_files(spark_submit: FakeSparkSubmit) -> None:
+    make_hook(py_files="/mine.py", files="/mine.txt", conf={"spark.x": "1"}, delta_jars=["/d1.jar", "/d2.jar"]).run()
+    (call,) = spark_submit.calls
+    assert any("TieredStopAtLevel=1" in conf for conf in option(call, "--conf"))
+    assert "spark.x=1" in option(call, "--conf")
+    assert option(call, "--py-files")[0].startswith("/mine.py,")
+    assert option(call, "--files")[0].startswith("/mine.txt,")
+    assert option(call, "--driver-class-path") == ["/d1.jar:/d2.jar"]
+
+
+def test_users_java_options_are_not_replaced(spark_submit: FakeSparkSubmit) -> None:
+    make_hook(conf={"spark.driver.extraJavaOptions": "-Xss4m"}).run()
+    assert "spark.driver.extraJavaOptions=-Xss4m" in option(spark_submit.calls[0], "--conf")
+
+
+def test_cluster_master_gets_no_setting_but_what_was_asked_for(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://m", "port": 7077})
+    )
+    make_hook(delta_jars=None).run()
+    (call,) = spark_submit.calls
+    assert option(call, "--master") == ["spark://m:7077"]
+    assert not {"--conf", "--packages", "--jars", "--driver-class-path"} & set(call)
+
+
+def test_jars_are_resolved_once_and_reused(
+    spark_submit: FakeSparkSubmit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark_home = tmp_path / "spark"
+    (spark_home / "jars").mkdir(parents=True)
+    (spark_home / "jars" / "spark-core_2.13-4.2.0.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(spark_home))
+    jars = [tmp_path / "io.delta_delta-spark_4.2_2.13-4.4.0.jar", tmp_path / "com.fasterxml_jackson.jar"]
+    for jar in jars:
+        jar.touch()
+    spark_submit.does(
+        f"send('jars', {[jar.as_uri() for jar in jars]!r}, name) if '--packages' in arguments else report()"
+    )
+    for _ in range(2):
+        make_hook(delta_jars="packages").run()
+    resolving, *running = spark_submit.calls
+    assert option(resolving, "--packages") == ["io.delta:delta-spark_4.2_2.13:4.4.0"]
+    assert [option(call, "--driver-class-path") for call in running] == [[str(jars[0])]] * 2
+
+
+def test_resolving_that_fails_is_said_with_the_remedy(
+    spark_submit: FakeSparkSubmit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-4.2.0.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    spark_submit.does("print('unresolved dependency', file=sys.stderr); sys.exit(1)")
+    with pytest.raises(DeltaJobError, match=r"could not be resolved.*(?s:.)*unresolved dependency"):
+        make_hook(delta_jars="packages").run()
+
+
+def test_missing_connection_fails_in_place_of_falling_back_to_yarn(spark_submit: FakeSparkSubmit) -> None:
+    with pytest.raises(DeltaConnectionError, match="no connection 'nowhere'.*conn_type"):
+        make_hook(conn_id="nowhere")
+    assert spark_submit.calls == []
+
+
+@pytest.mark.parametrize("uri", ["yarn://", "local://"])
+def test_connection_uri_with_an_impossible_master_is_refused(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", uri)
+    with pytest.raises(DeltaConnectionError, match="JSON"):
+        make_hook()
+
+
+def test_cluster_deploy_mode_is_refused_from_argument_and_from_connection(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DeltaRequestError, match="client"):
+        make_hook(deploy_mode="cluster")
+    connection = {"conn_type": "spark", "host": "spark://m:7077", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+    with pytest.raises(DeltaConnectionError, match="deploy-mode"):
+        make_hook()
+
+
+@pytest.mark.parametrize("argument", ["application", "java_class", "application_args"])
+def test_arguments_that_are_ours_are_refused(spark_submit: FakeSparkSubmit, argument: str) -> None:
+    with pytest.raises(DeltaRequestError, match=f"{argument} is set by this provider"):
+        make_hook(**{argument: ["x"]})
+
+
+def test_no_spark_submit_on_path_says_what_to_install(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DeltaConnectionError, match="no spark-submit on the worker's PATH"):
+        make_hook(delta_jars="packages").run()
+
+
+def test_workspace_is_gone_afterwards(spark_submit: FakeSparkSubmit) -> None:
+    make_hook().run()
+    assert not os.path.exists(os.path.dirname(option(spark_submit.calls[0], "--py-files")[0]))
