@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider import __version__
-
 _INTEGRATION = "Delta Lake"
 
 
@@ -15,7 +13,6 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "airflow-delta-provider",
         "name": "Delta Lake table protocol",
         "description": "Manages and guards the table protocol of Delta Lake tables, with PySpark jobs.",
-        "versions": [__version__],
         "integrations": [
             {
                 "integration-name": _INTEGRATION,

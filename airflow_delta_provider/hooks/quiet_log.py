@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import MutableMapping
 from typing import Any
 
 
-class EchoDropper(logging.LoggerAdapter[logging.Logger]):
-    """Drops the record that merely repeats ``echo``; everything else that is logged stays."""
+class EchoDropper:
+    """A logger that drops the message that merely repeats ``echo``; everything else passes."""
 
     echo: str | None = None
 
-    def log(self, level: int, msg: object, *args: Any, **kwargs: Any) -> None:
-        """Log, unless it is the echo."""
-        if args or msg != self.echo:
-            super().log(level, msg, *args, **kwargs)
+    def __init__(self, logger: Any) -> None:
+        self.logger = logger
 
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Pass everything on as it is."""
-        return msg, kwargs
+    def info(self, message: str, *args: Any, **kwargs: Any) -> None:
+        """Log, unless it is the echo."""
+        if args or message != self.echo:
+            self.logger.info(message, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.logger, name)

@@ -3,48 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
-
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 
 __all__ = ["spark_submit"]
-
-LOGGER = "airflow.task.hooks.airflow_delta_provider.hooks.delta_spark_submit.DeltaSparkSubmitHook"
-
-
-class TaskLog(logging.Handler):
-    """What the hook logs; Airflow's task logger does not pass records on to the root, where caplog listens."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-
-
-@pytest.fixture
-def task_log(spark_submit: FakeSparkSubmit) -> Iterator[list[str]]:
-    make_hook()  # the first hook makes Airflow configure logging, which silences loggers that exist by then
-    handler, logger = TaskLog(), logging.getLogger(LOGGER)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    yield handler.messages
-    logger.removeHandler(handler)
 
 
 def make_hook(*tables: str, **arguments: Any) -> DeltaSparkSubmitHook:
@@ -56,20 +31,24 @@ def option(call: list[str], name: str) -> list[str]:
     return [call[i + 1] for i, word in enumerate(call) if word == name]
 
 
-def test_report_comes_back_and_stays_out_of_the_log(spark_submit: FakeSparkSubmit, task_log: list[str]) -> None:
+def test_report_comes_back_and_stays_out_of_the_log(
+    spark_submit: FakeSparkSubmit, capsys: pytest.CaptureFixture[str]
+) -> None:
     spark_submit.does("print('INFO SparkContext: noise'); send('progress', 'half way'); report()")
     report = make_hook("/a", "/b").run()
     assert [(t.table, t.verdict) for t in report.tables] == [("/a", Verdict.PASS), ("/b", Verdict.PASS)]
-    assert "half way" in task_log
-    assert not any("@@delta-provider" in m or "noise" in m for m in task_log)
+    logged = capsys.readouterr().out
+    assert "half way" in logged
+    assert "@@delta-provider" not in logged
+    assert "noise" not in logged
 
 
 def test_spark_log_level_brings_spark_lines_back_and_reaches_the_job(
-    spark_submit: FakeSparkSubmit, task_log: list[str]
+    spark_submit: FakeSparkSubmit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spark_submit.does("print('INFO SparkContext: noise'); report()")
     make_hook(spark_log_level="INFO").run()
-    assert "INFO SparkContext: noise" in task_log
+    assert "INFO SparkContext: noise" in capsys.readouterr().out
     assert spark_submit.calls[0][-1] == "INFO"
 
 
@@ -136,11 +115,12 @@ def test_traceback_survives_a_flood_of_spark_lines(spark_submit: FakeSparkSubmit
 
 
 def test_100000_lines_of_output_are_read_without_being_logged(
-    spark_submit: FakeSparkSubmit, task_log: list[str]
+    spark_submit: FakeSparkSubmit, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spark_submit.does("print('INFO line\\n' * 100_000); report()")
     assert make_hook().run().verdict is Verdict.PASS
-    assert len(task_log) < 5
+    assert "Spark-Submit cmd" in (logged := capsys.readouterr().out)
+    assert "INFO line" not in logged
 
 
 def test_killing_ends_the_whole_process_tree(spark_submit: FakeSparkSubmit, tmp_path: Path) -> None:
@@ -228,7 +208,7 @@ def test_resolving_that_fails_is_said_with_the_remedy(
 
 
 def test_missing_connection_fails_in_place_of_falling_back_to_yarn(spark_submit: FakeSparkSubmit) -> None:
-    with pytest.raises(DeltaConnectionError, match="no connection 'nowhere'.*conn_type"):
+    with pytest.raises(DeltaConnectionError, match=r"no connection 'nowhere'.*conn_type"):
         make_hook(conn_id="nowhere")
     assert spark_submit.calls == []
 

@@ -1,0 +1,57 @@
+"""The zip that a submission ships."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.hooks.job_archive import write_job_archive
+
+BLOCKED = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked}:
+            raise ImportError(f"{{name}} is blocked")
+
+sys.meta_path.insert(0, Block())
+sys.path.insert(0, {archive!r})
+import pkgutil, importlib, airflow_delta_provider
+package = importlib.import_module("airflow_delta_provider.{package}")
+assert ".zip" in package.__file__
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "1.zip", tmp_path / "2.zip"
+    write_job_archive(first)
+    write_job_archive(second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_only_domain_and_jobs_are_shipped(tmp_path: Path) -> None:
+    write_job_archive(tmp_path / "jobs.zip")
+    names = zipfile.ZipFile(tmp_path / "jobs.zip").namelist()
+    assert {name.split("/")[1] for name in names} == {"__init__.py", "domain", "jobs"}
+    assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.parametrize(
+    ("package", "blocked"),
+    [("domain", {"airflow", "pyspark", "py4j", "delta"}), ("jobs", {"airflow"})],
+    ids=["domain needs neither Airflow nor Spark", "jobs need no Airflow"],
+)
+def test_every_module_imports_from_the_zip(tmp_path: Path, package: str, blocked: set[str]) -> None:
+    archive = tmp_path / "jobs.zip"
+    write_job_archive(archive)
+    code = BLOCKED.format(archive=str(archive), package=package, blocked=sorted(blocked))
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,245 @@
+"""The operators, from construction to judgement, over a fake spark-submit."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk import DAG
+
+from airflow_delta_provider.exceptions import (
+    DeltaFaultError,
+    DeltaRequestError,
+    DeltaRetryableError,
+    DeltaUndeterminedError,
+    DeltaViolationError,
+)
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
+from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
+from airflow_delta_provider.xcom import tables_with, violated_tables
+from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
+
+__all__ = ["spark_submit"]
+
+
+class Store(dict[str, Any]):
+    """Task state as Airflow keeps it: JSON values between the tries of one task instance."""
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = json.loads(json.dumps(value))
+
+
+class Run:
+    """One task run: its context, and what was pushed."""
+
+    def __init__(self, store: Store | None = None, try_number: int = 1, max_tries: int = 3) -> None:
+        self.pushed: dict[str, Any] = {}
+        instance = SimpleNamespace(
+            dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=max_tries
+        )
+        instance.xcom_push = lambda key, value: self.pushed.update({key: json.loads(json.dumps(value))})
+        self.context: Any = {"ti": instance, "task_state_store": store}
+
+
+def enable(**arguments: Any) -> DeltaEnableFeatureOperator:
+    defaults = {"task_id": "t", "features": ["typeWidening"], "delta_jars": "provided"}
+    if "tables" not in arguments:
+        defaults["table"] = "/t"
+    return DeltaEnableFeatureOperator(**{**defaults, **arguments})
+
+
+def requests_sent(fake: FakeSparkSubmit) -> int:
+    return len(fake.calls)
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "says"),
+    [
+        (DeltaWidenTypesOperator, {"table": "/t", "columns": {}}, "columns is empty"),
+        (DeltaWidenTypesOperator, {"table": "{{ x }}", "columns": {}}, "columns is empty"),
+        (DeltaWidenTypesOperator, {"table": "/t", "columns": ["a"]}, "has to be a mapping"),
+        (DeltaWidenTypesOperator, {"table": "/t", "columns": {"a": "int"}, "verify": "no"}, "verify is 'no'"),
+        (DeltaEnableFeatureOperator, {"table": "/t", "features": []}, "features is empty"),
+        (DeltaEnableFeatureOperator, {"table": "/t", "tables": ["/u"], "features": ["x"]}, "exactly one"),
+        (DeltaEnableFeatureOperator, {"features": ["x"]}, "exactly one"),
+        (DeltaEnableFeatureOperator, {"table": "a..b", "features": ["x"]}, "no catalog name"),
+        (
+            DeltaEnableFeatureOperator,
+            {"table": "/t", "features": ["x"], "on_violation": "ask"},
+            "on_violation is 'ask'",
+        ),
+        (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "on_undetermined": "skip"}, "on_undetermined"),
+        (
+            DeltaEnableFeatureOperator,
+            {"table": "/t", "features": ["x"], "application": "a.py"},
+            "application is set by",
+        ),
+        (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "deploy_mode": "cluster"}, "client"),
+        (
+            DeltaEnableFeatureOperator,
+            {"table": "/t", "features": ["x"], "delta_jars": "maven"},
+            "delta_jars is 'maven'",
+        ),
+    ],
+)
+def test_literal_mistake_is_refused_at_construction(operator: type, arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(DeltaRequestError, match=says):
+        operator(task_id="t", **arguments)
+
+
+def test_mistake_in_a_template_is_refused_once_it_is_rendered(spark_submit: FakeSparkSubmit) -> None:
+    operator = enable(features="{{ params.features }}")
+    operator.features = []
+    with pytest.raises(DeltaRequestError, match="features is empty"):
+        operator.execute(Run().context)
+    assert requests_sent(spark_submit) == 0
+
+
+def test_every_argument_that_names_data_is_a_template_field() -> None:
+    assert {"table", "tables", "features", "properties", "dry_run", "conf"} <= set(
+        DeltaEnableFeatureOperator.template_fields
+    )
+    assert {"table", "tables", "columns", "verify"} <= set(DeltaWidenTypesOperator.template_fields)
+    assert not {"application", "application_args"} & set(DeltaJobOperator.template_fields)
+
+
+def test_lists_and_mappings_that_jinja_made_text_of_are_read(spark_submit: FakeSparkSubmit) -> None:
+    with DAG("d", schedule=None, start_date=datetime(2026, 1, 1)):
+        operator = DeltaWidenTypesOperator(
+            task_id="t",
+            tables="{{ tables }}",
+            columns="{{ columns }}",
+            enable_type_widening="{{ yes }}",
+            delta_jars="provided",
+        )
+    run = Run()
+    operator.render_template_fields({**run.context, "tables": ["/a", "/b"], "columns": {"x": "bigint"}, "yes": True})
+    request = operator.request(run.context)
+    assert request.tables == ("/a", "/b")
+    assert request.options.columns == {"x": "bigint"}
+    assert request.options.enable_type_widening is True
+
+
+def test_summary_is_returned_and_pushed_with_the_findings(spark_submit: FakeSparkSubmit) -> None:
+    run = Run()
+    summary = enable(tables=["/a", "/b"]).execute(run.context)
+    assert summary["verdict"] == "PASS"
+    assert summary["counts"] == {"PASS": 2}
+    assert run.pushed == {"return_value": summary, "findings": {"findings": [], "truncated": False}}
+
+
+def test_violation_fails_without_retry_after_xcom_was_pushed(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does("report(**{'/b': 'VIOLATED'})")
+    run = Run()
+    with pytest.raises(DeltaViolationError) as caught:
+        enable(tables=["/a", "/b"]).execute(run.context)
+    assert isinstance(caught.value, AirflowFailException)
+    assert caught.value.report.verdict.value == "VIOLATED"
+    assert violated_tables(run.pushed["return_value"]) == ["/b"]
+    assert tables_with(run.pushed["return_value"], "PASS") == ["/a"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "arguments", "expected"),
+    [
+        ("REFUSED", {}, DeltaViolationError),
+        ("REFUSED", {"on_violation": "warn"}, None),
+        ("VIOLATED", {"on_violation": "skip"}, AirflowSkipException),
+        ("UNDETERMINED", {}, None),
+        ("UNDETERMINED", {"on_undetermined": "ignore"}, None),
+        ("UNDETERMINED", {"on_undetermined": "fail"}, DeltaUndeterminedError),
+        ("FAULT", {"on_violation": "warn", "on_undetermined": "ignore"}, DeltaFaultError),
+    ],
+)
+def test_policy_decides_what_a_verdict_does_to_the_task(
+    spark_submit: FakeSparkSubmit, verdict: str, arguments: dict[str, Any], expected: type | None
+) -> None:
+    spark_submit.does(f"report(verdict={verdict!r})")
+    operator = enable(**arguments)
+    if expected is None:
+        assert operator.execute(Run().context)["verdict"] == verdict
+    else:
+        with pytest.raises(expected):
+            operator.execute(Run().context)
+
+
+@pytest.mark.parametrize("verdict", ["REFUSED", "FAULT"])
+def test_failures_that_are_all_retryable_let_airflow_retry(spark_submit: FakeSparkSubmit, verdict: str) -> None:
+    spark_submit.does(f"report(retryable=True, **{{'/b': {verdict!r}}})")
+    with pytest.raises(DeltaRetryableError) as caught:
+        enable(tables=["/a", "/b"]).execute(Run().context)
+    assert isinstance(caught.value, AirflowException)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_retry_does_only_the_tables_that_failed_and_reports_all(spark_submit: FakeSparkSubmit) -> None:
+    store = Store()
+    spark_submit.does("report(retryable=True, **{'/b': 'FAULT'})")
+    with pytest.raises(DeltaRetryableError):
+        enable(tables=["/a", "/b", "/c"]).execute(Run(store).context)
+    spark_submit.does("assert request['tables'] == ['/b'], request; report()")
+    summary = enable(tables=["/a", "/b", "/c"]).execute(Run(store, try_number=2).context)
+    assert [row["table"] for row in summary["tables"]] == ["/a", "/b", "/c"]
+    assert summary["verdict"] == "PASS"
+
+
+def test_cleared_task_does_all_tables_again(spark_submit: FakeSparkSubmit) -> None:
+    store = Store()
+    spark_submit.does("report(retryable=True, **{'/b': 'FAULT'})")
+    with pytest.raises(DeltaRetryableError):
+        enable(tables=["/a", "/b"]).execute(Run(store).context)
+    spark_submit.does("assert request['tables'] == ['/a', '/b'], request; report()")
+    # Clearing a task instance raises max_tries by the tries that it already had.
+    assert enable(tables=["/a", "/b"]).execute(Run(store, try_number=2, max_tries=4).context)["verdict"] == "PASS"
+
+
+def test_retry_of_another_request_does_all_tables(spark_submit: FakeSparkSubmit) -> None:
+    store = Store()
+    spark_submit.does("report(retryable=True, **{'/b': 'FAULT'})")
+    with pytest.raises(DeltaRetryableError):
+        enable(tables=["/a", "/b"]).execute(Run(store).context)
+    spark_submit.does("assert len(request['tables']) == 2; report()")
+    operator = enable(tables=["/a", "/b"], features=["rowTracking"])
+    assert operator.execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+
+
+def test_commits_are_labelled_with_the_task(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does(
+        "assert request['labels'] == {'dag_id': 'd', 'run_id': 'r', 'task_id': 't', 'map_index': -1}; report()"
+    )
+    assert enable().execute(Run().context)["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize("table", ["/lake/../secret/t", "/other/t", "main.other.t", "sales"])
+def test_table_outside_the_allowed_locations_is_refused_before_spark_starts(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__ALLOWED_LOCATIONS", "/lake, main.sales")
+    operator = enable(table="{{ params.table }}")
+    operator.table = table
+    with pytest.raises(DeltaRequestError, match="outside the allowed locations"):
+        operator.execute(Run().context)
+    assert requests_sent(spark_submit) == 0
+    operator.table = "/lake/t"
+    assert operator.execute(Run().context)["verdict"] == "PASS"
+
+
+def test_arguments_of_the_parent_reach_spark_submit(spark_submit: FakeSparkSubmit) -> None:
+    enable(
+        conf={"spark.x": "1"}, jars="/x.jar", driver_memory="3g", executor_cores=3, packages="g:a:1", name="mine"
+    ).execute(Run().context)
+    call = " ".join(spark_submit.calls[0])
+    for words in ("--conf spark.x=1", "--jars /x.jar", "--driver-memory 3g", "--executor-cores 3", "--packages g:a:1"):
+        assert words in call
+    assert "--name mine" in call
+
+
+def test_operator_maps_over_tables(spark_submit: FakeSparkSubmit) -> None:
+    with DAG("d", schedule=None, start_date=datetime(2026, 1, 1)) as dag:
+        DeltaEnableFeatureOperator.partial(task_id="t", features=["typeWidening"]).expand(table=["/a", "/b"])
+    assert dag.get_task("t").is_mapped

@@ -1,0 +1,70 @@
+"""What the package tells Airflow about itself."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import inspect
+import json
+from importlib.metadata import entry_points
+from typing import Any
+
+import jsonschema
+import pytest
+from airflow.providers_manager import ProvidersManager
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+
+from airflow_delta_provider.get_provider_info import get_provider_info
+
+#: What only the source file of a provider in Airflow's own repository has to say.
+OF_AIRFLOWS_REPOSITORY = {"state": "ready", "source-date-epoch": 0, "versions": ["0.1.0"]}
+
+
+def shipped_schema(name: str) -> dict[str, Any]:
+    return json.loads(importlib.resources.files("airflow").joinpath(name).read_text())
+
+
+@pytest.mark.parametrize(
+    ("schema", "further"),
+    [("provider_info.schema.json", {}), ("provider.yaml.schema.json", OF_AIRFLOWS_REPOSITORY)],
+)
+def test_provider_info_fits_the_schemas_that_airflow_ships(schema: str, further: dict[str, Any]) -> None:
+    jsonschema.validate({**get_provider_info(), **further}, shipped_schema(schema))
+
+
+def test_no_key_is_unknown_to_airflow() -> None:
+    # The schema lets unknown keys pass, so that a mistyped one would go unnoticed.
+    assert set(get_provider_info()) <= set(shipped_schema("provider_info.schema.json")["properties"])
+
+
+def test_every_listed_module_imports_and_holds_its_class() -> None:
+    info = get_provider_info()
+    for section, suffix in (
+        ("operators", "Operator"),
+        ("sensors", "Sensor"),
+        ("triggers", "Trigger"),
+        ("hooks", "Hook"),
+    ):
+        for entry in info[section]:
+            for path in entry["python-modules"]:
+                module = importlib.import_module(path)
+                own = [c for _, c in inspect.getmembers(module, inspect.isclass) if c.__module__ == path]
+                assert any(c.__name__.endswith(suffix) for c in own), path
+
+
+def test_entry_point_leads_to_the_provider_info() -> None:
+    (point,) = [
+        p for p in entry_points(group="apache_airflow_provider") if p.value.startswith("airflow_delta_provider.")
+    ]
+    assert point.load()() == get_provider_info()
+
+
+def test_airflow_discovers_the_provider() -> None:
+    assert "airflow-delta-provider" in ProvidersManager().providers
+
+
+def test_connection_type_spark_stays_with_the_spark_provider() -> None:
+    assert "connection-types" not in get_provider_info()
+    hook = ProvidersManagerTaskRuntime().hooks["spark"]
+    assert hook is not None
+    assert hook.package_name == "apache-airflow-providers-apache-spark"
