@@ -1,0 +1,310 @@
+"""Reading the head of a log through object storage."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import BaseHook
+from airflow.sdk.io import attach
+from airflow.sdk.io import store as store_module
+
+from airflow_delta_provider.domain.delta.feature import feature_named
+from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.delta.table_name import TableNameError
+from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, StorageSetupError
+from airflow_delta_provider.storage.head_reader import HeadReader
+from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.storage.storage_address import StorageAddress
+from tests.airflow.table_logs import (
+    REAL_TABLES,
+    RecordingFileSystem,
+    TableLog,
+    append,
+    checkpoint,
+    metadata,
+    protocol,
+)
+
+WIDENING = metadata({"delta.enableTypeWidening": "true"})
+
+
+def read(table: object, conn_id: str | None = None) -> TableHead:
+    head = HeadReader(ObjectStorageLog(str(table), conn_id)).read()
+    assert head is not None
+    return head
+
+
+def state(head: TableHead, name: str) -> FeatureState:
+    return feature_state(feature_named(name), head.protocol, head.metadata.configuration)
+
+
+@pytest.fixture
+def store() -> tuple[RecordingFileSystem, str, str]:
+    """A store, the connection it is attached to, and the URI of a table in it."""
+    filesystem = RecordingFileSystem()
+    conn_id = f"conn_{uuid.uuid4().hex}"
+    attach("memory", conn_id=conn_id, fs=filesystem)
+    return filesystem, conn_id, f"memory://{conn_id}/t"
+
+
+@pytest.fixture
+def memory_log(store: tuple[RecordingFileSystem, str, str]) -> Iterator[TableLog]:
+    filesystem, conn_id, _ = store
+    yield TableLog(f"/{conn_id}/t", filesystem)
+    filesystem.rm(f"/{conn_id}", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("table", "version"),
+    [
+        ("checksums", 3),
+        ("classic_checkpoint", 4),
+        ("multi_part_checkpoint", 4),
+        ("v2_parquet_checkpoint", 4),
+        ("v2_json_checkpoint", 4),
+    ],
+)
+def test_log_of_a_real_table_gives_its_features(table: str, version: int) -> None:
+    head = read(REAL_TABLES / table)
+    assert head.version == version
+    assert state(head, "rowTracking") is FeatureState.ENABLED
+    assert state(head, "typeWidening") is FeatureState.ENABLED
+    assert state(head, "columnMapping") is FeatureState.ABSENT
+    assert (state(head, "v2Checkpoint") is FeatureState.ENABLED) == table.startswith("v2_")
+    assert [field.name for field in head.metadata.schema.fields] == ["id", "city"]
+
+
+@pytest.mark.parametrize("prefix", ["", "file://", "file:"])
+def test_local_path_may_hold_any_character(tmp_path: Path, prefix: str) -> None:
+    table = tmp_path / "a b#c?d [x]*é%20"
+    TableLog(table).commit(0, protocol(), metadata())
+    assert read(f"{prefix}{table}/").version == 0
+
+
+def test_newest_protocol_and_metadata_win(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.commit(0, protocol(reader=1, writer=2), metadata())
+    log.commit(1, protocol("typeWidening"))
+    log.commit(2, WIDENING)
+    log.commit(3, append())
+    assert state(read(tmp_path), "typeWidening") is FeatureState.ENABLED
+
+
+def test_legacy_versions_imply_features(tmp_path: Path) -> None:
+    TableLog(tmp_path).commit(0, protocol(reader=1, writer=4), metadata())
+    head = read(tmp_path)
+    assert state(head, "changeDataFeed") is FeatureState.SUPPORTED
+    assert state(head, "columnMapping") is FeatureState.ABSENT
+
+
+def test_checksum_spares_the_older_commits(store: tuple[RecordingFileSystem, str, str], memory_log: TableLog) -> None:
+    filesystem, conn_id, uri = store
+    for version in range(10):
+        memory_log.commit(version, *([protocol("typeWidening"), metadata()] if version == 0 else [append()]))
+    memory_log.checksum(7, protocol("typeWidening"), metadata())
+    filesystem.calls.clear()
+    assert read(uri, conn_id).version == 9
+    assert filesystem.calls == ["ls", "9.json", "8.json", "7.json", "7.crc"]
+
+
+def test_poll_of_an_unchanged_table_is_one_listing_and_of_a_changed_one_reads_what_is_new(
+    store: tuple[RecordingFileSystem, str, str], memory_log: TableLog
+) -> None:
+    filesystem, conn_id, uri = store
+    memory_log.commit(0, protocol(), metadata())
+    memory_log.commit(1, append())
+    reader = HeadReader(ObjectStorageLog(uri, conn_id))
+    reader.read()
+    filesystem.calls.clear()
+    reader.read()
+    reader.read()
+    assert filesystem.calls == ["ls", "ls"]
+    memory_log.commit(2, protocol("typeWidening"))
+    memory_log.commit(3, append())
+    filesystem.calls.clear()
+    head = reader.read()
+    assert filesystem.calls == ["ls", "3.json", "2.json"]
+    assert head is not None
+    assert (head.version, state(head, "typeWidening")) == (3, FeatureState.SUPPORTED)
+
+
+def test_table_made_anew_under_the_same_name_is_read_anew(tmp_path: Path) -> None:
+    log = TableLog(tmp_path / "t")
+    log.commit(0, protocol("typeWidening"), metadata(table_id="old"))
+    log.commit(1, append())
+    reader = HeadReader(ObjectStorageLog(log.location))
+    reader.read()
+    log.drop()
+    assert reader.read() is None
+    log.commit(0, protocol("typeWidening"), metadata(table_id="old"))
+    log.commit(1, append())
+    reader.read()
+    log.drop()
+    log.commit(0, protocol(), metadata(table_id="new"))
+    log.commit(1, append("another transaction"))
+    log.commit(2, append())
+    head = reader.read()
+    assert head is not None
+    assert (head.metadata.id, state(head, "typeWidening")) == ("new", FeatureState.ABSENT)
+
+
+@pytest.mark.parametrize("lie", ["protocol", "metadata", "transaction", "truncated", "incomplete"])
+def test_checksum_that_disagrees_with_its_commit_is_ignored_with_a_log_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, lie: str
+) -> None:
+    log = TableLog(tmp_path)
+    log.commit(0, protocol("typeWidening"), WIDENING)
+    if lie == "protocol":
+        log.commit(1, append(), protocol("typeWidening"))
+        log.checksum(1, protocol("rowTracking"), metadata())
+    elif lie == "metadata":
+        log.commit(1, append(), WIDENING)
+        log.checksum(1, protocol(), metadata())
+    elif lie == "transaction":
+        log.commit(1, append("one"))
+        log.checksum(1, protocol(), metadata(), transaction="another")
+    else:
+        log.commit(1, append())
+        log.write(f"{1:020d}.crc", '{"protocol": {"minRea' if lie == "truncated" else '{"numFiles": 1}')
+    with caplog.at_level(logging.WARNING):
+        assert state(read(tmp_path), "typeWidening") is FeatureState.ENABLED
+    assert "00000000000000000001.crc is ignored" in caplog.text
+
+
+def test_checksum_without_its_commit_is_not_believed(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.write(f"{3:020d}.checkpoint.parquet", checkpoint(protocol("typeWidening"), WIDENING))
+    log.checksum(3, protocol(), metadata())
+    log.commit(4, append())
+    assert state(read(tmp_path), "typeWidening") is FeatureState.ENABLED
+
+
+def test_checksum_is_preferred_to_a_parquet_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = TableLog(tmp_path)
+    log.commit(3, append())
+    log.checksum(3, protocol("typeWidening"), WIDENING)
+    log.write(f"{3:020d}.checkpoint.parquet", checkpoint(protocol("typeWidening"), WIDENING))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert state(read(tmp_path), "typeWidening") is FeatureState.ENABLED
+
+
+def test_commits_after_a_checkpoint_win_over_it(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.write(f"{3:020d}.checkpoint.parquet", checkpoint(protocol("typeWidening"), WIDENING, files=200_000))
+    log.commit(4, metadata())
+    assert state(read(tmp_path), "typeWidening") is FeatureState.SUPPORTED
+
+
+def test_parquet_checkpoint_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(StorageSetupError, match=r"airflow-delta-provider\[sensor\]"):
+        read(REAL_TABLES / "classic_checkpoint")
+
+
+def test_json_checkpoint_needs_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert read(REAL_TABLES / "v2_json_checkpoint").version == 4
+
+
+def test_damaged_checkpoint_is_said_to_be_damaged(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.write(f"{3:020d}.checkpoint.parquet", b"PAR1 this is none")
+    log.commit(4, append())
+    with pytest.raises(BrokenLogError, match="cannot be read as Parquet"):
+        read(tmp_path)
+
+
+def test_gap_in_the_log_is_an_error_that_names_the_missing_commit(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.commit(0, protocol(), metadata())
+    log.commit(2, append())
+    log.checksum(2, protocol(), metadata())
+    with pytest.raises(BrokenLogError, match=r"00000000000000000001\.json missing"):
+        read(tmp_path)
+
+
+def test_truncated_commit_is_an_error_that_names_it(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.commit(0, protocol(), metadata())
+    log.write(f"{1:020d}.json", '{"protocol":{"minReaderVersion":3,"minWri')
+    with pytest.raises(BrokenLogError, match=r"00000000000000000001\.json"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("made", ["nothing", "directory", "empty log"])
+def test_table_that_is_not_there_yet_is_none(tmp_path: Path, made: str) -> None:
+    if made == "directory":
+        (tmp_path / "t").mkdir()
+    elif made == "empty log":
+        (tmp_path / "t" / "_delta_log" / "_staged_commits").mkdir(parents=True)
+    assert HeadReader(ObjectStorageLog(str(tmp_path / "t"))).read() is None
+
+
+@pytest.mark.parametrize(
+    ("table", "url", "account"),
+    [
+        ("s3a://b/t/", "s3://b/t", None),
+        ("s3n://b/t", "s3://b/t", None),
+        ("S3://b//t", "s3://b/t", None),
+        ("gs://b/t", "gs://b/t", None),
+        ("abfss://c@acc.dfs.core.windows.net/t", "abfss://c/t", "acc"),
+        ("abfs://c/t", "abfss://c/t", None),
+        ("wasbs://c@acc.blob.core.windows.net/t", "abfss://c/t", "acc"),
+        ("file:///d/t", "/d/t", None),
+        ("file:/d/t", "/d/t", None),
+        ("/d/t", "/d/t", None),
+        ("delta.`/d/t`", "/d/t", None),
+    ],
+)
+def test_schemes_of_one_store_are_one_address(table: str, url: str, account: str | None) -> None:
+    address = StorageAddress.of(table)
+    assert (address.url, address.account) == (url, account)
+
+
+@pytest.mark.parametrize(
+    ("table", "remedy"),
+    [
+        ("main.sales.orders", "location"),
+        ("orders", "location"),
+        ("warehouse/orders", "absolute"),
+        ("s3://key:secret@bucket/t", "storage_conn_id"),
+    ],
+)
+def test_address_that_cannot_be_used_is_refused_with_the_remedy(table: str, remedy: str) -> None:
+    with pytest.raises(TableNameError, match=remedy) as error:
+        StorageAddress.of(table)
+    assert "@" not in table or "secret" not in str(error.value)
+
+
+def test_scheme_without_its_provider_names_the_package() -> None:
+    with pytest.raises(StorageSetupError, match=r"s3://.*apache-airflow-providers-amazon\[s3fs\]"):
+        read("s3a://bucket/t")
+
+
+def test_connection_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LazyStore(store_module.ObjectStore):
+        """Looks its connection up at first use, as the providers' filesystems do."""
+
+        @property
+        def fs(self) -> Any:  # type: ignore[override]
+            return BaseHook.get_connection(str(self.conn_id))
+
+    monkeypatch.setitem(store_module._STORE_CACHE, "memory-missing_conn", LazyStore("memory", "missing_conn"))
+    with pytest.raises(DeltaLogUnreadableError, match="'missing_conn' names no connection"):
+        read("memory://b/t", "missing_conn")
+
+
+def test_account_of_another_connection_is_refused() -> None:
+    filesystem = RecordingFileSystem()
+    filesystem.account_name = "other"  # type: ignore[attr-defined]
+    attach("abfss", conn_id="azure_other", fs=filesystem)
+    with pytest.raises(StorageSetupError, match=r"'acc'.*'azure_other'.*'other'"):
+        read("abfss://c@acc.dfs.core.windows.net/t", "azure_other")
