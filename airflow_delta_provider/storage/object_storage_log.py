@@ -73,15 +73,18 @@ class ObjectStorageLog:
     @cached_property
     def _directory(self) -> ObjectStoragePath:
         # Seconds, the first time in a process: hence here, in whichever thread reads.
-        from airflow.providers.common.compat.sdk import AirflowNotFoundException, ObjectStoragePath
+        from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, ObjectStoragePath
 
         address = self._address
         try:
+            if self._conn_id is not None:
+                BaseHook.get_connection(self._conn_id)  # Amazon's filesystem falls back to no credentials at all
             table = ObjectStoragePath(address.url, conn_id=self._conn_id)
             filesystem = table.fs
         except AirflowNotFoundException as error:
             raise DeltaLogUnreadableError(
-                f"storage_conn_id {self._conn_id!r} names no connection. Create it, or name another one."
+                f"storage_conn_id {self._conn_id!r} names no connection. Create it, name another one, or leave it out "
+                "to take credentials from the environment."
             ) from error
         except (ImportError, ValueError) as error:
             package = f"Install {address.package}" if address.package else "Install the provider that brings one"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from airflow.sdk.io import attach
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
@@ -138,3 +141,11 @@ class RecordingFileSystem(MemoryFileSystem):
         self.calls.append(path.rsplit("/", 1)[-1].lstrip("0") or "0")
         content: bytes = super().cat_file(path, start, end, **kwargs)
         return content
+
+
+def attach_store(monkeypatch: pytest.MonkeyPatch, filesystem: AbstractFileSystem, scheme: str = "memory") -> str:
+    """Give Airflow a store behind a connection of its own, whose id is returned."""
+    conn_id = f"store_{uuid.uuid4().hex}"
+    monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", '{"conn_type": "generic"}')
+    attach(scheme, conn_id=conn_id, fs=filesystem)
+    return conn_id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, cast
@@ -20,13 +19,20 @@ from airflow.providers.common.compat.sdk import (
     TaskDeferred,
 )
 from airflow.sdk.exceptions import AirflowRescheduleException
-from airflow.sdk.io import attach
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from tests.airflow.table_logs import REAL_TABLES, RecordingFileSystem, TableLog, append, metadata, protocol
+from tests.airflow.table_logs import (
+    REAL_TABLES,
+    RecordingFileSystem,
+    TableLog,
+    append,
+    attach_store,
+    metadata,
+    protocol,
+)
 
 WIDENING = metadata({"delta.enableTypeWidening": "true"})
 
@@ -219,9 +225,13 @@ class TestDeferrable:
         deferred(sensor(tmp_path / "later"))
         deferred(sensor(tmp_path / "later", state="absent"))
 
-    def test_storage_error_of_the_first_look_is_left_to_the_trigger(self) -> None:
-        filesystem, name = RecordingFileSystem(), uuid.uuid4().hex
-        attach("memory", conn_id=name, fs=filesystem)
+    def test_connection_that_does_not_exist_fails_at_the_first_look(self, tmp_path: Path) -> None:
+        with pytest.raises(DeltaLogUnreadableError, match="'nowhere' names no connection"):
+            sensor(tmp_path, storage_conn_id="nowhere").execute(context())
+
+    def test_storage_error_of_the_first_look_is_left_to_the_trigger(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        filesystem = RecordingFileSystem()
+        name = attach_store(monkeypatch, filesystem)
         filesystem.failures = 1
         handed = deferred(sensor(f"memory://{name}/t", storage_conn_id=name))
         assert cast(DeltaFeatureTrigger, handed.trigger).storage_conn_id == name
@@ -289,9 +299,9 @@ class TestNotDeferrable:
         with pytest.raises(AirflowSensorTimeout):
             sensor(plain_table.location, deferrable=False, timeout=60).execute(context(ti=earlier))
 
-    def test_reschedule_counts_failures_over_its_processes(self) -> None:
-        filesystem, name = RecordingFileSystem(), uuid.uuid4().hex
-        attach("memory", conn_id=name, fs=filesystem)
+    def test_reschedule_counts_failures_over_its_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        filesystem = RecordingFileSystem()
+        name = attach_store(monkeypatch, filesystem)
         shared = context()
 
         def one_process() -> None:

@@ -7,17 +7,23 @@ import logging
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.io import attach
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from tests.airflow.table_logs import REAL_TABLES, RecordingFileSystem, TableLog, append, metadata, protocol
+from tests.airflow.table_logs import (
+    REAL_TABLES,
+    RecordingFileSystem,
+    TableLog,
+    append,
+    attach_store,
+    metadata,
+    protocol,
+)
 
 WIDENING = metadata({"delta.enableTypeWidening": "true"})
 
@@ -111,7 +117,7 @@ def test_feature_that_is_dropped_while_it_waits_fires_absent(tmp_path: Path) -> 
     assert (event["version"], event["features"]) == (1, {"typeWidening": "absent"})
 
 
-def test_object_storage_is_read_in_a_thread_through_the_connection() -> None:
+def test_object_storage_is_read_in_a_thread_through_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
 
     class Store(RecordingFileSystem):
@@ -119,8 +125,7 @@ def test_object_storage_is_read_in_a_thread_through_the_connection() -> None:
             threads.add(threading.current_thread())
             return super().ls(path, detail, **kwargs)
 
-    name = uuid.uuid4().hex
-    attach("memory", conn_id=name, fs=Store())
+    name = attach_store(monkeypatch, Store())
     TableLog(f"/{name}/t", Store()).commit(0, protocol("typeWidening"), WIDENING)
     event = run(trigger(f"memory://{name}/t", storage_conn_id=name))
     assert event["status"] == "holds"
@@ -152,25 +157,26 @@ def test_first_look_comes_after_a_sleep_even_past_the_deadline(tmp_path: Path, m
     assert time.monotonic() - started >= 0.3
 
 
-def failing_store(failures: int) -> tuple[RecordingFileSystem, str, str]:
+def failing_store(monkeypatch: pytest.MonkeyPatch, failures: int) -> tuple[RecordingFileSystem, str, str]:
     filesystem = RecordingFileSystem()
-    name = uuid.uuid4().hex
-    attach("memory", conn_id=name, fs=filesystem)
+    name = attach_store(monkeypatch, filesystem)
     TableLog(f"/{name}/t", filesystem).commit(0, protocol("typeWidening"), WIDENING)
     filesystem.failures = failures
     return filesystem, name, f"memory://{name}/t"
 
 
-def test_storage_that_fails_four_times_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    _, name, table = failing_store(4)
+def test_storage_that_fails_four_times_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, name, table = failing_store(monkeypatch, 4)
     with caplog.at_level(logging.WARNING):
         event = run(trigger(table, storage_conn_id=name))
     assert event["status"] == "holds"
     assert caplog.text.count("trying again at the next poll") == 4
 
 
-def test_storage_that_fails_five_times_in_a_row_ends_the_wait() -> None:
-    filesystem, name, table = failing_store(1000)
+def test_storage_that_fails_five_times_in_a_row_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    filesystem, name, table = failing_store(monkeypatch, 1000)
     event = run(trigger(table, storage_conn_id=name))
     assert (event["status"], event["retryable"]) == ("failed", True)
     assert "5 times in a row" in event["error"]

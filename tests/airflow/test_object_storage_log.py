@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from airflow.sdk import BaseHook
 from airflow.sdk.io import attach
-from airflow.sdk.io import store as store_module
 
 from airflow_delta_provider.domain.delta.feature import feature_named
 from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state
@@ -28,6 +24,7 @@ from tests.airflow.table_logs import (
     RecordingFileSystem,
     TableLog,
     append,
+    attach_store,
     checkpoint,
     metadata,
     protocol,
@@ -47,11 +44,10 @@ def state(head: TableHead, name: str) -> FeatureState:
 
 
 @pytest.fixture
-def store() -> tuple[RecordingFileSystem, str, str]:
+def store(monkeypatch: pytest.MonkeyPatch) -> tuple[RecordingFileSystem, str, str]:
     """A store, the connection it is attached to, and the URI of a table in it."""
     filesystem = RecordingFileSystem()
-    conn_id = f"conn_{uuid.uuid4().hex}"
-    attach("memory", conn_id=conn_id, fs=filesystem)
+    conn_id = attach_store(monkeypatch, filesystem)
     return filesystem, conn_id, f"memory://{conn_id}/t"
 
 
@@ -289,22 +285,15 @@ def test_scheme_without_its_provider_names_the_package() -> None:
         read("s3a://bucket/t")
 
 
-def test_connection_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class LazyStore(store_module.ObjectStore):
-        """Looks its connection up at first use, as the providers' filesystems do."""
-
-        @property
-        def fs(self) -> Any:  # type: ignore[override]
-            return BaseHook.get_connection(str(self.conn_id))
-
-    monkeypatch.setitem(store_module._STORE_CACHE, "memory-missing_conn", LazyStore("memory", "missing_conn"))
+def test_connection_that_does_not_exist_is_named() -> None:
+    attach("memory", conn_id="missing_conn", fs=RecordingFileSystem())
     with pytest.raises(DeltaLogUnreadableError, match="'missing_conn' names no connection"):
         read("memory://b/t", "missing_conn")
 
 
-def test_account_of_another_connection_is_refused() -> None:
+def test_account_of_another_connection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     filesystem = RecordingFileSystem()
     filesystem.account_name = "other"  # type: ignore[attr-defined]
-    attach("abfss", conn_id="azure_other", fs=filesystem)
-    with pytest.raises(StorageSetupError, match=r"'acc'.*'azure_other'.*'other'"):
-        read("abfss://c@acc.dfs.core.windows.net/t", "azure_other")
+    conn_id = attach_store(monkeypatch, filesystem, "abfss")
+    with pytest.raises(StorageSetupError, match=rf"'acc'.*'{conn_id}'.*'other'"):
+        read("abfss://c@acc.dfs.core.windows.net/t", conn_id)
