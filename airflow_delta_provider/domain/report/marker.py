@@ -2,8 +2,9 @@
 
 The driver's standard output is shared: Spark's log lines, the JVM's and ours meet in one pipe, and
 a line may be cut by another. A document therefore travels as numbered lines with a checksum each,
-compressed, and may be sent more than once; :class:`MarkerReader` takes the first good copy of each
-line. Every line holds the nonce of its submission, so that nothing else is taken for it.
+compressed, and may be sent more than once; :class:`MarkerReader` takes any good copy of each line.
+Every line holds the nonce of its submission, so that nothing else is taken for it, and the checksum
+of its document, so that lines of two documents are never joined.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 #: Payload characters a line: with its frame a line stays well under PIPE_BUF (4096 bytes).
 _CHUNK = 2000
 _LINE = re.compile(
-    r"@@delta-provider:(?P<channel>[a-z]+):(?P<nonce>[0-9a-f]+):(?P<index>\d+)/(?P<total>\d+)"
-    r":(?P<crc>[0-9a-f]{8}):(?P<payload>[A-Za-z0-9+/=]*)@@"
+    r"@@delta-provider:(?P<head>(?P<channel>[a-z]+):(?P<nonce>[0-9a-f]+):(?P<document>[0-9a-f]{8})"
+    r":(?P<index>\d+)/(?P<total>\d+)):(?P<crc>[0-9a-f]{8}):(?P<payload>[A-Za-z0-9+/=]*)@@"
 )
 #: What every line of ours begins with, whole or torn.
 PREFIX = "@@delta-provider:"
@@ -32,10 +33,11 @@ def marker_lines(channel: str, nonce: str, document: Any) -> Iterator[str]:
     :param nonce: submission id, hexadecimal
     """
     packed = base64.b64encode(zlib.compress(json.dumps(document).encode(), 6)).decode()
-    total = max(1, -(-len(packed) // _CHUNK))
+    total, whole = -(-len(packed) // _CHUNK), _crc(packed)
     for index in range(total):
         payload = packed[index * _CHUNK : (index + 1) * _CHUNK]
-        yield f"{PREFIX}{channel}:{nonce}:{index}/{total}:{_crc(payload)}:{payload}@@"
+        head = f"{channel}:{nonce}:{whole}:{index}/{total}"
+        yield f"{PREFIX}{head}:{_crc(head + payload)}:{payload}@@"
 
 
 def is_marker(line: str) -> bool:
@@ -52,7 +54,7 @@ class MarkerReader:
 
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
-        self._chunks: dict[tuple[str, int], dict[int, str]] = {}
+        self._chunks: dict[tuple[str, str], dict[int, str]] = {}
         self.foreign = 0
         """Lines that carried another submission's nonce."""
         self.torn = 0
@@ -65,17 +67,17 @@ class MarkerReader:
         if PREFIX in line and len(matches) < line.count(PREFIX):
             self.torn += 1
         for match in matches:
+            if _crc(match["head"] + match["payload"]) != match["crc"]:
+                self.torn += 1
+                continue
             if match["nonce"] != self._nonce:
                 self.foreign += 1
                 continue
-            if _crc(match["payload"]) != match["crc"]:
-                self.torn += 1
-                continue
-            key = (match["channel"], int(match["total"]))
+            key = (match["channel"], match["document"])
             chunks = self._chunks.setdefault(key, {})
             chunks[int(match["index"])] = match["payload"]
-            if len(chunks) == key[1]:
+            if len(chunks) == int(match["total"]):
                 del self._chunks[key]
-                packed = "".join(chunks[index] for index in range(key[1]))
+                packed = "".join(chunks[index] for index in sorted(chunks))
                 completed.append((key[0], json.loads(zlib.decompress(base64.b64decode(packed)))))
         return completed
