@@ -108,30 +108,35 @@ def find_column(schema: StructType, path: str) -> Column:
     """Return the column that ``path`` names, without regard to case, as Spark does by default.
 
     A top-level name that equals the whole text needs no quotes, unless the text also names a
-    nested field.
+    nested field. What is in backticks is never read that way: ``str(column)`` finds its column.
 
     :raises UnknownColumnError: with the nearest name
     """
-    candidates = [Column((f.name,), f.data_type, f, (), ("field",)) for f in schema.fields if f.name == path]
+    columns = list(all_columns(schema))
+    unquoted = [column for column in columns if column.parts == (path,)]
     try:
-        parts = tuple(part.casefold() for part in parse_path(path))
+        parts = parse_path(path)
     except UnknownColumnError:
-        if not candidates:
+        if not unquoted:
             raise
-        parts = ()
-    candidates += [
-        column
-        for column in all_columns(schema)
-        if tuple(part.casefold() for part in column.parts) == parts and column not in candidates
-    ]
-    if len(candidates) == 1:
-        return candidates[0]
-    if candidates:
-        both = " or ".join(".".join(quote(part) for part in column.parts) for column in candidates)
+        return unquoted[0]
+    exact = [column for column in columns if column.parts == parts]
+    found = exact or [column for column in columns if _folded(column.parts) == _folded(parts)]
+    if "`" not in path:
+        found += [column for column in unquoted if column not in found]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " or ".join(".".join(quote(part) for part in column.parts) for column in found)
         raise UnknownColumnError(f"{path!r} is ambiguous: write {both}.")
-    known = [str(column) for column in all_columns(schema)]
+    known = [str(column) for column in columns]
     listed = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
     raise UnknownColumnError(f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed}.")
+
+
+def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Fold case as Spark does: ``ß`` and ``ss`` are two names."""
+    return tuple(part.lower() for part in parts)
 
 
 def _is_plain(name: str) -> bool:

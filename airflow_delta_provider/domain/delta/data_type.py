@@ -107,7 +107,7 @@ _SQL_NAMES: dict[str, tuple[str, ...]] = {
 }
 _BY_SQL_NAME = {sql: PrimitiveType(json) for json, names in _SQL_NAMES.items() for sql in names}
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_MAX_PRECISION = 38
+MAX_PRECISION = 38
 
 
 class UnknownTypeError(ValueError):
@@ -124,9 +124,9 @@ def parse_type(text: str) -> DataType:
         return _BY_SQL_NAME[folded]
     if decimal := _DECIMAL.fullmatch(folded):
         precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
-        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+        if not (1 <= precision <= MAX_PRECISION and scale <= precision):
             raise UnknownTypeError(
-                f"{text!r} is no decimal: the precision is 1 to {_MAX_PRECISION}, the scale 0 to the precision."
+                f"{text!r} is no decimal: the precision is 1 to {MAX_PRECISION}, the scale 0 to the precision."
             )
         return DecimalType(precision, scale)
     raise UnknownTypeError(

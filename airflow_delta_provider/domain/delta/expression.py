@@ -13,6 +13,7 @@ from collections.abc import Iterator
 _TOKEN = re.compile(
     r"""
     '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*"        # string literals
+    | \d[\w.]*                                       # numbers, with their suffixes: 10L
     | (?P<path>(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*) (?P<call>\s*\()?
     | .
     """,

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     FLOAT,
     INTEGER,
     LONG,
+    MAX_PRECISION,
     SHORT,
     TIMESTAMP_NTZ,
     DataType,
@@ -56,7 +57,7 @@ def legal_targets(old: DataType) -> str:
     if old in _DECIMAL_DIGITS:
         digits = _DECIMAL_DIGITS[old]
         targets.append(f"decimal(p,s) with p - s >= {digits}")
-    if isinstance(old, DecimalType):
+    if isinstance(old, DecimalType) and old.precision < MAX_PRECISION:
         digits = old.precision - old.scale
         targets.append(f"decimal(p,s) with s >= {old.scale} and p - s >= {digits}")
     return ", ".join(targets)
