@@ -43,12 +43,15 @@ class TableName:
         if "/" in text and not text.startswith("`"):
             return cls(text, location=text)
         try:
-            return cls(text, identifier=parse_path(text))
+            parts = parse_path(text)
         except UnknownColumnError:
             raise TableNameError(
                 f"{text!r} is no catalog name. Separate catalog, schema and table by dots, and put a part that "
                 "itself holds a dot or a backtick between backticks, a backtick in it doubled."
             ) from None
+        if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == "delta":
+            return cls(text, location=parts[-1])  # what `delta`.`/path` means to Spark, with any catalog before it
+        return cls(text, identifier=parts)
 
     @property
     def sql(self) -> str:
