@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,14 @@ class Metadata:
     def schema(self) -> StructType:
         """The schema.
 
-        :raises ValueError: if the schema string is no struct
+        :raises BrokenLogError: if the schema string is no struct
         """
-        schema = type_from_json(json.loads(self.schema_string))
+        try:
+            schema = type_from_json(json.loads(self.schema_string))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BrokenLogError(f"the schema in the metaData action is damaged: {error!r}") from error
         if not isinstance(schema, StructType):
-            raise ValueError("the schema string of the metaData action is no struct")
+            raise BrokenLogError("the schema in the metaData action is no struct")
         return schema
 
     @property

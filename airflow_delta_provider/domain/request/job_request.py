@@ -58,6 +58,9 @@ class JobRequest:
         """
         if wire.get("schema_version") != SCHEMA_VERSION:
             raise RequestError(f"The request has schema version {wire.get('schema_version')!r}, not {SCHEMA_VERSION}.")
+        for key, expected in (("kind", str), ("tables", list), ("options", dict)):
+            if not isinstance(wire.get(key), expected):
+                raise RequestError(f"The request's {key!r} is {wire.get(key)!r}.")
         return cls(
             tuple(wire["tables"]),
             options_from_json(wire["kind"], wire["options"]),

@@ -98,7 +98,7 @@ def options_from_json(kind: str, wire: Mapping[str, Any]) -> Options:
 
 
 def _names(argument: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(name, str) and name for name in value):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) and name for name in value):
         raise RequestError(f"{argument} has to be a list of names, not {value!r}.")
     return tuple(dict.fromkeys(value))
 
