@@ -25,9 +25,10 @@ def differing_columns(
     columns = ", ".join(
         expression for index, widening in enumerate(widenings) for expression in _measures(index, widening)
     )
-    before, after = (
-        session.sql(f"SELECT {columns} FROM {table.name.sql} VERSION AS OF {v}")[0] for v in (version - 1, version)
-    )
+    with session.reading_history():
+        before, after = (
+            session.sql(f"SELECT {columns} FROM {table.name.sql} VERSION AS OF {v}")[0] for v in (version - 1, version)
+        )
     for index, widening in enumerate(widenings):
         names = [f"{measure} {index}" for measure in _MEASURES]
         differing = [measure for measure, name in zip(_MEASURES, names) if before[name] != after[name]]

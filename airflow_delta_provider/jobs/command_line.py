@@ -38,11 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # Imported late: a command line that makes no sense is answered without starting Spark.
     from airflow_delta_provider.jobs.delta_session import DeltaSession
+    from airflow_delta_provider.jobs.engine_errors import understand
     from airflow_delta_provider.jobs.runner import run
     from airflow_delta_provider.jobs.spark_session import own_session
 
-    session = DeltaSession(own_session(f"airflow-delta-provider {request.kind}", parsed.master, parsed.delta_jars))
-    report = run(request, session, progress=lambda line: print(line, file=sys.stderr))
+    try:
+        spark = own_session(f"airflow-delta-provider {request.kind}", parsed.master, parsed.delta_jars)
+        report = run(request, DeltaSession(spark), progress=lambda line: print(line, file=sys.stderr))
+    except Exception as failure:
+        message = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
+        print(f"{parser.prog}: there is no Spark session with Delta: {message}", file=sys.stderr)
+        return ALL_FAULTS
     _write(destination, report)
     print(render(report))
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
@@ -62,7 +68,12 @@ def _parser() -> argparse.ArgumentParser:
     enable = kinds.add_parser(EnableFeatureOptions.kind, help="enable table features")
     enable.add_argument("--feature", action="append", required=True, metavar="NAME", help="may be repeated")
     enable.add_argument(
-        "--property", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="also set this table property"
+        "--property",
+        action="append",
+        default=[],
+        type=_property,
+        metavar="NAME=VALUE",
+        help="also set this table property",
     )
     enable.add_argument(
         "--allow-special", action="store_true", help="allow previews and features that few engines know"
@@ -70,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
     widen = kinds.add_parser(WidenTypesOptions.kind, help="widen the types of columns")
     widen.add_argument(
-        "--column", action="append", required=True, type=_pair, metavar="PATH=TYPE", help="may be repeated"
+        "--column", action="append", required=True, type=_column, metavar="PATH=TYPE", help="may be repeated"
     )
     widen.add_argument("--enable-type-widening", action="store_true", help="set delta.enableTypeWidening first")
     widen.add_argument("--verify", choices=("data", "log"), default="data", help="compare the data, or the log only")
@@ -87,20 +98,33 @@ def _parser() -> argparse.ArgumentParser:
 
 def _options(parsed: argparse.Namespace) -> Options:
     if parsed.kind == EnableFeatureOptions.kind:
+        properties = _once("--property", parsed.property)
         return EnableFeatureOptions(
-            tuple(parsed.feature), dict(parsed.property), parsed.allow_protocol_upgrade, parsed.allow_special
+            tuple(parsed.feature), properties, parsed.allow_protocol_upgrade, parsed.allow_special
         )
-    paths = [path for path, _ in parsed.column]
-    for path in paths:
-        if paths.count(path) > 1:
-            raise RequestError(f"--column names {path!r} more than once. Name each column once.")
-    return WidenTypesOptions(
-        dict(parsed.column), parsed.enable_type_widening, parsed.allow_protocol_upgrade, parsed.verify
-    )
+    columns = _once("--column", parsed.column)
+    return WidenTypesOptions(columns, parsed.enable_type_widening, parsed.allow_protocol_upgrade, parsed.verify)
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
-    if not (name and equals and value):
+def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"{option} names {name!r} more than once. Name it once.")
+    return dict(pairs)
+
+
+def _property(text: str) -> tuple[str, str]:
+    """Split at the first ``=``: a value may hold more."""
+    name, _, value = text.partition("=")
+    if not (name and value):
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _column(text: str) -> tuple[str, str]:
+    """Split at the last ``=``: a column's name may hold more."""
+    path, _, data_type = text.rpartition("=")
+    if not (path and data_type):
+        raise argparse.ArgumentTypeError(f"{text!r} is not PATH=TYPE")
+    return path, data_type

@@ -6,14 +6,13 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
-from airflow_delta_provider.domain.delta.log_files import NoLogError
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
@@ -22,6 +21,7 @@ from airflow_delta_provider.jobs.storage import HadoopStorage
 from airflow_delta_provider.jobs.table_log import TableLog
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_RETENTION_CHECK = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 _NOT_FOUND = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -31,6 +31,8 @@ _NOT_FOUND = frozenset(
         "DELTA_MISSING_DELTA_TABLE",
     }
 )
+#: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
+_DETAILS = "# Detailed Table Information"
 #: What lies in the directory of a table of another format.
 _OTHER_FORMATS = (
     ("Apache Iceberg", {"metadata", "data"}),
@@ -91,11 +93,13 @@ class DeltaSession:
             name = TableName.parse(text)
         except TableNameError as error:
             raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
-        location = self._locate(name) if name.location is None else self.storage.qualify(name.location)
+        if name.location is None:
+            location = self._locate(name)
+        else:
+            location = self.storage.qualify(name.location)
+            name = replace(name, location=location)  # SQL takes absolute paths only
         log = TableLog(self.spark, self.storage, location)
-        try:
-            log.newest_version()
-        except (FileNotFoundError, NoLogError):
+        if not log.exists():
             raise TableError(self._why_not_delta(text, location)) from None
         return OpenTable(name, location, log)
 
@@ -110,16 +114,31 @@ class DeltaSession:
 
         Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
         """
-        own = self.spark.conf.get(_USER_METADATA, None)
-        merged = {**_as_object(own), **labels}
-        self.spark.conf.set(_USER_METADATA, json.dumps(merged, sort_keys=True))
+        merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
+        with self._configured(_USER_METADATA, json.dumps(merged, sort_keys=True)):
+            yield
+
+    @contextmanager
+    def reading_history(self) -> Iterator[None]:
+        """Let any version be read whose files are there.
+
+        Delta 4.1 and later refuse a version that is older than the table's
+        ``delta.deletedFileRetentionDuration``, even where no file of it was ever removed.
+        """
+        with self._configured(_RETENTION_CHECK, "false"):
+            yield
+
+    @contextmanager
+    def _configured(self, key: str, value: str) -> Iterator[None]:
+        own = self.spark.conf.get(key, None)
+        self.spark.conf.set(key, value)
         try:
             yield
         finally:
             if own is None:
-                self.spark.conf.unset(_USER_METADATA)
+                self.spark.conf.unset(key)
             else:
-                self.spark.conf.set(_USER_METADATA, own)
+                self.spark.conf.set(key, own)
 
     def _locate(self, name: TableName) -> str:
         try:
@@ -133,7 +152,9 @@ class DeltaSession:
                     )
                 ) from None
             raise
-        properties = {row["col_name"]: row["data_type"] for row in described}
+        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
+        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
+        properties = {row["col_name"]: row["data_type"] for row in details}
         provider = (properties.get("Provider") or "").lower()
         if provider != "delta" or not properties.get("Location"):
             what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"

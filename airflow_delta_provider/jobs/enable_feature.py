@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.delta.feature import feature_named
 from airflow_delta_provider.domain.delta.table_state import Action, TableState
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.plan.enable_features import plan_enabling, verify_enabled
+from airflow_delta_provider.domain.plan.enable_features import looks_at_files, plan_enabling, verify_enabled
 from airflow_delta_provider.domain.plan.plan import Planned
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
@@ -20,7 +19,7 @@ class EnableFeature:
     def __init__(self, options: EnableFeatureOptions, engine: Engine) -> None:
         self._options = options
         self._engine = engine
-        self.needs_files = any(feature_named(name).name == "rowTracking" for name in options.features)
+        self.needs_files = looks_at_files(options)
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table."""

@@ -10,6 +10,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.domain.rules.rule import Rule
@@ -46,6 +47,9 @@ class EngineError:
 def understand(error: BaseException) -> EngineError:
     """Return what ``error`` means."""
     condition, message = _condition(error), _message(error)
+    if isinstance(error, BrokenLogError):
+        broken = f"The log cannot be read as one table: {message}. Restore the file from a backup or a replica."
+        return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, False, condition, broken)
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
         moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)

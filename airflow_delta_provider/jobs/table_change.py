@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_state import Action, TableState, commit_info
+from airflow_delta_provider.domain.delta.table_state import Action, TableState, changes_metadata, commit_info
 from airflow_delta_provider.domain.plan.explanation import explain
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.sql import render_sql
-from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
 from airflow_delta_provider.jobs.progress import Progress
@@ -66,9 +65,9 @@ class TableChange:
         try:
             with self._timed("read"):
                 before = self._read()
+            planned = self._change.plan(self._table, before)
         except BrokenLogError as error:
             return TableReport.refused(name, _broken_log(name, error))
-        planned = self._change.plan(self._table, before)
         known: dict[str, Any] = {
             "version": before.version,
             "version_before": before.version,
@@ -95,8 +94,8 @@ class TableChange:
         with self._timed("apply"), self._session.labelled(labels):
             try:
                 for step in plan.steps:
-                    self._guard(plan, step, before)
                     self._progress(f"{name}: {explain(step)}")
+                    self._guard(plan, before)
                     self._execute(render_sql(step, self._table.name))
             except Exception as error:
                 failure = error
@@ -110,23 +109,25 @@ class TableChange:
         }
         if failure is not None:
             return self._failed(failure, known)
-        with self._timed("verify"):
-            findings = self._change.verify(self._table, before, after, commits)
+        try:
+            with self._timed("verify"):
+                findings = self._change.verify(self._table, before, after, commits)
+        except Exception as error:
+            unverified = f"{name} was changed, but it could not be verified afterwards. {understand(error).message}"
+            findings = (faults.UNVERIFIED.finding(unverified, version=after.version),)
         return TableReport.judged(name, *findings, **known)
 
-    def _guard(self, plan: Plan, step: Step, before: TableState) -> None:
-        """Make sure that the plan still holds where another writer committed meanwhile."""
-        if step is not plan.steps[0] or self._table.log.newest_version() == before.version:
-            return
-        now = self._read()
-        if (now.protocol, now.metadata) == (before.protocol, before.metadata):
-            return
-        replanned = self._change.plan(self._table, now)
-        if replanned.refusals or replanned.plan is None or replanned.plan.digest != plan.digest:
-            raise TableMovedError(
-                f"Another writer changed protocol or schema of {self._table.name.text} between versions "
-                f"{before.version} and {now.version}, after this was planned. Nothing was done; run it again."
-            )
+    def _guard(self, plan: Plan, before: TableState) -> None:
+        """Make sure that no other writer changed protocol or metadata since the plan was made.
+
+        :raises TableMovedError: if one did; what only adds or removes files is harmless
+        """
+        for version, actions in self._table.log.commits_after(before.version):
+            if changes_metadata(actions) and not _is_own(actions, plan.digest):
+                raise TableMovedError(
+                    f"Another writer changed protocol or metadata of {self._table.name.text} in version {version}, "
+                    f"after this was planned on version {before.version}. This step was not done; run the job again."
+                )
 
     def _execute(self, statement: str) -> None:
         for attempt in range(1, _TRIES + 1):
@@ -140,19 +141,16 @@ class TableChange:
 
     def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:
         name = self._table.name.text
-        if isinstance(failure, TableMovedError):
-            return TableReport.refused(name, requests.TABLE_MOVED.finding(str(failure)), retryable=True, **known)
-        error = understand(failure)
         done = " Earlier steps of the plan were committed; a rerun goes on from there." if known["changed"] else ""
+        if isinstance(failure, TableMovedError):
+            moved = requests.TABLE_MOVED.finding(f"{failure}{done}")
+            return TableReport.refused(name, moved, retryable=True, **known)
+        error = understand(failure)
         finding = error.rule.finding(error.message + done)
         return TableReport(name, error.verdict, retryable=error.retryable, findings=(finding,), **known)
 
     def _own_commits(self, version: int, digest: str) -> dict[int, list[Action]]:
-        return {
-            later: actions
-            for later, actions in self._table.log.commits_after(version)
-            if digest in str(commit_info(actions).get("userMetadata") or "")
-        }
+        return {later: actions for later, actions in self._table.log.commits_after(version) if _is_own(actions, digest)}
 
     def _read(self) -> TableState:
         return self._table.log.read_state(with_files=self._change.needs_files)
@@ -164,6 +162,10 @@ class TableChange:
             yield
         finally:
             self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
+
+
+def _is_own(actions: list[Action], digest: str) -> bool:
+    return digest in str(commit_info(actions).get("userMetadata") or "")
 
 
 def _broken_log(table: str, error: BrokenLogError) -> Finding:

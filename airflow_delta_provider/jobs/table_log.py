@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
+    NoLogError,
     commit_name,
     commit_versions,
     select_segment,
@@ -30,9 +31,15 @@ class TableLog:
         self._storage = storage
         self._directory = f"{location.rstrip('/')}/_delta_log"
 
-    def newest_version(self) -> int:
-        """Return the newest version, by listing alone."""
-        return select_segment(self._storage.list_names(self._directory)).version
+    def exists(self) -> bool:
+        """Whether there is a log at all, whole or broken."""
+        try:
+            select_segment(self._storage.list_names(self._directory))
+        except (FileNotFoundError, NoLogError):
+            return False
+        except BrokenLogError:
+            pass
+        return True
 
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.

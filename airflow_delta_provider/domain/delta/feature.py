@@ -137,6 +137,12 @@ _TABLE = (
     Feature("variantShredding-preview", _RW, enabling_property="delta.enableVariantShredding", access=_SPECIAL),
     Feature("geospatial", _RW),
     Feature("geospatial-dev", _RW, access=_SPECIAL),
+    Feature(
+        "adaptiveMetadata-preview",
+        _RW,
+        requires=("deletionVectors", "catalogManaged", "rowTracking", "columnMapping"),
+        access=_SPECIAL,
+    ),
     Feature("columnMappingUsageTracking", _W, requires=("columnMapping",)),
 )
 

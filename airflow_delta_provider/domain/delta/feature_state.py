@@ -8,7 +8,8 @@ from enum import Enum
 from airflow_delta_provider.domain.delta.feature import Feature
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
-_SUSPENDED = "delta.rowTrackingSuspended"
+#: Set while writers assign no row ids: before row tracking is dropped.
+SUSPENDED_PROPERTY = "delta.rowTrackingSuspended"
 
 
 class FeatureState(str, Enum):
@@ -28,7 +29,7 @@ def feature_state(feature: Feature, protocol: Protocol, configuration: Mapping[s
     """Return the state of ``feature`` on a table with this protocol and these properties."""
     if not protocol.supports(feature.name):
         return FeatureState.ABSENT
-    if feature.name == "rowTracking" and _is_true(configuration.get(_SUSPENDED)):
+    if feature.name == "rowTracking" and _is_true(configuration.get(SUSPENDED_PROPERTY)):
         return FeatureState.SUSPENDED
     if feature.enabling_property is None or is_enabling(feature, configuration.get(feature.enabling_property)):
         return FeatureState.ENABLED

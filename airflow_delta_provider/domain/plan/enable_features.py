@@ -12,7 +12,12 @@ from airflow_delta_provider.domain.delta.feature import (
     FeatureKind,
     feature_named,
 )
-from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state, is_enabling
+from airflow_delta_provider.domain.delta.feature_state import (
+    SUSPENDED_PROPERTY,
+    FeatureState,
+    feature_state,
+    is_enabling,
+)
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -34,7 +39,7 @@ _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 
 
 def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableState, engine: Engine) -> Planned:
-    """Plan to enable the features, in one statement.
+    """Plan to enable the features, in one statement; row tracking that is suspended is resumed first.
 
     :param state: the table; with its files where row tracking is among the features
     """
@@ -49,12 +54,13 @@ def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableS
         return Planned(None, tuple(refusals))
     properties = _properties_to_set(features, options, state)
     protocol_after = state.protocol.supporting([f.name for f in features] + _implied(properties, state.protocol))
-    steps: tuple[SetProperties, ...] = ()
+    steps: list[SetProperties] = []
+    if any(_is_suspended(feature, state) for feature in features):
+        steps.append(SetProperties(((SUSPENDED_PROPERTY, "false"),)))
     if properties:
         added = sorted(protocol_after.features - state.protocol.features)
-        commits = _commits(properties, state)
-        steps = (SetProperties(tuple(sorted(properties.items())), tuple(added), commits),)
-    plan = Plan(table, steps, state.protocol, protocol_after)
+        steps.append(SetProperties(tuple(sorted(properties.items())), tuple(added), _commits(properties, state)))
+    plan = Plan(table, tuple(steps), state.protocol, protocol_after)
     refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
     return Planned(plan, (refused,) if refused else ())
 
@@ -62,7 +68,17 @@ def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableS
 def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:
     """Return what is missing of the features on a table on which they should be enabled."""
     features = [feature_named(name) for name in options.features]
-    return tuple(finding for feature in features for finding in _verify(feature, state))
+    return (
+        *(finding for feature in features for finding in _verify(feature, state)),
+        *_verify_properties(options, state),
+    )
+
+
+def looks_at_files(options: EnableFeatureOptions) -> bool:
+    """Whether planning and verifying need the live files: row tracking gives each of them ids."""
+    return any(feature_named(name).name == "rowTracking" for name in options.features) or any(
+        name.casefold() == "delta.enablerowtracking" for name in options.properties
+    )
 
 
 def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
@@ -81,6 +97,17 @@ def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
         )
     if feature.name == "rowTracking" and current is FeatureState.ENABLED:
         yield from _verify_row_ids(state)
+
+
+def _verify_properties(options: EnableFeatureOptions, state: TableState) -> Iterator[Finding]:
+    for name, value in _spelled(options.properties, state).items():
+        actual = state.metadata.configuration.get(name)
+        if actual != value:
+            yield protocol_rules.PROPERTY_NOT_SET.finding(
+                f"The property {name} is {actual!r}, not {value!r}, at version {state.version}. Run the job again; if "
+                "it stays so, another writer takes it back: look at the table's history.",
+                version=state.version,
+            )
 
 
 def _verify_row_ids(state: TableState) -> Iterator[Finding]:
@@ -125,11 +152,13 @@ def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engi
 
 def _check_properties(options: EnableFeatureOptions, features: list[Feature], state: TableState) -> Iterator[Finding]:
     for name, value in options.properties.items():
-        if problem := _property_problem(name, value, features, state):
+        if problem := _property_problem(name, value, features, options, state):
             yield requests.PROPERTY_NOT_ALLOWED.finding(f"properties has {name!r}: {problem}")
 
 
-def _property_problem(name: str, value: str, features: list[Feature], state: TableState) -> str | None:
+def _property_problem(
+    name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
+) -> str | None:
     folded = name.casefold()
     if folded in _FOLDED_OWNED:
         return "writers keep this property themselves, and setting it by hand breaks the table. Leave it out."
@@ -150,7 +179,31 @@ def _property_problem(name: str, value: str, features: list[Feature], state: Tab
         same = (feature.enabling_property or "").casefold() == folded
         if same and not is_enabling(feature, value):
             return f"{value!r} contradicts features, which asks for {feature.name}. Leave one of them out."
+    enabled = _enabled_by(folded, value)
+    if enabled and enabled[0].access is FeatureAccess.SPECIAL and not options.allow_special:
+        return f"it enables {enabled[0].name}, which needs allow_special=True (--allow-special)."
     return None
+
+
+def _enabled_by(property_name: str, value: str) -> list[Feature]:
+    """Return the features that a property puts in force, a stable one before its preview."""
+    enabled = [
+        feature
+        for feature in FEATURES.values()
+        if (feature.enabling_property or "").casefold() == property_name.casefold() and is_enabling(feature, value)
+    ]
+    return sorted(enabled, key=lambda feature: feature.access is FeatureAccess.SPECIAL)
+
+
+def _is_suspended(feature: Feature, state: TableState) -> bool:
+    return feature_state(feature, state.protocol, state.metadata.configuration) is FeatureState.SUSPENDED
+
+
+def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:
+    """Return the properties by the names that Delta keeps: it takes its own in any case."""
+    known = [*state.metadata.configuration, *(f.enabling_property for f in FEATURES.values() if f.enabling_property)]
+    spelling = {name.casefold(): name for name in reversed(known) if name.casefold().startswith("delta.")}
+    return {spelling.get(name.casefold(), name): value for name, value in properties.items()}
 
 
 def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, state: TableState) -> dict[str, str]:
@@ -165,9 +218,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
             wanted[feature.support_property] = "supported"
         if feature.enabling_property is not None:
             wanted[feature.enabling_property] = feature.enabled_value
-        if current is FeatureState.SUSPENDED:
-            wanted["delta.rowTrackingSuspended"] = "false"
-    for name, value in options.properties.items():
+    for name, value in _spelled(options.properties, state).items():
         if configuration.get(name) != value:
             wanted[name] = value
     return wanted
@@ -175,15 +226,8 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
 
 def _implied(properties: Mapping[str, str], protocol: Protocol) -> list[str]:
     """Return the features that setting ``properties`` brings by itself."""
-    return [
-        feature.name
-        for feature in FEATURES.values()
-        if feature.enabling_property is not None
-        and feature.enabling_property in properties
-        and feature.access is not FeatureAccess.SPECIAL
-        and is_enabling(feature, properties[feature.enabling_property])
-        and not protocol.supports(f"{feature.name}-preview")
-    ]
+    enabled = [_enabled_by(name, value) for name, value in properties.items()]
+    return [alike[0].name for alike in enabled if alike and not any(protocol.supports(f.name) for f in alike)]
 
 
 def _commits(properties: Mapping[str, str], state: TableState) -> int:

@@ -8,5 +8,6 @@ from airflow_delta_provider.domain.rules.rule import Rule
 STORAGE = Rule("FT01", Severity.ERROR, "storage or credentials failed")
 ENGINE = Rule("FT02", Severity.ERROR, "the engine failed")
 UNEXPECTED = Rule("FT03", Severity.ERROR, "unexpected error in the job")
+UNVERIFIED = Rule("FT04", Severity.UNDECIDED, "change committed, but not verified")
 
-RULES = (STORAGE, ENGINE, UNEXPECTED)
+RULES = (STORAGE, ENGINE, UNEXPECTED, UNVERIFIED)

@@ -13,6 +13,7 @@ FEATURE_NOT_IN_PROTOCOL = Rule(
 )
 MISSING_DEPENDENCY = Rule("TF08", Severity.ERROR, "a feature's dependency is missing", "PROTOCOL.md, Table Features")
 FEATURE_NOT_ENABLED = Rule("TF18", Severity.ERROR, "feature not enabled after it was enabled")
+PROPERTY_NOT_SET = Rule("TF19", Severity.ERROR, "property not as it was set")
 MISSING_ROW_IDS = Rule(
     "RT05", Severity.ERROR, "live file without baseRowId or defaultRowCommitVersion", "PROTOCOL.md, Row Tracking"
 )
