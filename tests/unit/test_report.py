@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.summary import (
+    MAX_BYTES,
+    MAX_TABLES,
+    findings_of,
+    summarise,
+    tables_with,
+    violated_tables,
+)
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
+from airflow_delta_provider.domain.request.options import OPTIONS
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from tests.unit.report_contract import SCHEMA, violations
+
+NOW = "2026-01-02T03:04:05.678+00:00"
+texts = st.text(min_size=1, max_size=30)
+versions = st.none() | st.integers(0, 2**40)
+protocols = st.none() | st.sampled_from(
+    [Protocol(1, 2).to_json(), Protocol(3, 7, frozenset({"typeWidening"}), frozenset({"typeWidening"})).to_json()]
+)
+findings = st.builds(
+    Finding,
+    st.sampled_from(sorted(CATALOGUE)),
+    st.sampled_from(Severity),
+    texts,
+    version=versions,
+    path=st.none() | texts,
+    column=st.none() | texts,
+    engine=st.none() | texts,
+    operation=st.none() | texts,
+    timestamp=st.none() | texts,
+)
+
+
+@st.composite
+def table_reports(draw):
+    known = {
+        "version": draw(versions),
+        "changed": draw(st.booleans()),
+        "version_before": draw(versions),
+        "protocol_before": draw(protocols),
+        "protocol_after": draw(protocols),
+        "timings": draw(st.dictionaries(st.sampled_from(["read", "apply", "verify"]), st.floats(0, 1e6))),
+    }
+    found = draw(st.lists(findings, max_size=3))
+    if draw(st.booleans()) and found:
+        return TableReport.fault(draw(texts), *found, retryable=draw(st.booleans()), **known)
+    return TableReport.judged(draw(texts), *found, **known)
+
+
+reports = st.builds(
+    JobReport,
+    st.sampled_from(sorted(OPTIONS)),
+    st.just(NOW),
+    st.just(NOW),
+    st.lists(table_reports(), max_size=4).map(tuple),
+    st.just({"spark": "4.2.0", "delta": None}),
+)
+
+
+def report_of(*tables: TableReport) -> JobReport:
+    return JobReport("enable-feature", NOW, NOW, tables, {"spark": "4.2.0", "delta": "4.4.0"})
+
+
+def finding(message: str = "broken", severity: Severity = Severity.ERROR, **where) -> Finding:
+    return Finding("RT05", severity, message, **where)
+
+
+# -- verdicts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("severities", "verdict"),
+    [
+        ([], Verdict.PASS),
+        ([Severity.WARNING], Verdict.PASS),
+        ([Severity.WARNING, Severity.UNDECIDED], Verdict.UNDETERMINED),
+        ([Severity.UNDECIDED, Severity.ERROR, Severity.WARNING], Verdict.VIOLATED),
+    ],
+)
+def test_severities_add_up_to_the_verdict(severities, verdict):
+    assert judge(severities) is verdict
+
+
+def test_verdict_of_a_job_is_the_worst_of_its_tables():
+    order = [Verdict.PASS, Verdict.UNDETERMINED, Verdict.VIOLATED, Verdict.REFUSED, Verdict.FAULT]
+    for rank, verdict in enumerate(order):
+        assert worst(reversed(order[: rank + 1])) is verdict
+    assert worst([]) is Verdict.PASS
+
+
+# -- wire form and schema -------------------------------------------------------------------------
+
+
+@given(reports)
+def test_report_written_fits_the_schema_and_reads_back_as_it_was(report):
+    wire = json.loads(json.dumps(report.to_json()))
+    assert violations(wire) == []
+    again = JobReport.from_json(wire)
+    assert again.to_json() == wire
+    assert [table.findings for table in again.tables] == [table.findings for table in report.tables]
+
+
+def test_schema_names_every_key_of_the_dataclasses_and_no_other():
+    definitions = SCHEMA["$defs"]
+    assert set(definitions["finding"]["properties"]) == {f.name for f in fields(Finding)}
+    assert set(definitions["table"]["properties"]) == {f.name for f in fields(TableReport)}
+    assert set(SCHEMA["properties"]) == set(report_of().to_json())
+    assert definitions["verdict"]["enum"] == [verdict.value for verdict in Verdict]
+    assert set(SCHEMA["properties"]["kind"]["enum"]) == set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda wire: wire.update(surprise=1),
+        lambda wire: wire["tables"][0].update(surprise=1),
+        lambda wire: wire["tables"][0]["findings"][0].update(surprise=1),
+        lambda wire: wire["tables"][0].update(verdict="FINE"),
+        lambda wire: wire["tables"][0].update(findings=[]),  # a refusal has to say why
+        lambda wire: wire["tables"][0]["findings"][0].update(message=""),
+        lambda wire: wire["tables"][0].pop("retryable"),
+        lambda wire: wire.update(schema_version=2),
+        lambda wire: wire.update(started_at="yesterday"),
+    ],
+)
+def test_damaged_report_breaks_the_schema(damage):
+    wire = report_of(TableReport.refused("t", finding())).to_json()
+    assert violations(wire) == []
+    damage(wire)
+    assert violations(wire) != []
+
+
+def test_report_of_a_later_schema_version_is_refused_with_the_remedy():
+    wire = {**report_of().to_json(), "schema_version": 2}
+    with pytest.raises(ValueError, match="one version of the provider on both sides"):
+        JobReport.from_json(wire)
+
+
+def test_keys_of_a_later_provider_are_ignored_where_the_version_is_the_same():
+    wire = report_of(TableReport.judged("t", finding())).to_json()
+    wire["tables"][0]["later"] = wire["tables"][0]["findings"][0]["later"] = 1
+    assert JobReport.from_json(wire).tables[0].findings == (finding(),)
+
+
+def test_finding_leaves_out_what_is_not_known():
+    assert finding(version=0).to_json() == {
+        "code": "RT05",
+        "severity": "ERROR",
+        "message": "broken",
+        "version": 0,
+    }
+
+
+# -- summaries ------------------------------------------------------------------------------------
+
+
+def many_tables(number: int, name_length: int) -> JobReport:
+    verdicts = [Verdict.PASS, Verdict.VIOLATED, Verdict.FAULT, Verdict.REFUSED, Verdict.UNDETERMINED]
+    return report_of(
+        *(
+            TableReport(
+                f"{index:05d}{'ü' * name_length}",
+                verdicts[index % len(verdicts)],
+                findings=(finding("ü" * 300),) if index % len(verdicts) else (),
+            )
+            for index in range(number)
+        )
+    )
+
+
+@pytest.mark.parametrize(("number", "name_length"), [(100, 10), (101, 10), (5000, 10), (5000, 1000), (40, 20_000)])
+def test_summary_and_findings_stay_in_their_bounds_and_say_when_they_are_cut(number, name_length):
+    report = many_tables(number, name_length)
+    summary, found = summarise(report), findings_of(report)
+    assert len(json.dumps(summary).encode()) <= MAX_BYTES
+    assert len(json.dumps(found).encode()) <= MAX_BYTES
+    assert len(summary["tables"]) <= MAX_TABLES
+    assert summary["truncated"] == (len(summary["tables"]) < number)
+    assert sum(summary["counts"].values()) == number
+    assert summary["verdict"] == "FAULT"
+
+
+def test_summary_keeps_all_of_a_hundred_tables_and_shows_the_worst_first():
+    summary = summarise(many_tables(100, 10))
+    assert len(summary["tables"]) == 100
+    assert not summary["truncated"]
+    ranks = [Verdict(row["verdict"]).rank for row in summary["tables"]]
+    assert ranks == sorted(ranks, reverse=True)
+
+
+def test_summary_that_is_cut_loses_what_went_best():
+    summary = summarise(many_tables(400, 10))
+    assert {row["verdict"] for row in summary["tables"]} == {"FAULT", "REFUSED"}
+    assert summary["truncated"]
+
+
+def test_summary_row_has_table_verdict_version_changed_and_number_of_findings():
+    table = TableReport.judged("t", finding(), finding(), version=7, changed=True)
+    assert summarise(report_of(table)) == {
+        "schema_version": 1,
+        "kind": "enable-feature",
+        "verdict": "VIOLATED",
+        "changed": True,
+        "counts": {"VIOLATED": 1},
+        "tables": [{"table": "t", "verdict": "VIOLATED", "version": 7, "changed": True, "findings": 2}],
+        "truncated": False,
+    }
+
+
+def test_violated_tables_are_those_that_broke_a_rule_and_no_refusals():
+    report = report_of(
+        TableReport.judged("good"), TableReport.judged("bad", finding()), TableReport.refused("wrong", finding())
+    )
+    assert violated_tables(summarise(report)) == ["bad"]
+    assert sorted(tables_with(summarise(report), "REFUSED", Verdict.PASS)) == ["good", "wrong"]
+
+
+def test_findings_carry_their_table_and_the_worst_table_comes_first():
+    report = report_of(TableReport.judged("b", finding("x")), TableReport.fault("a", finding("y"), retryable=False))
+    assert [(row["table"], row["message"]) for row in findings_of(report)["findings"]] == [("a", "y"), ("b", "x")]
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def test_text_shows_versions_steps_times_and_wrapped_findings():
+    table = TableReport.judged(
+        "/lake/t",
+        finding("word " * 60 + "\n- second paragraph", column="a", version=4),
+        version=5,
+        version_before=3,
+        changed=True,
+        plan={"steps": [{"explanation": "set x=y (1 commit)"}]},
+        timings={"read": 0.04, "apply": 1.26},
+    )
+    lines = render(report_of(table)).splitlines()
+    assert lines[:4] == [
+        "VIOLATED  /lake/t  version 3 -> 5",
+        "    set x=y (1 commit)",
+        "    time: read 0.0 s, apply 1.3 s",
+        "    RT05  ERROR  version 4  column a",
+    ]
+    assert lines[-1] == "        - second paragraph"
+    assert max(map(len, lines)) <= 108
+
+
+def test_text_of_an_unchanged_table_says_so_and_one_never_read_has_no_version():
+    lines = render(report_of(TableReport.judged("a", version=0), TableReport.refused("b", finding()))).splitlines()
+    assert "PASS  a  version 0, nothing changed" in lines
+    assert lines[0] == "REFUSED  b"
+
+
+def test_text_of_many_tables_counts_those_it_does_not_list():
+    lines = render(report_of(*(TableReport.judged(str(n), version=1) for n in range(60)))).splitlines()
+    assert len(lines) == 51
+    assert lines[-1] == "… and 10 more tables, none worse"
+
+
+def test_text_of_many_findings_counts_those_it_does_not_list():
+    text = render(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
+    assert text.endswith("… and 5 more findings")
+    assert os.linesep + os.linesep not in text
+
+
+# -- catalogue ------------------------------------------------------------------------------------
+
+
+def test_codes_of_rules_are_stable_unique_and_of_their_family():
+    from airflow_delta_provider.domain.rules import faults, protocol, requests
+
+    rules = [rule for family in (requests, faults, protocol) for rule in family.RULES]
+    assert len({rule.code for rule in rules}) == len(rules) == len(CATALOGUE)
+    assert {rule.code[:2] for rule in requests.RULES} == {"RQ"}
+    assert {rule.code[:2] for rule in faults.RULES} == {"FT"}
+    assert {rule.severity for rule in requests.RULES} == {Severity.ERROR}
+    assert all(rule.title for rule in rules)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import (
+    EnableFeatureOptions,
+    RequestError,
+    WidenTypesOptions,
+    options_from_json,
+)
+
+texts = st.text(min_size=1, max_size=20)
+enabling = st.builds(
+    EnableFeatureOptions,
+    st.lists(texts, min_size=1, max_size=4).map(tuple),
+    st.dictionaries(texts, texts, max_size=3),
+    st.booleans(),
+    st.booleans(),
+)
+widening = st.builds(
+    WidenTypesOptions,
+    st.dictionaries(texts, texts, min_size=1, max_size=4),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["data", "log"]),
+)
+requests = st.builds(
+    JobRequest,
+    st.lists(texts, min_size=1, max_size=5).map(tuple),
+    enabling | widening,
+    st.booleans(),
+    st.dictionaries(texts, st.none() | texts | st.integers(), max_size=3),
+)
+
+
+@given(requests)
+def test_request_survives_its_file(request):
+    again = JobRequest.from_json(json.loads(json.dumps(request.to_json())))
+    assert again == request
+    assert again.kind == request.options.kind
+
+
+def test_columns_stay_in_their_order():
+    columns = {"z": "int", "a": "int", "m": "int"}
+    request = JobRequest(("t",), WidenTypesOptions(columns))
+    assert list(JobRequest.from_json(request.to_json()).options.columns) == ["z", "a", "m"]
+
+
+def test_table_and_feature_named_twice_are_taken_once():
+    request = JobRequest(("a", "b", "a"), EnableFeatureOptions(("x", "x")))
+    assert request.tables == ("a", "b")
+    assert request.options.features == ("x",)
+
+
+@pytest.mark.parametrize("tables", [(), ("",), (None,), ("a", 3)])
+def test_request_without_a_table_is_refused(tables):
+    with pytest.raises(RequestError, match=r"names no table|no table"):
+        JobRequest(tables, EnableFeatureOptions(("x",)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 2}, "schema version 2"),
+        ({"kind": "widen-type"}, "Did you mean 'widen-types'"),
+        ({"kind": None}, "'kind'"),
+        ({"tables": "abc"}, "'tables'"),
+        ({"options": {"features": ["x"], "propertys": {}}}, "no option 'propertys'. Did you mean 'properties'"),
+        ({"options": None}, "'options'"),
+    ],
+)
+def test_request_file_that_is_wrong_is_refused_with_what_is_wrong(change, message):
+    wire = {**JobRequest(("t",), EnableFeatureOptions(("x",))).to_json(), **change}
+    with pytest.raises(RequestError, match=message):
+        JobRequest.from_json(wire)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"features": []}, "features is empty"),
+        ({"features": "typeWidening"}, "list of names"),
+        ({"features": None}, "list of names"),
+        ({"features": [None]}, "list of names"),
+        ({"features": [""]}, "list of names"),
+        ({"features": ["x"], "properties": ["a"]}, "properties"),
+        ({"features": ["x"], "properties": {"a": None}}, "properties has 'a'"),
+        ({"features": ["x"], "properties": {"": "1"}}, "properties has ''"),
+        ({"features": ["x"], "allow_protocol_upgrade": "yes"}, "True or False"),
+        ({"features": ["x"], "allow_special": 1}, "True or False"),
+    ],
+)
+def test_enable_feature_options_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("enable-feature", given_options)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"columns": {}}, "columns is empty"),
+        ({"columns": [["a", "int"]]}, "has to map"),
+        ({"columns": {"a": None}}, "columns has 'a'"),
+        ({"columns": {"": "int"}}, "columns has ''"),
+        ({"columns": {"a": "int"}, "verify": "none"}, "'data' or 'log'"),
+        ({"columns": {"a": "int"}, "enable_type_widening": "false"}, "True or False"),
+    ],
+)
+def test_widen_types_options_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("widen-types", given_options)
+
+
+def test_values_of_properties_become_the_texts_that_delta_stores():
+    options = EnableFeatureOptions(("x",), {"a": True, "b": 5, "c": "Yes", "d": False})
+    assert options.properties == {"a": "true", "b": "5", "c": "Yes", "d": "false"}
