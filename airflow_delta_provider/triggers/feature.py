@@ -38,11 +38,11 @@ class DeltaFeatureTrigger(BaseTrigger):
     :param state: ``supported``, ``enabled`` or ``absent``
     :param deadline: when to give up, in seconds since the epoch; absolute, so that it holds over restarts
     :param storage_conn_id: Airflow connection of the store, or None
-    :param poke_interval: seconds between two looks
+    :param poke_interval: seconds between two looks; before the first one at least ``settling_time``
     """
 
-    #: Seconds that the first sleep lasts at least.
-    settling_time: ClassVar[float] = 2.0
+    #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
+    settling_time: ClassVar[float] = 5.0
 
     def __init__(
         self,

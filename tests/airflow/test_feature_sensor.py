@@ -289,6 +289,11 @@ class TestNotDeferrable:
         seen = sensor(plain_table.location, deferrable=False).execute(context())
         assert seen["version"] == 1
 
+    def test_reschedule_does_not_come_back_before_its_worker_has_ended(self, plain_table: TableLog) -> None:
+        with pytest.raises(AirflowRescheduleException) as raised:
+            sensor(plain_table.location, deferrable=False, poke_interval=1).execute(context())
+        assert raised.value.reschedule_date > datetime.now(timezone.utc) + timedelta(seconds=9)
+
     def test_poke_mode_polls_in_the_worker(self, plain_table: TableLog) -> None:
         waiting = sensor(plain_table.location, deferrable=False, mode="poke", poke_interval=0.01, timeout=0.05)
         with pytest.raises(AirflowSensorTimeout):
