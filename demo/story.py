@@ -1,0 +1,246 @@
+"""The story, step by step; what each step claims is checked in the log and in the data."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from demo.airflow_home import AirflowHome, TaskOutcome
+from demo.claim import Claims
+from demo.flights import FIRST_DAY_TOO_MANY, SMALL_COLUMNS, SOURCE, FlightsTable
+from demo.screen import Screen
+from demo.table_log import TableLog, recorded_changes
+
+STEPS = 6
+_LOOK_EVERY = 0.3
+
+
+class Story:
+    """Six steps in a folder.
+
+    :param screen: where it is told
+    :param folder: where everything lies
+    :param dags: the folder of the example DAGs
+    """
+
+    def __init__(self, screen: Screen, folder: Path, dags: Path) -> None:
+        self._screen = screen
+        self._claims = Claims(screen)
+        self._folder = folder
+        self._dags = dags
+        self._path = folder / "lake" / "flights"
+        self._log = TableLog(self._path)
+        self._airflow = AirflowHome(folder / "airflow", dags, folder / "logs")
+
+    def tell(self) -> None:
+        """Tell it.
+
+        :raises ClaimFailedError: if something did not come true
+        """
+        self._screen.title("A Delta table whose types became too small, and two Airflow DAGs that see to it")
+        self._screen.step("A table of real data")
+        self._screen.say(f"Source: {SOURCE}.", "Spark builds the table; beside it Airflow makes its database.")
+        migration = self._airflow.start_migration()
+        flights = FlightsTable(self._path, self._folder)
+        try:
+            before = self._build(flights)
+            self._show_overflow(flights)
+            self._airflow.finish_migration(migration)
+            self._enable_and_widen(flights, before)
+            self._append(flights, before)
+            self._refuse(flights)
+            self._show_history(flights)
+        finally:
+            flights.stop()
+            if migration.poll() is None:
+                migration.kill()
+
+    def _build(self, flights: FlightsTable) -> int:
+        total = flights.prepare()
+        flights.create()
+        count, largest = flights.count(), flights.largest()
+        self._screen.event(
+            f"{self._relative(self._path)}: {count:,} of the {total:,} flights of 2013, those until 23 July"
+        )
+        self._screen.say("Four columns count upwards, and are close to what their types can hold:")
+        self._screen.rows(
+            ("column", "type", "what it holds", "largest now", "limit"),
+            [(c.path, c.old, c.holds, f"{largest[c.path]:,}", f"{c.limit:,}") for c in SMALL_COLUMNS],
+        )
+        types = self._log.types()
+        self._claims.check(
+            "the table is a Delta table with these types",
+            {c.path: c.old for c in SMALL_COLUMNS}.items() <= types.items(),
+        )
+        return count
+
+    def _show_overflow(self, flights: FlightsTable) -> None:
+        self._screen.step("The next day does not fit")
+        self._screen.say("On 24 July United takes off for the 32,768th time this year. Spark tries to append:")
+        version = self._log.version
+        reason = flights.why_the_rest_does_not_fit()
+        self._screen.show(reason or "nothing, it was appended")
+        self._claims.check(
+            f"nothing was appended, the table is still at version {version}",
+            reason is not None and self._log.version == version,
+            reason,
+        )
+
+    def _enable_and_widen(self, flights: FlightsTable, rows: int) -> None:
+        self._screen.step("A DAG switches on what is needed and widens four columns in one commit")
+        version, fingerprint = self._log.version, flights.fingerprint()
+        columns = {c.path: c.new for c in SMALL_COLUMNS}
+        tasks = self._run("enable_features_and_widen", columns=columns)
+        enable, widen = tasks["enable_features"], tasks["widen_columns"]
+        for task in (enable, widen):
+            self._claims.check(f"task {task.task_id} ended {_verdict(task)}", _verdict(task) == "PASS", task)
+        self._check_features()
+        self._check_widening(version)
+        self._claims.check(
+            f"the {rows:,} rows there were read the same as before",
+            flights.count() == rows and flights.fingerprint() == fingerprint,
+        )
+
+    def _check_features(self) -> None:
+        features = set(self._log.last("protocol").get("writerFeatures") or ())
+        settings = self._log.last("metaData")["configuration"]
+        wanted = {"typeWidening", "rowTracking"}
+        switched_on = all(
+            settings.get(name) == "true" for name in ("delta.enableTypeWidening", "delta.enableRowTracking")
+        )
+        self._claims.check(
+            "typeWidening and rowTracking are in the protocol and switched on",
+            wanted <= features and switched_on,
+            settings,
+        )
+        files = self._log.live_files()
+        self._claims.check(
+            f"each of the {len(files)} data files got its row ids",
+            bool(files) and all({"baseRowId", "defaultRowCommitVersion"} <= file.keys() for file in files),
+            files,
+        )
+
+    def _check_widening(self, before: int) -> None:
+        widening = [c for c in self._log.commits() if c.version > before and c.task == "widen_columns"]
+        self._claims.check("widening took one commit", len(widening) == 1, [c.version for c in widening])
+        commit = widening[0]
+        old, new = self._log.types(commit.version - 1), self._log.types(commit.version)
+        changed = {path: type_ for path, type_ in new.items() if old.get(path) != type_}
+        self._claims.check(
+            f"version {commit.version} changed these four columns and no other",
+            changed == {c.path: c.new for c in SMALL_COLUMNS},
+            changed,
+        )
+        recorded = recorded_changes(self._log.schema(commit.version))
+        self._claims.check(
+            "the log records each change where readers look for it (delta.typeChanges)",
+            recorded == {c.path: (c.old, c.new) for c in SMALL_COLUMNS},
+            recorded,
+        )
+        self._claims.check("no data file was rewritten for it", not (commit.all("add") or commit.all("remove")))
+
+    def _append(self, flights: FlightsTable, before: int) -> None:
+        self._screen.step("The rest of the year arrives")
+        version = self._log.version
+        flights.append_rest()
+        count, largest = flights.count(), flights.largest()
+        self._screen.event(
+            f"Spark appended {count - before:,} flights, from {FIRST_DAY_TOO_MANY} to the end of the year"
+        )
+        self._screen.rows(
+            ("column", "type", "largest now", "the old type ended at"),
+            [(c.path, c.new, f"{largest[c.path]:,}", f"{c.limit:,}") for c in SMALL_COLUMNS],
+        )
+        self._claims.check(
+            f"one commit, version {version + 1}, and all four columns hold what did not fit before",
+            self._log.version == version + 1 and all(largest[c.path] > c.limit for c in SMALL_COLUMNS),
+            largest,
+        )
+        self._claims.check(
+            f"all {count:,} rows read back with the values of the source",
+            flights.fingerprint() == flights.expected_fingerprint(),
+        )
+        with_id, different = flights.row_ids()
+        self._claims.check("every row, old or new, has a row id of its own", with_id == different == count, different)
+
+    def _refuse(self, flights: FlightsTable) -> None:
+        self._screen.step("Somebody wants the small type back, and is refused")
+        self._screen.say(
+            "The request: distance to int, which is allowed, and carrier_flights back to smallint, which is not."
+        )
+        before, fingerprint = self._files(), flights.fingerprint()
+        tasks = self._run("refused_change", columns={"distance": "int", "carrier_flights": "smallint"})
+        change, told = tasks["change_types"], tasks["tell_the_owners"]
+        findings = change.xcoms.get("findings", {}).get("findings", [])
+        for finding in findings:
+            self._screen.show(f"Refused, rule {finding['code']}, column {finding.get('column')}:\n{finding['message']}")
+        message = findings[0]["message"] if findings else ""
+        self._claims.check(
+            "the task failed with that one finding, RQ11, and its verdict is REFUSED",
+            change.state == "failed" and _verdict(change) == "REFUSED" and [f["code"] for f in findings] == ["RQ11"],
+            change,
+        )
+        self._claims.check(
+            "the message names the column, its type, the type asked for and what would be legal",
+            all(word in message for word in ("carrier_flights is int", "smallint", "Legal from int: bigint")),
+            message,
+        )
+        self._claims.check(
+            "the task after it read the finding and told the owners",
+            told.state == "success" and told.xcoms.get("return_value") == [f"RQ11: {message}"],
+            told,
+        )
+        self._claims.check(
+            "nothing was changed, not even distance: no new version, no new file, the same values",
+            self._files() == before and flights.fingerprint() == fingerprint,
+        )
+
+    def _show_history(self, flights: FlightsTable) -> None:
+        self._screen.step("What the table's history says")
+        commits = self._log.commits()
+        self._screen.rows(
+            ("version", "operation", "by task", "what changed"),
+            [(str(c.version), c.operation, c.task or "-", self._log.what_changed(c)) for c in commits],
+        )
+        self._claims.check(
+            "DESCRIBE HISTORY tells the same", flights.operations() == {c.version: c.operation for c in commits}
+        )
+        makers = [c.task for c in commits if c.task]
+        self._claims.check(
+            "every commit of a task carries the task's name, and the refused task has none",
+            set(makers) == {"enable_features", "widen_columns"},
+            makers,
+        )
+
+    def _run(self, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
+        """Run an example DAG on the table and show its commits as they appear."""
+        self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py; what appears in the table's log:")
+        seen = self._log.version
+        with self._airflow.running(dag_id, table=str(self._path), **params) as process:
+            while True:
+                running = process.running
+                for commit in self._log.commits():
+                    if commit.version > seen:
+                        self._screen.event(f"version {commit.version}  {commit.task}: {self._log.what_changed(commit)}")
+                        seen = commit.version
+                if not running:
+                    break
+                time.sleep(_LOOK_EVERY)
+            tasks = process.tasks()
+        self._screen.event("the DAG run ended: " + ", ".join(f"{t.task_id} {t.state}" for t in tasks.values()))
+        return tasks
+
+    def _files(self) -> list[tuple[str, int, int]]:
+        return sorted(
+            (str(path.relative_to(self._path)), path.stat().st_size, path.stat().st_mtime_ns)
+            for path in self._path.rglob("*")
+            if path.is_file()
+        )
+
+    def _relative(self, path: Path) -> str:
+        return str(path.relative_to(self._folder.parent))
+
+
+def _verdict(task: TaskOutcome) -> str:
+    return str(task.xcoms.get("return_value", {}).get("verdict", f"without a verdict, {task.state}"))
