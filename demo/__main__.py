@@ -12,12 +12,16 @@ from demo.story import STEPS, Story
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / ".demo"
+#: Where Delta's jars lie was found out by the first demo.
+KEPT = "jars"
 
 
 def main() -> int:
     """Tell the story in a fresh folder; return the exit code."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
     logs = FOLDER / "logs"
+    for left_over in FOLDER.glob("*"):
+        if left_over.name != KEPT:
+            shutil.rmtree(left_over) if left_over.is_dir() else left_over.unlink()
     logs.mkdir(parents=True)
     screen = Screen(logs / "spark.log", STEPS)
     where = f"What Spark and Airflow printed is in {logs.relative_to(CHECKOUT)}/."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -35,10 +36,11 @@ class AirflowHome:
 
     :param home: folder for Airflow's database and configuration
     :param dags: folder of the DAG files
+    :param jars: folder for the list of Delta's jars, which stays from one demo to the next
     :param logs: folder for everything that Airflow prints
     """
 
-    def __init__(self, home: Path, dags: Path, logs: Path) -> None:
+    def __init__(self, home: Path, dags: Path, jars: Path, logs: Path) -> None:
         self._home = home
         self._logs = logs
         tools = Path(sys.executable).parent
@@ -49,6 +51,7 @@ class AirflowHome:
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__DELTA_PROVIDER__JAR_CACHE": str(jars),
             "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs / "airflow"),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": _MASTER}),
         }
@@ -98,7 +101,10 @@ class AirflowHome:
 
 
 class DagProcess:
-    """A DAG run under way."""
+    """A DAG run under way.
+
+    :param log: what Airflow prints
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], result: Path, log: Path) -> None:
         self._process = process
@@ -109,6 +115,12 @@ class DagProcess:
     def running(self) -> bool:
         """Whether it still runs."""
         return self._process.poll() is None
+
+    def started(self) -> list[str]:
+        """Return the ids of the tasks that were started so far."""
+        return re.findall(
+            r"\[DAG TEST\] starting task_id=(\S+)", self.log.read_text(encoding="utf-8", errors="replace")
+        )
 
     def tasks(self) -> dict[str, TaskOutcome]:
         """Wait for the end; return how each task ended.

@@ -81,14 +81,21 @@ class Screen:
     def event(self, text: str) -> None:
         """Write what just happened, with the seconds since the step began."""
         at = f"{time.monotonic() - self._step_started:5.1f} s"
-        self._write(f"{_INDENT}{self._in(_DIM, at)}  {text}")
+        first, *more = textwrap.wrap(text, _WIDTH - len(at) - 2)
+        self._write(f"{_INDENT}{self._in(_DIM, at)}  {first}")
+        for line in more:
+            self._write(f"{_INDENT}{' ' * len(at)}  {line}")
 
     def rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Write a table; columns as wide as they have to be."""
-        widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+        """Write a table; columns as wide as they have to be, the last one broken into lines."""
+        widths = [max(len(row[i]) for row in (header, *rows)) + 2 for i in range(len(header) - 1)]
+        room = _WIDTH - sum(widths)
         for row in (header, *rows):
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+            first, *more = textwrap.wrap(row[-1], room) or [""]
+            line = "".join(cell.ljust(width) for cell, width in zip(row, widths)) + first
             self._write(f"{_INDENT}{self._in(_DIM, line) if row is header else line}")
+            for rest in more:
+                self._write(f"{_INDENT}{' ' * sum(widths)}{rest}")
 
     def verdict(self, claim: str, *, holds: bool) -> None:
         """Write a claim that was checked."""

@@ -31,14 +31,15 @@ class Story:
         self._dags = dags
         self._path = folder / "lake" / "flights"
         self._log = TableLog(self._path)
-        self._airflow = AirflowHome(folder / "airflow", dags, folder / "logs")
+        self._airflow = AirflowHome(folder / "airflow", dags, folder / "jars", folder / "logs")
 
     def tell(self) -> None:
         """Tell it.
 
         :raises ClaimFailedError: if something did not come true
         """
-        self._screen.title("A Delta table whose types became too small, and two Airflow DAGs that see to it")
+        self._screen.title("A Delta table whose types become too small, and two Airflow DAGs that see to it")
+        self._screen.say("Two minutes. Lines with a tick were checked in the table's log and in its data.")
         self._screen.step("A table of real data")
         self._screen.say(f"Source: {SOURCE}.", "Spark builds the table; beside it Airflow makes its database.")
         migration = self._airflow.start_migration()
@@ -58,11 +59,10 @@ class Story:
 
     def _build(self, flights: FlightsTable) -> int:
         total = flights.prepare()
+        self._screen.event(f"{total:,} flights, with running totals for each airline")
         flights.create()
         count, largest = flights.count(), flights.largest()
-        self._screen.event(
-            f"{self._relative(self._path)}: {count:,} of the {total:,} flights of 2013, those until 23 July"
-        )
+        self._screen.event(f"{self._relative(self._path)}: {count:,} flights, those until 23 July")
         self._screen.say("Four columns count upwards, and are close to what their types can hold:")
         self._screen.rows(
             ("column", "type", "what it holds", "largest now", "limit"),
@@ -215,14 +215,19 @@ class Story:
 
     def _run(self, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
         """Run an example DAG on the table and show its commits as they appear."""
-        self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py; what appears in the table's log:")
-        seen = self._log.version
+        self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py on the table:")
+        seen, started = self._log.version, 0
         with self._airflow.running(dag_id, table=str(self._path), **params) as process:
             while True:
                 running = process.running
+                for task_id in process.started()[started:]:
+                    self._screen.event(f"task {task_id} starts")
+                    started += 1
                 for commit in self._log.commits():
                     if commit.version > seen:
-                        self._screen.event(f"version {commit.version}  {commit.task}: {self._log.what_changed(commit)}")
+                        self._screen.event(
+                            f"version {commit.version} is in the table's log: {self._log.what_changed(commit)}"
+                        )
                         seen = commit.version
                 if not running:
                     break

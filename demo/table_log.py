@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+#: What writer version 2 means without naming it; later versions list it with the rest.
+_FEATURES_OF_WRITER_2 = ("appendOnly", "invariants")
+
 
 @dataclass(frozen=True)
 class Commit:
@@ -90,9 +93,9 @@ class TableLog:
             return "the table is made"
         done = []
         if protocol := commit.one("protocol"):
-            earlier = self._newest("protocol", commit.version - 1).get("writerFeatures") or ()
+            earlier = self._newest("protocol", commit.version - 1).get("writerFeatures") or _FEATURES_OF_WRITER_2
             added = sorted(set(protocol.get("writerFeatures") or ()).difference(earlier))
-            done.append(f"protocol gets {', '.join(added)}")
+            done.append(f"the protocol gets {', '.join(added)}")
         if metadata := commit.one("metaData"):
             old = self.types(commit.version - 1)
             new = self.types(commit.version)
