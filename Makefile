@@ -40,8 +40,8 @@ demo: setup
 	@$(BIN)/python -m demo
 
 benchmark: setup
-	$(BIN)/python benchmarks/widen_end_to_end.py
-	$(BIN)/python benchmarks/widen_many_columns.py
+	$(BIN)/python -m benchmarks.widen_end_to_end
+	$(BIN)/python -m benchmarks.widen_many_columns
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info

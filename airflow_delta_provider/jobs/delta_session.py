@@ -21,7 +21,8 @@ from airflow_delta_provider.jobs.storage import HadoopStorage
 from airflow_delta_provider.jobs.table_log import TableLog
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_RETENTION_CHECK = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+_FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+_FIELD_ID_MISSING = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _NOT_FOUND = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -119,13 +120,9 @@ class DeltaSession:
             yield
 
     @contextmanager
-    def reading_history(self) -> Iterator[None]:
-        """Let any version be read whose files are there.
-
-        Delta 4.1 and later refuse a version that is older than the table's
-        ``delta.deletedFileRetentionDuration``, even where no file of it was ever removed.
-        """
-        with self._configured(_RETENTION_CHECK, "false"):
+    def reading_by_field_id(self) -> Iterator[None]:
+        """Let Spark's Parquet reader find fields by id where the schema gives one: column mapping mode id."""
+        with self._configured(_FIELD_ID_READ, "true"), self._configured(_FIELD_ID_MISSING, "true"):
             yield
 
     @contextmanager

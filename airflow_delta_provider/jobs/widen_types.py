@@ -47,10 +47,13 @@ class WidenTypes:
 
     def _verify_values(self, table: OpenTable, widenings: list[Widening], version: int) -> Iterator[Finding]:
         """Compare the columns that ``version`` widened with the version before it: the files are the same."""
-        old, new = (table.log.read_state(version=v).metadata.schema for v in (version - 1, version))
-        if old == new:
+        old = table.log.read_state(version=version - 1, with_files=True)
+        new = table.log.read_state(version=version)
+        if old.metadata.schema == new.metadata.schema:
             return
-        for column, measures in differing_columns(self._session, table, widenings, version):
+        files = sorted((old.files or {}).values(), key=lambda file: file.path)
+        differing = differing_columns(self._session, table.location, files, old.metadata, new.metadata, widenings)
+        for column, measures in differing:
             yield protocol_rules.VALUES_CHANGED.finding(
                 f"{column} reads differently before and after version {version}: {', '.join(measures)} differ. Do not "
                 f"write to the table; RESTORE it to version {version - 1} and report the engine that wrote its files.",

@@ -1,0 +1,97 @@
+"""Column mapping: under which names, and with which ids, columns lie in the data files.
+
+PROTOCOL.md, Column Mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+_ID = "delta.columnMapping.id"
+#: Where Spark's Parquet reader looks for the id of a field.
+_PARQUET_FIELD_ID = "parquet.field.id"
+
+
+class MappingMode(str, Enum):
+    """How columns are found in data files."""
+
+    NONE = "none"
+    NAME = "name"
+    ID = "id"
+
+
+def mapping_mode(configuration: Mapping[str, str]) -> MappingMode:
+    """Return the table's mode; an unknown one is read as none, as engines do."""
+    try:
+        return MappingMode(configuration.get("delta.columnMapping.mode", "none").lower())
+    except ValueError:
+        return MappingMode.NONE
+
+
+def physical_name(field: StructField, mode: MappingMode) -> str:
+    """Return the field's name in data files."""
+    if mode is MappingMode.NONE:
+        return field.name
+    return str(field.metadata.get(_PHYSICAL_NAME, field.name))
+
+
+def physical_parts(column: Column, schema: StructType, mode: MappingMode) -> tuple[str, ...]:
+    """Return the column's path in data files."""
+    parts: list[str] = []
+    here: DataType = schema
+    for part, kind in zip(column.parts, column.kinds):
+        if isinstance(here, StructType) and kind == "field":
+            field = next(f for f in here.fields if f.name == part)
+            parts.append(physical_name(field, mode))
+            here = field.data_type
+        else:
+            parts.append(part)
+            if isinstance(here, ArrayType):
+                here = here.element
+            elif isinstance(here, MapType):
+                here = here.key if kind == "key" else here.value
+    return tuple(parts)
+
+
+def file_schema(metadata: Metadata, columns: frozenset[str]) -> dict[str, Any]:
+    """Return the schema, as JSON for Spark, under which top-level ``columns`` lie in data files.
+
+    Every field is nullable: a file older than a column lacks it. Fields have their ids in mode id.
+    """
+    mode = mapping_mode(metadata.configuration)
+    fields = tuple(field for field in metadata.schema.fields if field.name in columns)
+    json = _type_json(StructType(fields), mode)
+    assert isinstance(json, dict)
+    return json
+
+
+def _type_json(data_type: DataType, mode: MappingMode) -> str | dict[str, Any]:
+    if isinstance(data_type, StructType):
+        return {"type": "struct", "fields": [_field_json(field, mode) for field in data_type.fields]}
+    if isinstance(data_type, ArrayType):
+        return {"type": "array", "elementType": _type_json(data_type.element, mode), "containsNull": True}
+    if isinstance(data_type, MapType):
+        return {
+            "type": "map",
+            "keyType": _type_json(data_type.key, mode),
+            "valueType": _type_json(data_type.value, mode),
+            "valueContainsNull": True,
+        }
+    return str(data_type)
+
+
+def _field_json(field: StructField, mode: MappingMode) -> dict[str, Any]:
+    by_id = mode is MappingMode.ID and _ID in field.metadata
+    return {
+        "name": physical_name(field, mode),
+        "type": _type_json(field.data_type, mode),
+        "nullable": True,
+        "metadata": {_PARQUET_FIELD_ID: field.metadata[_ID]} if by_id else {},
+    }
