@@ -112,6 +112,11 @@ class DagProcess:
         self.log = log
 
     @property
+    def pid(self) -> int:
+        """The process that runs it."""
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether it still runs."""
         return self._process.poll() is None
@@ -123,13 +128,22 @@ class DagProcess:
         )
 
     def tasks(self) -> dict[str, TaskOutcome]:
-        """Wait for the end; return how each task ended.
+        """Wait for the end; return how each task ended, in a DAG without mapped tasks.
+
+        :raises AirflowFailedError: if the DAG could not be run at all
+        """
+        return {task_id: outcomes[0] for task_id, outcomes in self.outcomes().items()}
+
+    def outcomes(self) -> dict[str, list[TaskOutcome]]:
+        """Wait for the end; return how each task ended, mapped ones in the order of their map indexes.
 
         :raises AirflowFailedError: if the DAG could not be run at all
         """
         if self._process.wait() != 0 or not self._result.exists():
             raise AirflowFailedError(f"The DAG could not be run, see {self.log}")
-        outcome = json.loads(self._result.read_text(encoding="utf-8"))
-        return {
-            task["task_id"]: TaskOutcome(task["task_id"], task["state"], task["xcoms"]) for task in outcome["tasks"]
-        }
+        outcomes: dict[str, list[TaskOutcome]] = {}
+        for task in sorted(
+            json.loads(self._result.read_text(encoding="utf-8"))["tasks"], key=lambda task: int(task["map_index"])
+        ):
+            outcomes.setdefault(task["task_id"], []).append(TaskOutcome(task["task_id"], task["state"], task["xcoms"]))
+        return outcomes
