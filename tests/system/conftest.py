@@ -1,0 +1,50 @@
+"""The system tier: one Airflow home and one Spark session for the whole of it, everything else real too."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.jobs.spark_session import own_session
+from demo.airflow_home import AirflowHome, TaskOutcome
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session to make and read tables with; the jobs have their own."""
+    session = own_session("system tests", "local[2]")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
+    """An Airflow with the example DAGs and those of the tests."""
+    folder = tmp_path_factory.mktemp("airflow")
+    dags, logs = folder / "dags", folder / "logs"
+    logs.mkdir()
+    dags.mkdir()
+    for source in (CHECKOUT / "dags_examples", CHECKOUT / "tests" / "system" / "dags"):
+        for file in source.glob("*.py"):
+            shutil.copy(file, dags)
+    home = AirflowHome(folder / "home", dags, folder / "jars", logs)
+    home.finish_migration(home.start_migration())
+    return home
+
+
+@pytest.fixture
+def run_dag(airflow: AirflowHome) -> Callable[..., dict[str, list[TaskOutcome]]]:
+    """Run a DAG with ``dag.test()``; return the outcomes by task id, one a map index."""
+
+    def run(dag_id: str, **params: Any) -> dict[str, list[TaskOutcome]]:
+        with airflow.running(dag_id, **params) as process:
+            return process.outcomes()
+
+    return run

@@ -1,0 +1,37 @@
+"""Small Delta tables for this tier, sound and broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.tables import log
+
+
+def orders(spark: SparkSession, path: Path, *, properties: str = "") -> Path:
+    """Ten orders in one file: ``id``, ``quantity`` int, ``lines`` array of structs with a small price."""
+    with_properties = f"TBLPROPERTIES ({properties})" if properties else ""
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id int, quantity int, lines array<struct<sku string, price decimal(8,2)>>) "
+        f"USING delta {with_properties}"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{path}` SELECT /*+ COALESCE(1) */ id, id * 10, "
+        "array(named_struct('sku', 'a', 'price', CAST(id AS decimal(8,2)))) FROM range(10)"
+    )
+    return path
+
+
+def with_row_tracking(spark: SparkSession, path: Path) -> Path:
+    """Row tracking from the beginning."""
+    return orders(spark, path, properties="'delta.enableRowTracking' = 'true'")
+
+
+def without_row_ids(spark: SparkSession, path: Path) -> Path:
+    """Row tracking, but the live file has lost its ids: a commit added it again without (RT05)."""
+    with_row_tracking(spark, path)
+    add = {**log.last(path, "add"), "dataChange": False}
+    del add["baseRowId"], add["defaultRowCommitVersion"]
+    log.commit(path, {"commitInfo": {"operation": "RESTATS", "timestamp": 1}}, {"add": add})
+    return path

@@ -1,0 +1,112 @@
+"""Every example DAG through ``dag.test()`` and real spark-submits; what counts is what became of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.system.orders_table import orders, with_row_tracking, without_row_ids
+from tests.tables import log
+
+RunDag = Callable[..., dict[str, list[Any]]]
+WIDENING = "'delta.enableTypeWidening' = 'true'"
+
+
+def types(path: Path) -> dict[str, str]:
+    """Return the types of the columns that the tests widen."""
+    fields = log.fields(path)
+    return {
+        "quantity": fields["quantity"]["type"],
+        "lines.element.price": fields["lines"]["type"]["elementType"]["fields"][1]["type"],
+    }
+
+
+def tasks_of(path: Path) -> list[str]:
+    """Return the task of each commit that a task made, oldest first."""
+    labels = [log.user_metadata(path, version) for version in sorted(log.commits(path))]
+    return [label["task_id"] for label in labels if label]
+
+
+def states(outcomes: dict[str, list[Any]]) -> dict[str, list[str]]:
+    return {task_id: [outcome.state for outcome in mapped] for task_id, mapped in outcomes.items()}
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    examples = Path(__file__).resolve().parents[2] / "dags_examples"
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert [f.stem for f in examples.glob("*.py") if f'"{f.stem}"' not in source] == []
+
+
+def test_enable_features_and_widen_makes_one_commit_for_both_columns(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "it's a table, äöü")
+    wanted = {"quantity": "bigint", "lines.element.price": "decimal(12,2)"}
+    outcomes = run_dag("enable_features_and_widen", table=str(table), columns=wanted)
+    assert states(outcomes) == {"enable_features": ["success"], "widen_columns": ["success"]}
+    assert types(table) == {"quantity": "long", "lines.element.price": "decimal(12,2)"}
+    assert tasks_of(table).count("widen_columns") == 1
+    assert {"rowTracking", "typeWidening"} <= set(log.protocol(table)["writerFeatures"])
+    assert spark.sql(f"SELECT sum(quantity), sum(lines[0].price) FROM delta.`{table}`").first() == (450, 45)
+    assert spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{table}`").first() == (10,)
+
+
+def test_refused_change_fails_tells_why_and_changes_nothing(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders", properties=WIDENING)
+    before = log.contents(table)
+    outcomes = run_dag("refused_change", table=str(table), columns={"quantity": "smallint", "id": "bigint"})
+    assert states(outcomes) == {"change_types": ["failed"], "tell_the_owners": ["success"]}
+    assert outcomes["change_types"][0].xcoms["return_value"]["verdict"] == "REFUSED"
+    (sentence,) = outcomes["tell_the_owners"][0].xcoms["return_value"]
+    assert sentence.startswith("RQ11: quantity is int and cannot be widened to smallint. Legal from int: bigint")
+    assert log.contents(table) == before
+
+
+def test_widen_many_tables_maps_over_the_tables(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
+    tables = [orders(spark, tmp_path / name) for name in ("a", "b")]
+    outcomes = run_dag(
+        "widen_many_tables", tables=[str(t) for t in (*tables, tables[0])], columns={"quantity": "bigint"}
+    )
+    assert states(outcomes) == {"tables": ["success"], "widen": ["success", "success"]}
+    assert [types(table)["quantity"] for table in tables] == ["long", "long"]
+    labels = [log.user_metadata(table, log.newest(table)) for table in tables]
+    assert [label["map_index"] for label in labels] == [0, 1]
+
+
+def test_repair_violated_tables_repairs_the_broken_one_only(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    broken = without_row_ids(spark, tmp_path / "broken")
+    sound, plain = with_row_tracking(spark, tmp_path / "sound"), orders(spark, tmp_path / "plain")
+    others = {path: log.contents(path) for path in (sound, plain)}
+    outcomes = run_dag("repair_violated_tables", tables=[str(path) for path in (sound, broken, plain)])
+    assert states(outcomes) == {
+        "look": ["success"],
+        "violated": ["success"],
+        "disable_row_tracking": ["success"],
+        "enable_row_tracking": ["success"],
+    }
+    look = outcomes["look"][0].xcoms
+    assert look["return_value"]["counts"] == {"PASS": 2, "VIOLATED": 1}
+    assert [(f["table"], f["code"]) for f in look["findings"]["findings"]] == [(str(broken), "RT05")]
+    assert outcomes["violated"][0].xcoms["return_value"] == [str(broken)]
+    assert {path: log.contents(path) for path in (sound, plain)} == others
+    assert {"baseRowId", "defaultRowCommitVersion"} <= log.last(broken, "add").keys()
+    assert log.configuration(broken)["delta.enableRowTracking"] == "true"
+    assert spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{broken}`").first() == (10,)
+
+
+def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders", properties=WIDENING)
+    outcomes = run_dag("wait_for_feature", table=str(table), columns={"quantity": "bigint"})
+    assert states(outcomes) == {"wait_for_type_widening": ["success"], "widen_columns": ["success"]}
+    seen = outcomes["wait_for_type_widening"][0].xcoms["return_value"]
+    assert seen == {"table": str(table), "version": 1, "features": {"typeWidening": "enabled"}}
+    assert types(table)["quantity"] == "long"
