@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -35,3 +36,19 @@ def without_row_ids(spark: SparkSession, path: Path) -> Path:
     del add["baseRowId"], add["defaultRowCommitVersion"]
     log.commit(path, {"commitInfo": {"operation": "RESTATS", "timestamp": 1}}, {"add": add})
     return path
+
+
+def copies_of(table: Path, number: int) -> list[Path]:
+    """Copy a table as often as asked: a job over so many takes minutes."""
+    return [Path(shutil.copytree(table, table.with_name(f"copy-{n:03}"))) for n in range(number)]
+
+
+def changed(tables: list[Path]) -> list[Path]:
+    """Return the tables that have more than the two commits they were made of."""
+    return [table for table in tables if log.newest(table) > 1]
+
+
+def is_enabled(table: Path) -> bool:
+    """Whether type widening is in the protocol and switched on."""
+    features = log.protocol(table).get("writerFeatures", [])
+    return "typeWidening" in features and log.configuration(table).get("delta.enableTypeWidening") == "true"

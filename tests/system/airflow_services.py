@@ -1,0 +1,126 @@
+"""A real Airflow: scheduler, triggerer, DAG processor and API server, as ``airflow standalone`` starts them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.system.free_port import free_port
+from tests.system.process_tree import ProcessTree, wait_for
+
+
+class AirflowServices:
+    """The processes and their API. A context manager: it ends the whole process tree.
+
+    :param environment: of an Airflow whose database is there
+    :param log: where they all print
+    """
+
+    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+        port = free_port()
+        self._address = f"http://127.0.0.1:{port}"
+        self._log = log
+        self._token = ""
+        self._environment = {
+            **environment,
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__PORT": str(port),
+            "AIRFLOW__API__BASE_URL": self._address,
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self._address}/execution/",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
+        }
+
+    def __enter__(self) -> AirflowServices:
+        with self._log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "airflow", "standalone"],
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.tree = ProcessTree(process.pid)
+        try:
+            wait_for(self._healthy, "a healthy scheduler, triggerer and DAG processor", 180, every=1)
+            self._token = self._call("GET", "/auth/token")["access_token"]
+        except BaseException:
+            self.tree.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.tree.end()
+
+    def trigger(self, dag_id: str, **params: Any) -> DagRun:
+        """Start a DAG run, as soon as the DAG is known."""
+        wait_for(lambda: self._found(f"/api/v2/dags/{dag_id}"), f"{dag_id} parsed", 90, every=1)
+        run = self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
+        return DagRun(self, f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}")
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return what the API answers."""
+        return self._call("GET", path)
+
+    def patch(self, path: str, body: dict[str, Any]) -> None:
+        """Change something through the API."""
+        self._call("PATCH", path, body)
+
+    def _healthy(self) -> bool:
+        try:
+            health = self._call("GET", "/api/v2/monitor/health")
+        except OSError:
+            return False
+        return all(health[name]["status"] == "healthy" for name in ("scheduler", "triggerer", "dag_processor"))
+
+    def _found(self, path: str) -> bool:
+        try:
+            self._call("GET", path)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return False
+            raise
+        return True
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{self._address}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return dict(json.load(response))
+
+
+class DagRun:
+    """A run and its tasks, seen through the API."""
+
+    def __init__(self, airflow: AirflowServices, path: str) -> None:
+        self._airflow = airflow
+        self._path = path
+
+    @property
+    def state(self) -> str:
+        """State of the run."""
+        return str(self._airflow.get(self._path)["state"])
+
+    def task_state(self, task_id: str) -> str | None:
+        """State of a task."""
+        state = self._airflow.get(f"{self._path}/taskInstances/{task_id}")["state"]
+        return None if state is None else str(state)
+
+    def mark_failed(self, task_id: str) -> None:
+        """Do what a person does who presses the button."""
+        self._airflow.patch(f"{self._path}/taskInstances/{task_id}", {"new_state": "failed"})

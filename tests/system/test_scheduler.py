@@ -1,0 +1,53 @@
+"""Through a real scheduler, triggerer and executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from demo.airflow_home import AirflowHome
+from tests.system.airflow_services import AirflowServices
+from tests.system.orders_table import changed, copies_of, is_enabled, orders
+from tests.system.process_tree import running, wait_for, with_descendants
+from tests.tables import log
+
+
+@pytest.fixture(scope="module")
+def services(airflow: AirflowHome) -> Iterator[AirflowServices]:
+    logs = Path(airflow.environment["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]).parent
+    with AirflowServices(airflow.environment, logs / "services.log") as services:
+        yield services
+
+
+def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders")
+    run = services.trigger("wait_for_feature", table=str(table), columns={"quantity": "bigint"})
+    wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", every=1)
+    assert services.tree.below("SparkSubmit") == []
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 120, every=1)
+    states = {task_id: run.task_state(task_id) for task_id in ("wait_for_type_widening", "widen_columns")}
+    assert states == {"wait_for_type_widening": "success", "widen_columns": "success"}
+    assert log.fields(table)["quantity"]["type"] == "long"
+    assert log.user_metadata(table, log.newest(table))["dag_id"] == "wait_for_feature"
+
+
+def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    tables = copies_of(orders(spark, tmp_path / "orders"), 200)
+    run = services.trigger("long_job", tables=[str(table) for table in tables])
+    wait_for(lambda: changed(tables), "the first table changed", 120)
+    job = with_descendants(services.tree.below("SparkSubmit", "delta_provider_job"))
+    assert {"java", "python"} <= {process.name().rstrip("0123456789.") for process in job}
+    run.mark_failed("enable")
+    wait_for(lambda: not running(job), "the end of the job's processes", 60)
+    assert run.task_state("enable") == "failed"
+    assert services.tree.below("SparkSubmit") == []
+    assert 0 < len(changed(tables)) < len(tables)
+    assert [table for table in changed(tables) if not is_enabled(table)] == []
