@@ -16,11 +16,16 @@ def allowed_locations() -> tuple[str, ...]:
     return tuple(entry.strip() for entry in listed.split(",") if entry.strip())
 
 
-def jar_cache() -> Path:
-    """Return the folder that remembers which jars were resolved on this worker."""
-    configured = conf.get(SECTION, "jar_cache", fallback="")
+def worker_cache() -> Path:
+    """Return the folder for what a worker finds out once: resolved jars, archives of classes."""
+    configured = conf.get(SECTION, "worker_cache", fallback="")
     return (
         Path(configured).expanduser()
         if configured
-        else Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "delta_provider" / "jars"
+        else Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "delta_provider"
     )
+
+
+def class_data_sharing() -> bool:
+    """Return whether local drivers load their classes from an archive that an earlier one wrote."""
+    return bool(conf.getboolean(SECTION, "class_data_sharing", fallback=False))

@@ -13,7 +13,7 @@ import psutil
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 
-from airflow_delta_provider.configuration import jar_cache
+from airflow_delta_provider.configuration import class_data_sharing, worker_cache
 from airflow_delta_provider.domain.engine.session_profile import (
     DELTA_FOR_SPARK,
     LEAN_JAVA_OPTIONS,
@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import MarkerReader
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
+from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.delta_jars import DeltaJars
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
@@ -31,6 +32,8 @@ from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_s
 from airflow_delta_provider.hooks.workspace import Workspace
 
 PACKAGES, PROVIDED = "packages", "provided"
+#: Java options of the small program that composes the driver's command line.
+_LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 _DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 #: Arguments of the parent that belong to this hook.
 OWNED_ARGUMENTS = ("application", "java_class", "application_args")
@@ -66,6 +69,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._submission = uuid.uuid4().hex
         self._channel: ResultChannel = OutputChannel(self._submission)
         self._report: JobReport | None = None
+        self._class_archive: ClassArchive | None = None
 
     @property
     def report(self) -> JobReport:
@@ -101,6 +105,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
                 super().submit(str(workspace.application), **popen)
             except AirflowException as error:
                 failure = error
+        if self._class_archive is not None:
+            self._class_archive.keep()
         self._report = self._received(failure)
         return None
 
@@ -153,14 +159,20 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._py_files = _joined(self._py_files, [str(workspace.archive)])
         self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
         self._conf = dict(self._conf)
-        if is_local(self._connection["master"]):
-            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(workspace))
         self._provide_jars(workspace)
+        if is_local(self._connection["master"]):
+            self._env_vars = {_LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **(self._env_vars or {})}
+            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(workspace))
 
     def _local_java_options(self, workspace: Workspace) -> str:
-        if self._spark_log_level:
-            return LEAN_JAVA_OPTIONS
-        return f"{LEAN_JAVA_OPTIONS} -Dlog4j2.configurationFile={workspace.log4j.as_uri()}"
+        options = [LEAN_JAVA_OPTIONS]
+        if not self._spark_log_level:
+            options.append(f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}")
+        if class_data_sharing():
+            class_path = (self._driver_class_path or "").split(":")
+            self._class_archive = ClassArchive(worker_cache(), class_path, self._environment())
+            options.append(self._class_archive.java_option())
+        return " ".join(options)
 
     def _provide_jars(self, workspace: Workspace) -> None:
         local = is_local(self._connection["master"])
@@ -172,7 +184,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             if not local:
                 self._packages = _joined(self._packages, [coordinates])
                 return
-            paths = DeltaJars(jar_cache()).paths(coordinates, lambda c: self._resolve_jars(c, workspace))
+            paths = DeltaJars(worker_cache()).paths(coordinates, lambda c: self._resolve_jars(c, workspace))
         else:
             paths = [source] if isinstance(source, str) else list(source)
         if local:

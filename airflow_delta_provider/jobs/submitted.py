@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.runner import run
-from airflow_delta_provider.jobs.spark_session import submitted_session
+from airflow_delta_provider.jobs.spark_session import forgo_pandas, submitted_session
 
 #: Seconds for the JVM's thread that copies this process's output to finish after the last line.
 _DRAIN = 0.2
@@ -31,6 +31,7 @@ def main(request_name: str, submission: str, log_level: str = "") -> int:
     :return: exit code: 0 if a report was sent, else 1
     """
     spark: SparkSession | None = None
+    forgo_pandas()
     try:
         spark = submitted_session(f"airflow-delta-provider {submission}")
         if log_level:

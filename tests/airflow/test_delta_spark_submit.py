@@ -164,6 +164,24 @@ def test_users_java_options_are_not_replaced(spark_submit: FakeSparkSubmit) -> N
     assert "spark.driver.extraJavaOptions=-Xss4m" in option(spark_submit.calls[0], "--conf")
 
 
+def test_classes_are_archived_by_the_first_run_and_shared_by_the_next(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING", "True")
+    spark_submit.does(
+        "import re\n"
+        "archive = re.search('ArchiveClassesAtExit=([^ ]+)', ' '.join(arguments))\n"
+        "if archive: open(archive[1], 'w').close()\n"
+        "report()"
+    )
+    for _ in range(2):
+        make_hook().run()
+    first, second = (" ".join(call) for call in spark_submit.calls)
+    assert "-XX:ArchiveClassesAtExit=" in first
+    assert "-XX:SharedArchiveFile=" in second
+    assert "-XX:SharedArchiveFile=" not in first
+
+
 def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
