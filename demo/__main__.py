@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -18,6 +19,7 @@ KEPT = "jars"
 
 def main() -> int:
     """Tell the story in a fresh folder; return the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     logs = FOLDER / "logs"
     for left_over in FOLDER.glob("*"):
         if left_over.name != KEPT:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demo.process_tree import end_tree
+
 _MASTER = "local[2]"
 #: What a shell may have set for another Airflow or another Spark.
 _FOREIGN = ("AIRFLOW_", "_AIRFLOW_", "SPARK_", "PYSPARK_")
@@ -70,7 +72,7 @@ class AirflowHome:
 
     @contextmanager
     def running(self, dag_id: str, **params: Any) -> Iterator[DagProcess]:
-        """Run a DAG; it is stopped if the block is left before it ends."""
+        """Run a DAG; it is ended, with its Spark, if the block is left before it ends."""
         result = self._home / f"{dag_id}.json"
         result.unlink(missing_ok=True)
         log = self._logs / f"dag-{dag_id}.log"
@@ -81,7 +83,7 @@ class AirflowHome:
             yield DagProcess(process, result, log)
         finally:
             if process.poll() is None:
-                process.terminate()
+                end_tree(process.pid)
                 process.wait()
 
     def _start(self, command: list[str], log: str, stdin: bytes = b"") -> subprocess.Popen[bytes]:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.spark_session import own_session
 from demo.airflow_home import AirflowHome, TaskOutcome
+from demo.process_tree import end_tree
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -25,8 +27,8 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
-    """An Airflow with the example DAGs and those of the tests."""
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
+    """An Airflow with the example DAGs and those of the tests; at the end none of its processes is left."""
     folder = tmp_path_factory.mktemp("airflow")
     dags, logs = folder / "dags", folder / "logs"
     logs.mkdir()
@@ -36,7 +38,23 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> AirflowHome:
             shutil.copy(file, dags)
     home = AirflowHome(folder / "home", dags, folder / "jars", logs)
     home.finish_migration(home.start_migration())
-    return home
+    yield home
+    left = [
+        process
+        for process in psutil.process_iter()
+        if _environment(process).get("AIRFLOW_HOME") == str(folder / "home")
+    ]
+    lines = [" ".join(process.cmdline()) for process in left]
+    for process in left:
+        end_tree(process.pid)
+    assert lines == []
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except (psutil.Error, OSError):
+        return {}
 
 
 @pytest.fixture

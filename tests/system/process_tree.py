@@ -8,6 +8,8 @@ from typing import TypeVar
 
 import psutil
 
+from demo.process_tree import end_tree
+
 _Seen = TypeVar("_Seen")
 
 
@@ -33,14 +35,8 @@ class ProcessTree:
         return found
 
     def end(self) -> None:
-        """Kill the whole tree; what appears meanwhile too."""
-        while alive := running([self._root, *self._descendants()]):
-            for process in alive:
-                try:
-                    process.kill()
-                except psutil.NoSuchProcess:
-                    continue
-            psutil.wait_procs(alive, timeout=10)
+        """Kill the whole tree."""
+        end_tree(self._root.pid)
 
     def _descendants(self) -> list[psutil.Process]:
         try:

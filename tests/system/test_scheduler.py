@@ -27,10 +27,10 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
 ) -> None:
     table = orders(spark, tmp_path / "orders")
     run = services.trigger("wait_for_feature", table=str(table), columns={"quantity": "bigint"})
-    wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", every=1)
+    wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", 120, every=1)
     assert services.tree.below("SparkSubmit") == []
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 120, every=1)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
     states = {task_id: run.task_state(task_id) for task_id in ("wait_for_type_widening", "widen_columns")}
     assert states == {"wait_for_type_widening": "success", "widen_columns": "success"}
     assert log.fields(table)["quantity"]["type"] == "long"
@@ -40,7 +40,7 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
 def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:
-    tables = copies_of(orders(spark, tmp_path / "orders"), 200)
+    tables = copies_of(orders(spark, tmp_path / "orders"), 500)
     run = services.trigger("long_job", tables=[str(table) for table in tables])
     wait_for(lambda: changed(tables), "the first table changed", 120)
     job = with_descendants(services.tree.below("SparkSubmit", "delta_provider_job"))

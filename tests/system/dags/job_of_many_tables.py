@@ -8,7 +8,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 
-for dag_id, timeout in (("long_job", None), ("job_with_timeout", timedelta(seconds=25))):
+for dag_id, timeout in (("long_job", None), ("job_with_timeout", timedelta(seconds=20))):
     with DAG(dag_id=dag_id, schedule=None, params={"tables": Param([], type="array")}):
         DeltaEnableFeatureOperator(
             task_id="enable",
