@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-DAG_FILE = '''
+DAG_FILE = """
 import os
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -40,8 +40,8 @@ with DAG("plain", schedule=None):
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         },
     )
-'''
-APPLICATION = '''
+"""
+APPLICATION = """
 import sys
 
 from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 spark.sql(f"ALTER TABLE delta.`{sys.argv[1]}` ALTER COLUMN c0 TYPE bigint")
 spark.stop()
-'''
+"""
 
 
 def main() -> None:

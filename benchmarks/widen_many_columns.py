@@ -1,0 +1,77 @@
+"""Ten columns widened: our job against ten ALTER TABLE statements, inside one running session.
+
+Ours also checks beforehand, reads the log again and compares the data of the ten columns. The
+statements run twice: with Spark's and Delta's default numbers of partitions, as in a session with
+the documented configuration, and with the few that our local profile sets. Prints seconds of each,
+median of interleaved runs, and the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.spark_session import own_session
+from benchmarks.wide_table import COLUMNS, make_table
+
+_PARTITIONS = ("spark.databricks.delta.snapshotPartitions", "spark.sql.shuffle.partitions")
+
+
+def main() -> None:
+    """Run the benchmark and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    session = DeltaSession(own_session("benchmark", "local[2]"))
+
+    def ours(table: Path) -> None:
+        options = WidenTypesOptions(dict.fromkeys(COLUMNS, "bigint"))
+        report = run(JobRequest((str(table),), options), session)
+        if report.verdict is not Verdict.PASS:
+            raise SystemExit(report.to_json())
+
+    def statements(table: Path) -> None:
+        for column in COLUMNS:
+            session.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN {column} TYPE bigint")
+
+    def statements_by_default(table: Path) -> None:
+        kept = {key: session.spark.conf.get(key) for key in _PARTITIONS}
+        for key in kept:
+            session.spark.conf.unset(key)
+        statements(table)
+        for key, value in kept.items():
+            session.spark.conf.set(key, value)
+
+    variants: dict[str, Callable[[Path], None]] = {
+        "ours": ours,
+        "ten ALTER, defaults": statements_by_default,
+        "ten ALTER, our profile": statements,
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(runs + 1):
+            for name, widen in variants.items():
+                table = Path(folder) / f"{name.replace(' ', '-').replace(',', '')}-{number}"
+                make_table(session.spark, table)
+                started = time.monotonic()
+                widen(table)
+                if number:  # the first of each warms the session
+                    seconds[name].append(time.monotonic() - started)
+    session.spark.stop()
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    for name, median in medians.items():
+        each = ", ".join(f"{value:.2f}" for value in seconds[name])
+        print(f"{name:24}{median:8.2f} s   1/{median / medians['ours']:.0f}   ({each})")
+
+
+if __name__ == "__main__":
+    main()
