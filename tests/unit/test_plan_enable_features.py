@@ -161,6 +161,22 @@ def test_special_feature_cannot_come_in_through_its_property():
     assert codes(plan("columnMapping", properties={"delta.enableIcebergCompatV2": "false"})) == []
 
 
+def test_property_that_brings_a_preview_is_set_together_with_the_stable_features_name():
+    planned = plan("variantShredding")
+    assert planned.plan.steps[0].properties == (
+        ("delta.enableVariantShredding", "true"),
+        ("delta.feature.variantShredding", "supported"),
+    )
+    assert planned.plan.protocol_after == LEGACY.supporting(["variantShredding", "variantType"])
+    assert codes(plan("appendOnly", properties={"delta.enableVariantShredding": "true"})) == ["RQ08"]
+    assert codes(plan("variantShredding", properties={"delta.enableVariantShredding": "true"})) == []
+
+
+def test_preview_asked_for_by_name_does_not_bring_the_stable_feature():
+    after = plan("typeWidening-preview", allow_special=True).plan.protocol_after
+    assert after == LEGACY.supporting(["typeWidening-preview"])
+
+
 def test_feature_that_the_engine_does_not_know_is_refused():
     (finding,) = plan("columnMappingUsageTracking").refusals
     assert finding.code == "RQ05"

@@ -37,6 +37,7 @@ class Feature:
     :param requires: features that have to be supported with it
     :param enabling_property: table property that enables it; None where supported is all there is
     :param enabled_value: value of ``enabling_property`` that enables it
+    :param asked_by_name: the property alone makes Delta Spark list the feature's preview
     :param access: how it may be asked for
     :param instead: what to do instead, where it is not asked for by a property
     """
@@ -48,6 +49,7 @@ class Feature:
     requires: tuple[str, ...] = ()
     enabling_property: str | None = None
     enabled_value: str = "true"
+    asked_by_name: bool = False
     access: FeatureAccess = FeatureAccess.OPEN
     instead: str = ""
 
@@ -133,7 +135,13 @@ _TABLE = (
     Feature("checkpointProtection", _W, access=_SPECIAL),
     Feature("variantType", _RW),
     Feature("variantType-preview", _RW, access=_SPECIAL),
-    Feature("variantShredding", _RW, requires=("variantType",), enabling_property="delta.enableVariantShredding"),
+    Feature(
+        "variantShredding",
+        _RW,
+        requires=("variantType",),
+        enabling_property="delta.enableVariantShredding",
+        asked_by_name=True,
+    ),
     Feature("variantShredding-preview", _RW, enabling_property="delta.enableVariantShredding", access=_SPECIAL),
     Feature("geospatial", _RW),
     Feature("geospatial-dev", _RW, access=_SPECIAL),

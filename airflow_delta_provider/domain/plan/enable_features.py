@@ -18,7 +18,6 @@ from airflow_delta_provider.domain.delta.feature_state import (
     feature_state,
     is_enabling,
 )
-from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
@@ -53,7 +52,8 @@ def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableS
     if refusals:
         return Planned(None, tuple(refusals))
     properties = _properties_to_set(features, options, state)
-    protocol_after = state.protocol.supporting([f.name for f in features] + _implied(properties, state.protocol))
+    asked = [feature.name for feature in features]
+    protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
     steps: list[SetProperties] = []
     if any(_is_suspended(feature, state) for feature in features):
         steps.append(SetProperties(((SUSPENDED_PROPERTY, "false"),)))
@@ -179,20 +179,21 @@ def _property_problem(
         same = (feature.enabling_property or "").casefold() == folded
         if same and not is_enabling(feature, value):
             return f"{value!r} contradicts features, which asks for {feature.name}. Leave one of them out."
-    enabled = _enabled_by(folded, value)
-    if enabled and enabled[0].access is FeatureAccess.SPECIAL and not options.allow_special:
-        return f"it enables {enabled[0].name}, which needs allow_special=True (--allow-special)."
+    alike = _enabled_by(folded, value)
+    asked = any(feature in features or state.protocol.supports(feature.name) for feature in alike)
+    if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
+        return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special)."
     return None
 
 
 def _enabled_by(property_name: str, value: str) -> list[Feature]:
-    """Return the features that a property puts in force, a stable one before its preview."""
+    """Return the features that a property puts in force, first the one that it brings by itself."""
     enabled = [
         feature
         for feature in FEATURES.values()
         if (feature.enabling_property or "").casefold() == property_name.casefold() and is_enabling(feature, value)
     ]
-    return sorted(enabled, key=lambda feature: feature.access is FeatureAccess.SPECIAL)
+    return sorted(enabled, key=lambda feature: (feature.asked_by_name, feature.access is FeatureAccess.SPECIAL))
 
 
 def _is_suspended(feature: Feature, state: TableState) -> bool:
@@ -214,7 +215,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
         current = feature_state(feature, state.protocol, configuration)
         if current is FeatureState.ENABLED:
             continue
-        if feature.enabling_property is None or feature.access is FeatureAccess.SPECIAL:
+        if feature.enabling_property is None or feature.asked_by_name or feature.access is FeatureAccess.SPECIAL:
             wanted[feature.support_property] = "supported"
         if feature.enabling_property is not None:
             wanted[feature.enabling_property] = feature.enabled_value
@@ -224,10 +225,10 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
     return wanted
 
 
-def _implied(properties: Mapping[str, str], protocol: Protocol) -> list[str]:
-    """Return the features that setting ``properties`` brings by itself."""
+def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
+    """Return the features that setting ``properties`` brings by itself to those that are ``present``."""
     enabled = [_enabled_by(name, value) for name, value in properties.items()]
-    return [alike[0].name for alike in enabled if alike and not any(protocol.supports(f.name) for f in alike)]
+    return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
 
 
 def _commits(properties: Mapping[str, str], state: TableState) -> int:
