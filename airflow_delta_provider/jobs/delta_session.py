@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -28,17 +29,18 @@ _NOT_FOUND = frozenset(
         "TABLE_OR_VIEW_NOT_FOUND",
         "SCHEMA_NOT_FOUND",
         "CATALOG_NOT_FOUND",
+        "REQUIRES_SINGLE_PART_NAMESPACE",
         "DELTA_TABLE_NOT_FOUND",
         "DELTA_MISSING_DELTA_TABLE",
     }
 )
 #: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
 _DETAILS = "# Detailed Table Information"
-#: What lies in the directory of a table of another format.
+#: A file that every table of another format has: format, directory, name.
 _OTHER_FORMATS = (
-    ("Apache Iceberg", {"metadata", "data"}),
-    ("Apache Paimon", {"snapshot", "schema"}),
-    ("Apache Hudi", {".hoodie"}),
+    ("Apache Iceberg", "metadata", "*.metadata.json"),
+    ("Apache Paimon", "schema", "schema-*"),
+    ("Apache Hudi", ".hoodie", "hoodie.properties"),
 )
 
 
@@ -165,8 +167,8 @@ class DeltaSession:
             names = set(self.storage.list_names(location))
         except FileNotFoundError:
             return requests.NO_SUCH_TABLE.finding(f"There is no table at {text}: no such directory. Check the path.")
-        for format_name, signs in _OTHER_FORMATS:
-            if signs <= names:
+        for format_name, directory, pattern in _OTHER_FORMATS:
+            if directory in names and fnmatch.filter(self._names_in(f"{location}/{directory}"), pattern):
                 return requests.NOT_DELTA.finding(
                     f"{text} is an {format_name} table, not a Delta table. This job changes Delta tables only."
                 )
@@ -174,6 +176,12 @@ class DeltaSession:
             f"{text} is not a Delta table: there is no commit in {location}/_delta_log. "
             "Name the table's own directory, not one above or below it."
         )
+
+    def _names_in(self, directory: str) -> list[str]:
+        try:
+            return self.storage.list_names(directory)
+        except FileNotFoundError:  # a file of that name
+            return []
 
 
 def _as_object(text: str | None) -> dict[str, Any]:
