@@ -47,9 +47,9 @@ def submitted_conf() -> SparkConf:
 
 
 def own_session(name: str, master: str | None = None, delta_jars: str | None = None) -> SparkSession:
-    """Return the active session, or start one, for use without spark-submit.
+    """Return the active session, the platform's or that of spark-submit, or else start one.
 
-    :param master: Spark master; by default the environment's, else ``local[*]``
+    :param master: Spark master; by default the platform's, else ``local[*]``
     :param delta_jars: ``packages``, ``provided`` or jars separated by commas; by default packages on
         a local master and provided elsewhere
     """
@@ -58,9 +58,11 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
         return active
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return SparkSession.builder.getOrCreate()
+    if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # what spark-submit gives its applications
+        return submitted_session(name)
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
     delta_jars = delta_jars or (PACKAGES if is_local(master) else PROVIDED)
-    builder = SparkSession.builder.master(master).appName(name)
+    builder = SparkSession.builder.master(master).appName(name).config("spark.log.level", "ERROR")
     if delta_jars == PACKAGES:
         builder = builder.config("spark.jars.packages", default_delta_package())
     elif delta_jars != PROVIDED:
@@ -69,9 +71,7 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
         builder = builder.config("spark.driver.extraJavaOptions", LEAN_JAVA_OPTIONS)
     for key, value in missing_settings(master, {}).items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
+    return builder.getOrCreate()
 
 
 def default_delta_package() -> str:
