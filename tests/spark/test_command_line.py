@@ -1,0 +1,147 @@
+"""The command line, as a user calls it: a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.jobs.spark_session import default_delta_package
+from tests.tables import broken_logs, log
+from tests.tables.protocols import legacy
+from tests.tables.widening import flat
+from tests.unit.report_contract import violations
+
+
+def call(*arguments, cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "airflow_delta_provider.jobs", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "\n\tat " not in done.stdout + done.stderr
+    return done
+
+
+def report_in(path):
+    wire = json.loads(path.read_text())
+    assert violations(wire) == []
+    return wire
+
+
+def test_several_tables_by_relative_path_give_a_report_and_exit_0_whatever_the_verdict(table, tmp_path):
+    good, broken = table(legacy, "good"), table(broken_logs.gap, "broken")
+    options = ("--feature", "typeWidening", "--property", "note=a=b", "--allow-protocol-upgrade", "--report", "r.json")
+    done = call("enable-feature", "--table", "./good", "--table", broken, *options, cwd=tmp_path)
+    assert done.returncode == 0
+    wire = report_in(tmp_path / "r.json")
+    assert [(t["table"], t["verdict"], t["changed"]) for t in wire["tables"]] == [
+        ("./good", "PASS", True),
+        (str(broken), "REFUSED", False),
+    ]
+    assert wire["verdict"] == "REFUSED"
+    assert wire["engine"] == {"spark": "4.2.0", "delta": "4.4.0"}
+    assert log.configuration(good)["note"] == "a=b"
+    assert "PASS  ./good  version 2 -> 3" in done.stdout
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["r.json"]
+
+
+def test_refusal_is_reported_with_its_plan_and_exit_0(table, tmp_path):
+    path = table(flat, enabled=False)
+    before = log.contents(path)
+    columns = ("--column", "q=bigint", "--enable-type-widening")
+    done = call("widen-types", "--table", path, *columns, "--report", tmp_path / "r.json")
+    assert done.returncode == 0
+    wire = report_in(tmp_path / "r.json")
+    assert wire["verdict"] == "REFUSED"
+    assert [finding["code"] for finding in wire["tables"][0]["findings"]] == ["RQ09"]
+    assert wire["tables"][0]["plan"]["steps"][1]["sql"].endswith("ALTER COLUMN `q` TYPE bigint")
+    assert "--allow-protocol-upgrade" in done.stdout
+    assert log.contents(path) == before
+
+
+def test_fault_of_all_tables_is_reported_with_exit_1(tmp_path):
+    arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json")
+    done = call("enable-feature", "--table", "hologram://x/y", *arguments)
+    assert done.returncode == 1
+    assert report_in(tmp_path / "r.json")["verdict"] == "FAULT"
+
+
+def test_spark_without_delta_is_said_in_a_sentence_with_exit_1(tmp_path):
+    arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json", "--delta-jars", "provided")
+    done = call("enable-feature", "--table", "/nowhere", *arguments)
+    assert done.returncode == 1
+    assert "Delta Lake is not on the classpath" in done.stderr
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submit(table, tmp_path):
+    path = table(legacy)
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import sys\n"
+        "from pyspark.sql import SparkSession\n"
+        "from airflow_delta_provider.jobs.command_line import main\n"
+        "code = main(sys.argv[1:])\n"
+        "spark = SparkSession.getActiveSession()\n"
+        "print('master', spark.sparkContext.master, spark.conf.get('spark.sql.shuffle.partitions'))\n"
+        "sys.exit(code)\n"
+    )
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    settings = ("--master", "local[1]", "--packages", default_delta_package())
+    settings += ("--conf", "spark.sql.shuffle.partitions=3")
+    job = ("enable-feature", "--feature", "appendOnly", "--table", path, "--report", tmp_path / "r.json")
+    command = [*map(str, (scripts / "spark-submit", *settings, script, *job))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert "master local[1] 3" in done.stdout
+    assert done.returncode == 0
+    assert report_in(tmp_path / "r.json")["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "KIND"),
+        (("enable-features", "--table", "t"), "invalid choice"),
+        (("enable-feature", "--table", "t", "--report", "r.json"), "--feature"),
+        (("enable-feature", "--feature", "x", "--report", "r.json"), "--table"),
+        (("enable-feature", "--feature", "x", "--table", "", "--report", "r.json"), "names no table"),
+        (("enable-feature", "--feature", "x", "--table", "t", "--property", "a", "--report", "r.json"), "NAME=VALUE"),
+        (
+            (
+                "enable-feature",
+                "--feature",
+                "x",
+                "--table",
+                "t",
+                "--property",
+                "a=1",
+                "--property",
+                "a=2",
+                "--report",
+                "r",
+            ),
+            "--property names 'a' more than once",
+        ),
+        (("widen-types", "--table", "t", "--column", "q", "--report", "r.json"), "PATH=TYPE"),
+        (
+            ("widen-types", "--table", "t", "--column", "a=b=int", "--column", "a=b=long", "--report", "r.json"),
+            "--column names 'a=b' more than once",
+        ),
+        (("widen-types", "--table", "t", "--column", "q=int", "--report", "no/such/r.json"), "no directory no/such"),
+        (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
+    ],
+)
+def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, arguments, message):
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
