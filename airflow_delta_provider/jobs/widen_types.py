@@ -40,23 +40,22 @@ class WidenTypes:
         """Return what is wrong with the schema's record and with the values of the widened columns."""
         widenings, _ = resolve_widenings(self._options, before.metadata)
         findings = list(verify_widened(widenings, before.metadata, after.metadata, after.version))
-        if self._options.verify == "data":
-            for version in sorted(commits):
-                findings += self._verify_values(table, widenings, version)
+        if commits and self._options.verify == "data":
+            findings += self._verify_values(table, widenings, min(commits), after)
         return tuple(findings)
 
-    def _verify_values(self, table: OpenTable, widenings: list[Widening], version: int) -> Iterator[Finding]:
-        """Compare the columns that ``version`` widened with the version before it: the files are the same."""
-        old = table.log.read_state(version=version - 1, with_files=True)
-        new = table.log.read_state(version=version)
-        if old.metadata.schema == new.metadata.schema:
-            return
+    def _verify_values(
+        self, table: OpenTable, widenings: list[Widening], first: int, after: TableState
+    ) -> Iterator[Finding]:
+        """Compare what the files from before version ``first``, the first of this run, read as before and now."""
+        old = table.log.read_state(version=first - 1, with_files=True)
         files = sorted((old.files or {}).values(), key=lambda file: file.path)
-        differing = differing_columns(self._session, table.location, files, old.metadata, new.metadata, widenings)
+        differing = differing_columns(self._session, table.location, files, old.metadata, after.metadata, widenings)
         for column, measures in differing:
             yield protocol_rules.VALUES_CHANGED.finding(
-                f"{column} reads differently before and after version {version}: {', '.join(measures)} differ. Do not "
-                f"write to the table; RESTORE it to version {version - 1} and report the engine that wrote its files.",
-                version=version,
+                f"{column} reads differently at version {after.version} than before version {first}: "
+                f"{', '.join(measures)} differ. Do not write to the table; RESTORE it to version {first - 1} and "
+                "report the engine that wrote its files.",
+                version=after.version,
                 column=str(column),
             )

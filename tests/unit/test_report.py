@@ -246,13 +246,13 @@ def test_text_shows_versions_steps_times_and_wrapped_findings():
         version_before=3,
         changed=True,
         plan={"steps": [{"explanation": "set x=y (1 commit)"}]},
-        timings={"read": 0.04, "apply": 1.26},
+        timings={"read": 0.04, "apply": 1.26, "verify": 0.6},
     )
     lines = render(report_of(table)).splitlines()
     assert lines[:4] == [
         "VIOLATED  /lake/t  version 3 -> 5",
         "    set x=y (1 commit)",
-        "    time: read 0.0 s, apply 1.3 s",
+        "    time: apply 1.3 s, verify 0.6 s",
         "    RT05  ERROR  version 4  column a",
     ]
     assert lines[-1] == "        - second paragraph"

@@ -27,7 +27,7 @@ def _table(table: TableReport) -> Iterator[str]:
     yield f"{table.verdict.value}  {table.table}{_versions(table)}"
     for step in (table.plan or {}).get("steps", ()):
         yield f"    {step['explanation']}"
-    spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items())
+    spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
     for finding in table.findings[:_MAX_FINDINGS]:
