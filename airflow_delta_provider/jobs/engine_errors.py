@@ -28,6 +28,8 @@ FILE_CONFLICTS = frozenset(
     }
 )
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
+#: The session has no driver for the location's scheme.
+_NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.ClassNotFoundException")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ def understand(error: BaseException) -> EngineError:
     if isinstance(error, PermissionError) or _is_java(error, _DENIED):
         denied = f"No permission: {message}. Give the job's user or credentials access to the table."
         return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, denied)
+    if _is_java(error, _NO_DRIVER):
+        absent = (
+            f"No driver for this storage: {message}. Check the URI's scheme, and add the storage's package to Spark."
+        )
+        return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, absent)
     if isinstance(error, (AnalysisException, PySparkException)) or condition:
         refused = f"The engine refused: {message}"
         return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, refused)

@@ -105,11 +105,15 @@ def test_table_of_another_format_and_a_view_in_the_catalog_are_refused(run_job, 
     assert_refused(third, "RQ02", "a_temporary_view is a view")
 
 
-def test_location_of_an_unknown_scheme_is_a_fault_that_names_it(run_job):
-    (report,) = run_job(["hologram://bucket/t"], ENABLE).tables
-    assert (report.verdict, report.changed) == (Verdict.FAULT, False)
+@pytest.mark.parametrize(
+    ("location", "named"), [("hologram://bucket/t", "hologram"), ("s3a://bucket/t", "S3AFileSystem")]
+)
+def test_location_that_the_session_has_no_driver_for_is_a_fault_that_no_retry_mends(run_job, location, named):
+    (report,) = run_job([location], ENABLE).tables
+    assert (report.verdict, report.changed, report.retryable) == (Verdict.FAULT, False, False)
     assert [finding.code for finding in report.findings] == ["FT01"]
-    assert "hologram" in report.findings[0].message
+    assert named in report.findings[0].message
+    assert "add the storage's package" in report.findings[0].message
 
 
 def test_one_bad_table_hides_no_other_tables_result(table, run_job, tmp_path):

@@ -48,12 +48,13 @@ OTHERS = [
 ]
 
 
-def name_of(value):
-    return "+".join(value) if isinstance(value, tuple) and len(value) < 5 else None
+CASES = [(builder, features) for builder in (legacy, mappable, modern) for features in [*ALONE, *TOGETHER]]
+CASES += [(legacy, features) for features in OTHERS]
 
 
-@pytest.mark.parametrize("features", [*ALONE, *TOGETHER], ids=name_of)
-@pytest.mark.parametrize("builder", [legacy, mappable, modern])
+@pytest.mark.parametrize(
+    ("builder", "features"), CASES, ids=lambda value: "+".join(value) if isinstance(value, tuple) else value.__name__
+)
 def test_features_enabled_give_the_protocol_of_the_plan_and_a_second_run_changes_nothing(
     table, enable, builder, features
 ):

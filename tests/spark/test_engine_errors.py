@@ -1,0 +1,89 @@
+"""What errors mean, on errors that Delta and Spark really raise."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, METADATA_CONFLICTS, understand
+from tests.tables.protocols import legacy
+
+
+def meaning(error):
+    understood = understand(error)
+    return understood.rule.code, understood.verdict, understood.retryable
+
+
+def scala(spark, *elements):
+    sequence = spark._jvm.java.util.ArrayList()
+    for element in elements:
+        sequence.add(element)
+    return spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala(sequence).toSeq()
+
+
+def started_transaction(spark, path):
+    """Start a transaction through Delta's own classes; return it and a function that commits actions in it."""
+    jvm = spark._jvm
+    none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
+    transaction = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path)).startTransaction(
+        none, none
+    )
+    operation = getattr(getattr(jvm.org.apache.spark.sql.delta, "DeltaOperations$ManualUpdate$"), "MODULE$")
+    return transaction, lambda *actions: transaction.commit(scala(spark, *actions), operation)
+
+
+def test_metadata_conflict_of_two_real_transactions_is_a_lost_race(table, spark):
+    path = table(legacy)
+    transaction, commit = started_transaction(spark, path)
+    metadata = transaction.metadata()
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('team' = 'b')")
+    with pytest.raises(Exception, match="DELTA_METADATA_CHANGED") as caught:
+        commit(metadata)
+    assert meaning(caught.value) == ("RQ15", Verdict.REFUSED, True)
+    assert understand(caught.value).condition in METADATA_CONFLICTS
+
+
+def test_file_conflict_of_two_real_transactions_may_run_again(table, spark):
+    path = table(legacy)
+    transaction, commit = started_transaction(spark, path)
+    removed = [transaction.filterFiles().toList().apply(0).remove()]
+    spark.sql(f"DELETE FROM delta.`{path}`")
+    with pytest.raises(Exception, match="DELTA_CONCURRENT") as caught:
+        commit(*removed)
+    assert meaning(caught.value) == ("RQ15", Verdict.REFUSED, True)
+    assert understand(caught.value).condition in FILE_CONFLICTS
+
+
+def test_what_sql_refuses_is_refused_in_the_engines_words_without_its_stack(table, spark):
+    path = table(legacy)
+    with pytest.raises(Exception, match="DELTA") as caught:
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.feature.nonsense' = 'supported')")
+    understood = understand(caught.value)
+    assert (understood.rule.code, understood.verdict, understood.retryable) == ("RQ17", Verdict.REFUSED, False)
+    assert "nonsense" in understood.message
+    assert "\tat " not in understood.message
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "words"),
+    [
+        (PermissionError("/t"), ("FT01", Verdict.FAULT, False), "Give the job's user"),
+        (OSError("disk"), ("FT01", Verdict.FAULT, True), "Storage failed: disk"),
+        (BrokenLogError("commit 3 missing"), ("RQ03", Verdict.REFUSED, False), "commit 3 missing"),
+        (ZeroDivisionError("x"), ("FT03", Verdict.FAULT, False), "Unexpected ZeroDivisionError: x"),
+    ],
+)
+def test_error_of_python_is_a_fault_or_refusal_of_its_kind(session, error, expected, words):
+    assert meaning(error) == expected
+    assert words in understand(error).message
+
+
+def test_broken_connection_to_the_storage_is_a_fault_that_a_retry_may_mend(spark):
+    jvm = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path("hdfs://localhost:9/t")  # nobody listens on the discard port
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    configuration.set("ipc.client.connect.max.retries", "0")
+    with pytest.raises(Exception, match="onnection") as caught:
+        path.getFileSystem(configuration).exists(path)
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
