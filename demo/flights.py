@@ -13,9 +13,8 @@ from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import (
-    DELTA_FOR_SPARK,
     LEAN_JAVA_OPTIONS,
-    delta_package,
+    delta_coordinates,
     missing_settings,
 )
 
@@ -185,11 +184,10 @@ class FlightsTable:
 
 
 def _session(work: Path) -> SparkSession:
-    minor = ".".join(spark_version.split(".")[:2])
     builder = SparkSession.builder.master("local[2]").appName("demo")
     for key, value in {
         **missing_settings("local[2]", {}),
-        "spark.jars.packages": delta_package(spark_version, DELTA_FOR_SPARK[minor]),
+        "spark.jars.packages": delta_coordinates(spark_version),
         "spark.driver.extraJavaOptions": LEAN_JAVA_OPTIONS,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(work / "warehouse"),

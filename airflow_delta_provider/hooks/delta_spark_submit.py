@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,17 +14,17 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoun
 
 from airflow_delta_provider.configuration import class_data_sharing, worker_cache
 from airflow_delta_provider.domain.engine.session_profile import (
-    DELTA_FOR_SPARK,
     LEAN_JAVA_OPTIONS,
-    delta_package,
+    UnknownSparkError,
+    delta_coordinates,
     is_local,
 )
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.marker import MarkerReader
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.delta_jars import DeltaJars
+from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit, spark_version
@@ -159,7 +158,10 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._py_files = _joined(self._py_files, [str(workspace.archive)])
         self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
         self._conf = dict(self._conf)
-        self._provide_jars(workspace)
+        try:
+            self._provide_jars(find_spark_submit(self._connection["spark_binary"], self._environment()), workspace)
+        except (NoSparkError, UnknownSparkError) as error:
+            raise DeltaConnectionError(str(error)) from error
         if is_local(self._connection["master"]):
             self._env_vars = {_LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **(self._env_vars or {})}
             self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(workspace))
@@ -174,17 +176,17 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             options.append(self._class_archive.java_option())
         return " ".join(options)
 
-    def _provide_jars(self, workspace: Workspace) -> None:
+    def _provide_jars(self, binary: str, workspace: Workspace) -> None:
         local = is_local(self._connection["master"])
         source = self._delta_jars or (PACKAGES if local else PROVIDED)
         if source == PROVIDED or "io.delta:" in (self._packages or ""):
             return
         if source == PACKAGES:
-            coordinates = self._delta_coordinates()
+            coordinates = delta_coordinates(spark_version(binary, self._environment()))
             if not local:
                 self._packages = _joined(self._packages, [coordinates])
                 return
-            paths = DeltaJars(worker_cache()).paths(coordinates, lambda c: self._resolve_jars(c, workspace))
+            paths = DeltaJars(worker_cache()).paths(coordinates, self._resolver(workspace))
         else:
             paths = [source] if isinstance(source, str) else list(source)
         if local:
@@ -192,24 +194,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         else:
             self._jars = _joined(self._jars, paths)
 
-    def _delta_coordinates(self) -> str:
-        try:
-            binary = find_spark_submit(self._connection["spark_binary"], self._environment())
-            version = spark_version(binary, self._environment())
-        except NoSparkError as error:
-            raise DeltaConnectionError(str(error)) from error
-        minor = ".".join(version.split(".")[:2])
-        if minor not in DELTA_FOR_SPARK:
-            raise DeltaConnectionError(
-                f"No Delta release is known for Spark {version}. Known are Spark {', '.join(DELTA_FOR_SPARK)}; for "
-                "another, set delta_jars to a list of jars, or to 'provided'."
-            )
-        return delta_package(version, DELTA_FOR_SPARK[minor])
-
-    def _resolve_jars(self, coordinates: str, workspace: Workspace) -> list[str]:
-        """Have spark-submit resolve the coordinates, with the user's repositories and settings."""
-        self.log.info("Resolving %s, once for this worker", coordinates)
-        command = [self._connection["spark_binary"], "--master", "local[1]", "--packages", coordinates]
+    def _resolver(self, workspace: Workspace) -> JarResolver:
+        command = [self._connection["spark_binary"]]
         for key, value in self._conf.items():
             if key.startswith("spark.jars."):
                 command += ["--conf", f"{key}={value}"]
@@ -217,17 +203,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             command += ["--repositories", self._repositories]
         if self._properties_file:
             command += ["--properties-file", self._properties_file]
-        command += ["--py-files", str(workspace.archive), str(workspace.jar_resolver), self._submission]
-        ran = subprocess.run(command, capture_output=True, text=True, env=self._environment(), check=False)
-        reader = MarkerReader(self._submission)
-        for line in ran.stdout.splitlines():
-            for _, jars in reader.feed(line):
-                return list(jars)
-        tail = "\n".join(ran.stderr.splitlines()[-15:])
-        raise DeltaJobError(
-            f"{coordinates} could not be resolved. Check the network and spark.jars.repositories, or set delta_jars "
-            f"to a list of jars.\n{tail}"
-        )
+        return JarResolver(command, workspace, self._environment())
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}

@@ -43,7 +43,7 @@ class Workspace:
     """
 
     def __init__(self, submission: str) -> None:
-        self._submission = submission
+        self.submission = submission
         self._folder = tempfile.TemporaryDirectory(prefix="airflow-delta-provider-", ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
 
@@ -81,7 +81,7 @@ class Workspace:
 
     def write_request(self, request: JobRequest) -> Path:
         """Write the request file for ``--files`` and return its path."""
-        return self._write(f"request-{self._submission}.json", json.dumps(request.to_json()))
+        return self._write(f"request-{self.submission}.json", json.dumps(request.to_json()))
 
     def _write(self, name: str, text: str) -> Path:
         path = self.path / name

@@ -6,12 +6,12 @@ import os
 import sys
 
 from pyspark import SparkConf, SparkContext
+from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import (
-    DELTA_FOR_SPARK,
     LEAN_JAVA_OPTIONS,
-    delta_package,
+    delta_coordinates,
     is_local,
     missing_settings,
 )
@@ -64,7 +64,7 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     delta_jars = delta_jars or (PACKAGES if is_local(master) else PROVIDED)
     builder = SparkSession.builder.master(master).appName(name).config("spark.log.level", "ERROR")
     if delta_jars == PACKAGES:
-        builder = builder.config("spark.jars.packages", default_delta_package())
+        builder = builder.config("spark.jars.packages", delta_coordinates(spark_version))
     elif delta_jars != PROVIDED:
         builder = builder.config("spark.jars", delta_jars)
     if is_local(master):
@@ -72,16 +72,3 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     for key, value in missing_settings(master, {}).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-def default_delta_package() -> str:
-    """Return the coordinates of the Delta release that goes with the installed PySpark."""
-    from pyspark import __version__ as spark_version
-
-    minor = ".".join(spark_version.split(".")[:2])
-    if minor not in DELTA_FOR_SPARK:
-        raise RuntimeError(
-            f"No Delta release is known for Spark {spark_version}. Known are Spark {', '.join(DELTA_FOR_SPARK)}; "
-            "for another, pass delta_jars with the jars, or 'provided'."
-        )
-    return delta_package(spark_version, DELTA_FOR_SPARK[minor])

@@ -262,7 +262,7 @@ def test_no_spark_submit_on_path_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DeltaConnectionError, match="no spark-submit on the worker's PATH"):
-        make_hook(delta_jars="packages").run()
+        make_hook().run()
 
 
 def test_workspace_is_gone_afterwards(spark_submit: FakeSparkSubmit) -> None:

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from airflow_delta_provider.jobs.spark_session import default_delta_package
+from airflow_delta_provider.domain.engine.session_profile import delta_coordinates
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
@@ -96,7 +97,7 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
     )
     scripts = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    settings = ("--master", "local[1]", "--packages", default_delta_package())
+    settings = ("--master", "local[1]", "--packages", delta_coordinates(pyspark.__version__))
     settings += ("--conf", "spark.sql.shuffle.partitions=3")
     job = ("enable-feature", "--feature", "appendOnly", "--table", path, "--report", tmp_path / "r.json")
     command = [*map(str, (scripts / "spark-submit", *settings, script, *job))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from airflow_delta_provider.domain.engine.engine import version_of
+
 EXTENSIONS = "spark.sql.extensions"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -42,16 +44,27 @@ def missing_settings(master: str, present: Mapping[str, str]) -> dict[str, str]:
     return missing
 
 
-def delta_package(spark: str, delta: str) -> str:
-    """Return the Maven coordinates of Delta for a Spark version.
+#: The Delta release that goes with each Spark release line.
+_DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.1.0", "4.0": "4.0.1", "3.5": "3.3.2"}
+#: First Spark whose minor version is part of the artifact's name.
+_NAMED_SINCE = (4, 1)
 
-    From Spark 4.1 on the artifact's name holds Spark's minor version.
+
+class UnknownSparkError(ValueError):
+    """A Spark release for which no Delta release is known."""
+
+
+def delta_coordinates(spark: str) -> str:
+    """Return the Maven coordinates of the Delta release that goes with a Spark release.
+
+    :raises UnknownSparkError: if none is known
     """
     minor = ".".join(spark.split(".")[:2])
-    named = f"_{minor}" if tuple(int(part) for part in minor.split(".")) >= (4, 1) else ""
-    scala = "2.12" if spark.startswith("3.") else "2.13"
-    return f"io.delta:delta-spark{named}_{scala}:{delta}"
-
-
-#: The Delta release that goes with each Spark release line.
-DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.1.0", "4.0": "4.0.1", "3.5": "3.3.2"}
+    if minor not in _DELTA_FOR_SPARK:
+        raise UnknownSparkError(
+            f"No Delta release is known for Spark {spark}. Known are Spark {', '.join(_DELTA_FOR_SPARK)}; for another, "
+            "set delta_jars to a list of jars, or to 'provided'."
+        )
+    named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
+    scala = "2.12" if minor.startswith("3.") else "2.13"
+    return f"io.delta:delta-spark{named}_{scala}:{_DELTA_FOR_SPARK[minor]}"
