@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -95,13 +96,13 @@ class TableChange:
             try:
                 for step in plan.steps:
                     self._progress(f"{name}: {explain(step)}")
-                    self._guard(plan, before)
+                    self._guard(before, labels)
                     self._execute(render_sql(step, self._table.name))
             except Exception as error:
                 failure = error
         with self._timed("read"):
             after = self._read()
-            commits = self._own_commits(before.version, plan.digest)
+            commits = self._own_commits(before.version, labels)
         known |= {
             "version": after.version,
             "changed": bool(commits),
@@ -117,13 +118,13 @@ class TableChange:
             findings = (faults.UNVERIFIED.finding(unverified, version=after.version),)
         return TableReport.judged(name, *findings, **known)
 
-    def _guard(self, plan: Plan, before: TableState) -> None:
+    def _guard(self, before: TableState, labels: Mapping[str, Any]) -> None:
         """Make sure that no other writer changed protocol or metadata since the plan was made.
 
         :raises TableMovedError: if one did; what only adds or removes files is harmless
         """
         for version, actions in self._table.log.commits_after(before.version):
-            if changes_metadata(actions) and not _is_own(actions, plan.digest):
+            if changes_metadata(actions) and not _is_own(actions, labels):
                 raise TableMovedError(
                     f"Another writer changed protocol or metadata of {self._table.name.text} in version {version}, "
                     f"after this was planned on version {before.version}. This step was not done; run the job again."
@@ -149,8 +150,8 @@ class TableChange:
         finding = error.rule.finding(error.message + done)
         return TableReport(name, error.verdict, retryable=error.retryable, findings=(finding,), **known)
 
-    def _own_commits(self, version: int, digest: str) -> dict[int, list[Action]]:
-        return {later: actions for later, actions in self._table.log.commits_after(version) if _is_own(actions, digest)}
+    def _own_commits(self, version: int, labels: Mapping[str, Any]) -> dict[int, list[Action]]:
+        return {later: actions for later, actions in self._table.log.commits_after(version) if _is_own(actions, labels)}
 
     def _read(self) -> TableState:
         return self._table.log.read_state(with_files=self._change.needs_files)
@@ -164,8 +165,13 @@ class TableChange:
             self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
 
 
-def _is_own(actions: list[Action], digest: str) -> bool:
-    return digest in str(commit_info(actions).get("userMetadata") or "")
+def _is_own(actions: list[Action], labels: Mapping[str, Any]) -> bool:
+    """Whether a commit carries all labels of this run: another run may carry out the same plan."""
+    try:
+        written = json.loads(commit_info(actions).get("userMetadata") or "null")
+    except ValueError:
+        return False
+    return isinstance(written, dict) and labels.items() <= written.items()
 
 
 def _broken_log(table: str, error: BrokenLogError) -> Finding:

@@ -251,6 +251,21 @@ def test_suspended_row_tracking_is_resumed_and_every_file_gets_its_ids(table, en
     assert enable(path, "rowTracking").changed is False
 
 
+def test_file_appended_between_plan_and_apply_gets_its_ids_as_well(table, enable, spark):
+    path = table(legacy)
+    lines = []
+
+    def append_once(line):
+        if not lines:
+            spark.newSession().sql(f"INSERT INTO delta.`{path}` VALUES (9, 'late', NULL)")
+        lines.append(line)
+
+    report = enable(path, "rowTracking", progress=append_once)
+    assert (report.verdict, report.findings, report.changed) == (Verdict.PASS, (), True)
+    assert len(live_files(path)) == 3
+    assert all("baseRowId" in add for add in live_files(path))
+
+
 def test_file_without_ids_on_a_tracked_table_is_a_violation_that_names_it(table, enable, session):
     path = table(legacy)
     enable(path, "rowTracking")

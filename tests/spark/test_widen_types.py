@@ -391,6 +391,18 @@ def test_metadata_changed_between_plan_and_apply_is_refused_retryable_and_nothin
     assert log.fields(path)["q"]["type"] != "double"
 
 
+def test_same_plan_carried_out_by_another_run_meanwhile_is_another_writer(table, widen, spark):
+    path = table(flat)
+    digest = widen(path, {"q": "bigint"}, dry_run=True).plan["digest"]
+    other = spark.newSession()
+    other.conf.set(
+        "spark.databricks.delta.commitInfo.userMetadata", json.dumps({"run_id": "theirs", "plan_digest": digest})
+    )
+    act = when_applying(lambda: other.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN q TYPE bigint"))
+    report = widen(path, {"q": "bigint"}, labels={"run_id": "ours"}, progress=act)
+    assert (report.verdict, report.retryable, report.changed) == (Verdict.REFUSED, True, False)
+
+
 def test_metadata_changed_after_the_preparation_leaves_that_and_says_so(table, widen, spark):
     path = table(flat, enabled=False)
     act = when_applying(lambda: spark.newSession().sql(f"ALTER TABLE delta.`{path}` ADD COLUMN other int"))

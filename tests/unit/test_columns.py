@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.column import (
@@ -55,7 +55,9 @@ NESTED = struct(
 )
 
 
+@settings(max_examples=300)
 @given(schemas)
+@example(struct(field("a.b", "integer"), field("`a.b`", "integer")))
 def test_every_column_is_found_by_what_it_prints_as(schema):
     for column in all_columns(schema):
         assert find_column(schema, str(column)) == column

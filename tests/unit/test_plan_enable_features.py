@@ -297,7 +297,7 @@ def test_digest_is_the_same_for_the_same_plan_and_another_for_any_difference():
     assert re.fullmatch("[0-9a-f]{64}", digests[0])
 
 
-@given(st.text())
+@given(st.text() | st.text("a'\\"))
 def test_literal_of_any_text_ends_only_at_its_end(text):
     quoted = literal(text)
     body = quoted[1:-1]
