@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 from demo.process_tree import end_tree
 
 _MASTER = "local[2]"
+_LOOK_EVERY = 0.2
 #: What a shell may have set for another Airflow or another Spark.
 _FOREIGN = ("AIRFLOW_", "_AIRFLOW_", "SPARK_", "PYSPARK_")
 
@@ -71,24 +73,18 @@ class AirflowHome:
             raise AirflowFailedError(f"Airflow's database could not be made, see {self._logs}/airflow-database.log")
 
     @contextmanager
-    def running(self, dag_id: str, **params: Any) -> Iterator[DagProcess]:
-        """Run a DAG; it is ended, with its Spark, if the block is left before it ends."""
-        result = self._home / f"{dag_id}.json"
-        result.unlink(missing_ok=True)
-        log = self._logs / f"dag-{dag_id}.log"
-        process = self._start(
-            [sys.executable, "-m", "demo.dag_run", dag_id, str(result)], log.name, json.dumps(params).encode()
-        )
+    def runner(self, log: str = "dags.log") -> Iterator[DagRunner]:
+        """Start a process that runs DAGs; it is ended, with its Spark, when the block is left."""
+        process = self._start([sys.executable, "-m", "demo.dag_run"], log)
         try:
-            yield DagProcess(process, result, log)
+            yield DagRunner(process, self._home, self._logs / log)
         finally:
-            if process.poll() is None:
-                end_tree(process.pid)
-                process.wait()
+            end_tree(process.pid)
+            process.wait()
 
-    def _start(self, command: list[str], log: str, stdin: bytes = b"") -> subprocess.Popen[bytes]:
+    def _start(self, command: list[str], log: str) -> subprocess.Popen[bytes]:
         with open(self._logs / log, "wb") as output:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 env=self.environment,
                 stdin=subprocess.PIPE,
@@ -96,38 +92,60 @@ class AirflowHome:
                 stderr=subprocess.STDOUT,
                 cwd=Path(__file__).parent.parent,
             )
-        assert process.stdin is not None
-        process.stdin.write(stdin)
-        process.stdin.close()
-        return process
 
 
-class DagProcess:
-    """A DAG run under way.
+class DagRunner:
+    """Runs DAGs, one after the other.
 
     :param log: what Airflow prints
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], result: Path, log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path, log: Path) -> None:
         self._process = process
-        self._result = result
-        self.log = log
+        self._folder = folder
+        self._log = log
+        self._runs = 0
 
     @property
     def pid(self) -> int:
-        """The process that runs it."""
+        """The process."""
         return self._process.pid
+
+    def start(self, dag_id: str, **params: Any) -> DagRun:
+        """Start a run. The one before has to be over."""
+        self._runs += 1
+        run = DagRun(self._process, self._folder / f"{self._runs}-{dag_id}.json", self._log)
+        asked = {"dag_id": dag_id, "params": params, "result": str(run.result)}
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{json.dumps(asked)}\n".encode())
+        self._process.stdin.flush()
+        return run
+
+
+class DagRun:
+    """A DAG run under way."""
+
+    def __init__(self, process: subprocess.Popen[bytes], result: Path, log: Path) -> None:
+        self._process = process
+        self.result = result
+        self._log = log
+        self._log_before = log.stat().st_size
 
     @property
     def running(self) -> bool:
         """Whether it still runs."""
-        return self._process.poll() is None
+        return self._process.poll() is None and not self.result.exists()
+
+    @property
+    def log(self) -> str:
+        """What Airflow printed since it began."""
+        with self._log.open("rb") as log:
+            log.seek(self._log_before)
+            return log.read().decode(errors="replace")
 
     def started(self) -> list[str]:
         """Return the ids of the tasks that were started so far."""
-        return re.findall(
-            r"\[DAG TEST\] starting task_id=(\S+)", self.log.read_text(encoding="utf-8", errors="replace")
-        )
+        return re.findall(r"\[DAG TEST\] starting task_id=(\S+)", self.log)
 
     def tasks(self) -> dict[str, TaskOutcome]:
         """Wait for the end; return how each task ended, in a DAG without mapped tasks.
@@ -141,11 +159,13 @@ class DagProcess:
 
         :raises AirflowFailedError: if the DAG could not be run at all
         """
-        if self._process.wait() != 0 or not self._result.exists():
-            raise AirflowFailedError(f"The DAG could not be run, see {self.log}")
+        while self.running:
+            time.sleep(_LOOK_EVERY)
+        if not self.result.exists():
+            raise AirflowFailedError(f"The DAG could not be run, see {self._log}")
         outcomes: dict[str, list[TaskOutcome]] = {}
         for task in sorted(
-            json.loads(self._result.read_text(encoding="utf-8"))["tasks"], key=lambda task: int(task["map_index"])
+            json.loads(self.result.read_text(encoding="utf-8"))["tasks"], key=lambda task: int(task["map_index"])
         ):
             outcomes.setdefault(task["task_id"], []).append(TaskOutcome(task["task_id"], task["state"], task["xcoms"]))
         return outcomes

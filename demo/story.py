@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from demo.airflow_home import AirflowHome, TaskOutcome
+from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.claim import Claims
 from demo.flights import FIRST_DAY_TOO_MANY, SMALL_COLUMNS, SOURCE, FlightsTable
 from demo.screen import Screen
@@ -45,12 +45,14 @@ class Story:
         migration = self._airflow.start_migration()
         flights = FlightsTable(self._path, self._folder)
         try:
-            before = self._build(flights)
-            self._show_overflow(flights)
+            self._screen.event(f"{flights.prepare():,} flights, with running totals for each airline")
             self._airflow.finish_migration(migration)
-            self._enable_and_widen(flights, before)
-            self._append(flights, before)
-            self._refuse(flights)
+            with self._airflow.runner() as runner:
+                before = self._build(flights)
+                self._show_overflow(flights)
+                self._enable_and_widen(flights, runner, before)
+                self._append(flights, before)
+                self._refuse(flights, runner)
             self._show_history(flights)
         finally:
             flights.stop()
@@ -58,8 +60,6 @@ class Story:
                 migration.kill()
 
     def _build(self, flights: FlightsTable) -> int:
-        total = flights.prepare()
-        self._screen.event(f"{total:,} flights, with running totals for each airline")
         flights.create()
         count, largest = flights.count(), flights.largest()
         self._screen.event(f"{self._relative(self._path)}: {count:,} flights, those until 23 July")
@@ -87,11 +87,11 @@ class Story:
             reason,
         )
 
-    def _enable_and_widen(self, flights: FlightsTable, rows: int) -> None:
+    def _enable_and_widen(self, flights: FlightsTable, runner: DagRunner, rows: int) -> None:
         self._screen.step("A DAG switches on what is needed and widens four columns in one commit")
         version, fingerprint = self._log.version, flights.fingerprint()
         columns = {c.path: c.new for c in SMALL_COLUMNS}
-        tasks = self._run("enable_features_and_widen", columns=columns)
+        tasks = self._run(runner, "enable_features_and_widen", columns=columns)
         enable, widen = tasks["enable_features"], tasks["widen_columns"]
         for task in (enable, widen):
             self._claims.check(f"task {task.task_id} ended {_verdict(task)}", _verdict(task) == "PASS", task)
@@ -164,13 +164,13 @@ class Story:
         with_id, different = flights.row_ids()
         self._claims.check("every row, old or new, has a row id of its own", with_id == different == count, different)
 
-    def _refuse(self, flights: FlightsTable) -> None:
+    def _refuse(self, flights: FlightsTable, runner: DagRunner) -> None:
         self._screen.step("Somebody wants the small type back, and is refused")
         self._screen.say(
             "The request: distance to int, which is allowed, and carrier_flights back to smallint, which is not."
         )
         before, fingerprint = self._files(), flights.fingerprint()
-        tasks = self._run("refused_change", columns={"distance": "int", "carrier_flights": "smallint"})
+        tasks = self._run(runner, "refused_change", columns={"distance": "int", "carrier_flights": "smallint"})
         change, told = tasks["change_types"], tasks["tell_the_owners"]
         findings = change.xcoms.get("findings", {}).get("findings", [])
         for finding in findings:
@@ -213,26 +213,26 @@ class Story:
             makers,
         )
 
-    def _run(self, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
+    def _run(self, runner: DagRunner, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
         """Run an example DAG on the table and show its commits as they appear."""
         self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py on the table:")
         seen, started = self._log.version, 0
-        with self._airflow.running(dag_id, table=str(self._path), **params) as process:
-            while True:
-                running = process.running
-                for task_id in process.started()[started:]:
-                    self._screen.event(f"task {task_id} starts")
-                    started += 1
-                for commit in self._log.commits():
-                    if commit.version > seen:
-                        self._screen.event(
-                            f"version {commit.version} is in the table's log: {self._log.what_changed(commit)}"
-                        )
-                        seen = commit.version
-                if not running:
-                    break
-                time.sleep(_LOOK_EVERY)
-            tasks = process.tasks()
+        run = runner.start(dag_id, table=str(self._path), **params)
+        while True:
+            running = run.running
+            for task_id in run.started()[started:]:
+                self._screen.event(f"task {task_id} starts")
+                started += 1
+            for commit in self._log.commits():
+                if commit.version > seen:
+                    self._screen.event(
+                        f"version {commit.version} is in the table's log: {self._log.what_changed(commit)}"
+                    )
+                    seen = commit.version
+            if not running:
+                break
+            time.sleep(_LOOK_EVERY)
+        tasks = run.tasks()
         self._screen.event("the DAG run ended: " + ", ".join(f"{t.task_id} {t.state}" for t in tasks.values()))
         return tasks
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.spark_session import own_session
-from demo.airflow_home import AirflowHome, TaskOutcome
+from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.process_tree import end_tree
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -37,6 +36,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
         for file in source.glob("*.py"):
             shutil.copy(file, dags)
     home = AirflowHome(folder / "home", dags, folder / "jars", logs)
+    home.environment["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] = "False"
     home.finish_migration(home.start_migration())
     yield home
     left = [
@@ -57,12 +57,14 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return {}
 
 
+@pytest.fixture(scope="session")
+def runner(airflow: AirflowHome) -> Iterator[DagRunner]:
+    """Runs DAGs with ``dag.test()``, in a process of its own."""
+    with airflow.runner() as runner:
+        yield runner
+
+
 @pytest.fixture
-def run_dag(airflow: AirflowHome) -> Callable[..., dict[str, list[TaskOutcome]]]:
-    """Run a DAG with ``dag.test()``; return the outcomes by task id, one a map index."""
-
-    def run(dag_id: str, **params: Any) -> dict[str, list[TaskOutcome]]:
-        with airflow.running(dag_id, **params) as process:
-            return process.outcomes()
-
-    return run
+def run_dag(runner: DagRunner) -> Callable[..., dict[str, list[TaskOutcome]]]:
+    """Run a DAG; return the outcomes by task id, one a map index."""
+    return lambda dag_id, **params: runner.start(dag_id, **params).outcomes()

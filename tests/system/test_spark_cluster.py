@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,7 +17,6 @@ from tests.tables import log
 def test_widening_runs_on_the_cluster_and_its_report_comes_back(
     spark: SparkSession,
     airflow: AirflowHome,
-    run_dag: Callable[..., dict[str, list[Any]]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -28,7 +25,8 @@ def test_widening_runs_on_the_cluster_and_its_report_comes_back(
         connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": cluster.port}
         monkeypatch.setitem(airflow.environment, "AIRFLOW_CONN_SPARK_CLUSTER", json.dumps(connection))
         monkeypatch.setitem(airflow.environment, "SPARK_LOCAL_IP", "127.0.0.1")
-        (outcome,) = run_dag("on_a_cluster", table=str(table))["widen"]
+        with airflow.runner("dags-on-a-cluster.log") as runner:
+            outcome = runner.start("on_a_cluster", table=str(table)).tasks()["widen"]
         names = cluster.finished_applications()
     assert outcome.state == "success"
     summary = outcome.xcoms["return_value"]
