@@ -1,7 +1,12 @@
 """The unit tier: the domain alone, no Spark. The same examples at every run, none kept on disk."""
 
-from hypothesis import HealthCheck, settings
+import tempfile
+from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "airflow-delta-provider-hypothesis")
 settings.register_profile(
     "unit",
     derandomize=True,
