@@ -63,12 +63,13 @@ def understand(error: BaseException) -> EngineError:
             f"No driver for this storage: {message}. Check the URI's scheme, and add the storage's package to Spark."
         )
         return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, absent)
-    if isinstance(error, (AnalysisException, PySparkException)) or condition:
-        refused = f"The engine refused: {message}"
-        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, refused)
-    if isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",)):
+    storage = isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",))
+    if storage and not isinstance(error, AnalysisException):
         failed = f"Storage failed: {message}. If it lasts, check the location, the network and the credentials."
         return EngineError(faults.STORAGE, Verdict.FAULT, True, condition, failed)
+    if isinstance(error, PySparkException) or condition:
+        refused = f"The engine refused: {message}"
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, refused)
     if isinstance(error, Py4JError):
         return EngineError(faults.ENGINE, Verdict.FAULT, True, condition, f"The engine failed: {message}")
     unexpected = f"Unexpected {type(error).__name__}: {message}. This is a defect of the provider: please report it."

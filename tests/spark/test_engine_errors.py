@@ -87,3 +87,12 @@ def test_broken_connection_to_the_storage_is_a_fault_that_a_retry_may_mend(spark
     with pytest.raises(Exception, match="onnection") as caught:
         path.getFileSystem(configuration).exists(path)
     assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+
+
+def test_data_file_that_is_gone_is_a_storage_fault_not_a_refusal(table, spark):
+    path = table(legacy)
+    for file in path.glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(Exception, match="FILE") as caught:
+        spark.sql(f"SELECT * FROM delta.`{path}`").collect()
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
