@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from demo.screen import Screen
 
 
@@ -23,4 +25,4 @@ class Claims:
         """
         self._screen.verdict(claim, holds=holds)
         if not holds:
-            raise ClaimFailedError(f"{claim}; seen: {seen!r}")
+            raise ClaimFailedError(f"{claim}; seen: {shorten(repr(seen), 400)}")
