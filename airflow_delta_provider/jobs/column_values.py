@@ -17,7 +17,8 @@ from airflow_delta_provider.domain.delta.table_state import LiveFile
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 
-_MEASURES = ("minimum", "maximum", "number of nulls", "values by file")
+_MEASURES = ("minimum", "maximum", "number of nulls")
+_ROWS = "values by file"
 #: A prime below 2**31: a sum of remainders holds four thousand million rows.
 _MODULUS = 2147483647
 
@@ -32,8 +33,9 @@ def differing_columns(
 ) -> Iterator[tuple[Column, list[str]]]:
     """Yield the columns that ``files`` do not give the same values of under both schemas, with what differs.
 
-    Both sides are compared as the wider type: minimum, maximum, number of nulls, and a sum over a
-    hash of file and value of every row, rows under deletion vectors included. One job reads both.
+    Both sides are compared as the wider type: minimum, maximum, number of nulls, and, over all the
+    columns together, a sum of hashes of file and values of every row, rows under deletion vectors
+    included. Where only that sum differs, every column is named. One job reads both sides.
     The files are read directly: opening two versions of the table takes several times as long.
     Partition columns do not lie in files; their values are texts in the log, which stay as they are.
     """
@@ -41,13 +43,17 @@ def differing_columns(
     if not files or not compared:
         return
     sides = [_measured(session, location, files, metadata, compared) for metadata in (old, new)]
-    with session.reading_by_field_id():
+    with session.reading_files():
         before, after = sides[0].union(sides[1]).collect()
-    for index, widening in enumerate(compared):
-        names = [f"{measure} {index}" for measure in _MEASURES]
-        differing = [measure for measure, name in zip(_MEASURES, names) if before[name] != after[name]]
-        if differing:
-            yield widening.column, differing
+    differing = {
+        index: [measure for measure in _MEASURES if before[f"{measure} {index}"] != after[f"{measure} {index}"]]
+        for index in range(len(compared))
+    }
+    rows = [_ROWS] if before[_ROWS] != after[_ROWS] else []
+    nothing_else = not any(differing.values())
+    for index, measures in differing.items():
+        if measures or (rows and nothing_else):
+            yield compared[index].column, measures + rows
 
 
 def _measured(
@@ -59,13 +65,14 @@ def _measured(
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = [_file_uri(location, file.path) for file in files]
     rows = session.spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)
-    return rows.selectExpr(
-        *(
-            expression
-            for index, widening in enumerate(widenings)
-            for expression in _measures(index, widening, physical_parts(widening.column, metadata.schema, mode))
-        )
-    )
+    expressions: list[str] = []
+    values: list[str] = []
+    for index, widening in enumerate(widenings):
+        value, in_collection = _value(widening, physical_parts(widening.column, metadata.schema, mode))
+        expressions += _measures(index, value, in_collection)
+        values.append(value)
+    hashed = f"xxhash64({', '.join(['_metadata.file_path', *values])})"
+    return rows.selectExpr(*expressions, f"sum({hashed} % {_MODULUS}) AS {quote(_ROWS)}")
 
 
 def _file_uri(location: str, path: str) -> str:
@@ -74,18 +81,20 @@ def _file_uri(location: str, path: str) -> str:
     return decoded if ":/" in path else f"{location.rstrip('/')}/{decoded}"
 
 
-def _measures(index: int, widening: Widening, parts: tuple[str, ...]) -> Iterator[str]:
+def _value(widening: Widening, parts: tuple[str, ...]) -> tuple[str, bool]:
+    """Return SQL for a row's value as the wider type, and whether it is an array of values."""
     leaf, in_collection = _leaf(parts, widening.column.kinds)
     new_type = sql_name(widening.new)
+    return f"CAST({leaf} AS {f'array<{new_type}>' if in_collection else new_type})", in_collection
+
+
+def _measures(index: int, value: str, in_collection: bool) -> Iterator[str]:
     if in_collection:
-        leaf = f"CAST({leaf} AS array<{new_type}>)"
-        low, high = f"min(array_min({leaf}))", f"max(array_max({leaf}))"
-        nulls = f"sum(coalesce(size(filter({leaf}, x -> x IS NULL)), 0))"
+        low, high = f"min(array_min({value}))", f"max(array_max({value}))"
+        nulls = f"sum(coalesce(size(filter({value}, x -> x IS NULL)), 0))"
     else:
-        leaf = f"CAST({leaf} AS {new_type})"
-        low, high, nulls = f"min({leaf})", f"max({leaf})", f"count_if({leaf} IS NULL)"
-    row = f"xxhash64(_metadata.file_path, {leaf})"
-    expressions = (f"CAST({low} AS string)", f"CAST({high} AS string)", nulls, f"sum({row} % {_MODULUS})")
+        low, high, nulls = f"min({value})", f"max({value})", f"count_if({value} IS NULL)"
+    expressions = (f"CAST({low} AS string)", f"CAST({high} AS string)", nulls)
     for measure, expression in zip(_MEASURES, expressions):
         yield f"{expression} AS {quote(f'{measure} {index}')}"
 

@@ -22,6 +22,7 @@ from airflow_delta_provider.jobs.storage import HadoopStorage
 from airflow_delta_provider.jobs.table_log import TableLog
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_ADAPTIVE = "spark.sql.adaptive.enabled"
 _FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 _FIELD_ID_MISSING = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _NOT_FOUND = frozenset(
@@ -122,9 +123,17 @@ class DeltaSession:
             yield
 
     @contextmanager
-    def reading_by_field_id(self) -> Iterator[None]:
-        """Let Spark's Parquet reader find fields by id where the schema gives one: column mapping mode id."""
-        with self._configured(_FIELD_ID_READ, "true"), self._configured(_FIELD_ID_MISSING, "true"):
+    def reading_files(self) -> Iterator[None]:
+        """Read data files directly and at once.
+
+        Fields are found by id where the schema gives one, as column mapping mode id needs it; and
+        Spark does not stop between the stages to plan anew, which takes longer than it saves here.
+        """
+        with (
+            self._configured(_FIELD_ID_READ, "true"),
+            self._configured(_FIELD_ID_MISSING, "true"),
+            self._configured(_ADAPTIVE, "false"),
+        ):
             yield
 
     @contextmanager
