@@ -1,9 +1,9 @@
 """Ten columns widened: our job against ten ALTER TABLE statements, inside one running session.
 
 Ours also checks beforehand and reads the log again, and in the first row compares the data of the
-ten columns, which ``verify="log"`` leaves out. The statements run twice: with Spark's and Delta's default numbers of partitions, as in a session with
-the documented configuration, and with the few that our local profile sets. Prints seconds of each,
-median of interleaved runs, and the ratios.
+ten columns, which ``verify="log"`` leaves out. The statements run twice: with Spark's and Delta's
+default numbers of partitions, as in a session with the documented configuration, and with the few
+that our local profile sets. Prints seconds of each, median of interleaved runs, and the ratios.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from benchmarks.wide_table import COLUMNS, make_table
 
 _PARTITIONS = ("spark.databricks.delta.snapshotPartitions", "spark.sql.shuffle.partitions")
 
-OURS = "ours"
 BY_DEFAULT = "ten ALTER, defaults"
 
 
@@ -55,7 +54,7 @@ def main() -> None:
             session.spark.conf.set(key, value)
 
     variants: dict[str, Callable[[Path], None]] = {
-        OURS: ours,
+        "ours": ours,
         'ours, verify="log"': lambda table: ours(table, "log"),
         BY_DEFAULT: statements_by_default,
         "ten ALTER, our profile": statements,
