@@ -118,8 +118,8 @@ def test_property_without_the_feature_still_needs_the_upgrade():
         ("id", "int", "Legal from bigint: decimal(p,s) with p - s >= 20."),
         ("quantity", "string", "Legal from int: bigint, double, decimal(p,s) with p - s >= 10."),
         ("lines.element.price", "decimal(12,1)", "Legal from decimal(10,2): decimal(p,s) with s >= 2 and p - s >= 8."),
-        ("note", "binary", "Nothing is legal from that type."),
-        ("lines", "int", "Nothing is legal from that type."),
+        ("note", "binary", "No type is wider: nothing is legal from it."),
+        ("lines", "int", "No type is wider: nothing is legal from it."),
         ("attrs.value", "float", "Legal from int:"),
     ],
 )

@@ -116,7 +116,8 @@ def _verify_row_ids(state: TableState) -> Iterator[Finding]:
         yield protocol_rules.MISSING_ROW_IDS.finding(
             f"{len(unidentified)} of {len(state.files or ())} live files have no baseRowId or no "
             f"defaultRowCommitVersion although row tracking is enabled, the first is {unidentified[0]}. Rows of these "
-            "files have no ids and reading them by id fails. Rewrite the files, or drop and enable rowTracking again.",
+            "files have no ids, and reading them by id fails. Set delta.enableRowTracking to false and enable "
+            "rowTracking again: these files get new ids, the others keep theirs.",
             version=state.version,
             path=unidentified[0],
         )

@@ -174,7 +174,9 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
     if not can_widen(column.data_type, new):
         targets = legal_targets(column.data_type)
         remedy = (
-            f"Legal from {sql_name(column.data_type)}: {targets}." if targets else "Nothing is legal from that type."
+            f"Legal from {sql_name(column.data_type)}: {targets}."
+            if targets
+            else "No type is wider: nothing is legal from it."
         )
         yield requests.ILLEGAL_TYPE_CHANGE.finding(
             f"{column} is {sql_name(column.data_type)} and cannot be widened to {sql_name(new)}. {remedy}",
