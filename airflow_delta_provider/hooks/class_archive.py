@@ -19,14 +19,15 @@ class ClassArchive:
     The archive for one Java and one class path.
 
     :param folder: where archives are kept; made when needed
-    :param class_path: jars before Spark's own
+    :param class_path: folders and lists of jars that the driver loads from
     :param environment: environment of spark-submit
     """
 
     def __init__(self, folder: Path, class_path: Sequence[str], environment: Mapping[str, str]) -> None:
         home = environment.get("JAVA_HOME")
         java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH")) or "java"
-        key = hashlib.sha256("\n".join(map(_identity, (java, *class_path))).encode()).hexdigest()[:16]
+        files = [java, *":".join(class_path).split(":")]
+        key = hashlib.sha256("\n".join(map(_identity, files)).encode()).hexdigest()[:16]
         self._folder = folder
         self._path = folder / f"classes-{key}.jsa"
         self._partial = folder / f".classes-{key}-{os.getpid()}.jsa"

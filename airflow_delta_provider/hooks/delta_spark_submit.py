@@ -27,7 +27,12 @@ from airflow_delta_provider.hooks.delta_jars import DeltaJars
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
-from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit, spark_version
+from airflow_delta_provider.hooks.spark_installation import (
+    NoSparkError,
+    find_spark_submit,
+    jar_folders,
+    spark_version,
+)
 from airflow_delta_provider.hooks.workspace import Workspace
 
 PACKAGES, PROVIDED = "packages", "provided"
@@ -159,19 +164,20 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
         self._conf = dict(self._conf)
         try:
-            self._provide_jars(find_spark_submit(self._connection["spark_binary"], self._environment()), workspace)
+            binary = find_spark_submit(self._connection["spark_binary"], self._environment())
+            self._provide_jars(binary, workspace)
         except (NoSparkError, UnknownSparkError) as error:
             raise DeltaConnectionError(str(error)) from error
         if is_local(self._connection["master"]):
             self._env_vars = {_LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **(self._env_vars or {})}
-            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(workspace))
+            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(binary, workspace))
 
-    def _local_java_options(self, workspace: Workspace) -> str:
+    def _local_java_options(self, binary: str, workspace: Workspace) -> str:
         options = [LEAN_JAVA_OPTIONS]
         if not self._spark_log_level:
             options.append(f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}")
         if class_data_sharing():
-            class_path = (self._driver_class_path or "").split(":")
+            class_path = [*map(str, jar_folders(binary, self._environment())), self._driver_class_path or ""]
             self._class_archive = ClassArchive(worker_cache(), class_path, self._environment())
             options.append(self._class_archive.java_option())
         return " ".join(options)

@@ -36,7 +36,7 @@ def spark_version(binary: str, environment: Mapping[str, str]) -> str:
 
     :raises NoSparkError: if it does not say
     """
-    for jars in _jar_folders(binary, environment):
+    for jars in jar_folders(binary, environment):
         for jar in jars.glob("spark-core_*.jar"):
             if match := _CORE.fullmatch(jar.name):
                 return match[1]
@@ -51,7 +51,8 @@ def spark_version(binary: str, environment: Mapping[str, str]) -> str:
     )
 
 
-def _jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
+def jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield where the jars of the Spark of ``binary`` may lie."""
     if home := environment.get("SPARK_HOME"):
         yield Path(home) / "jars"
         return
