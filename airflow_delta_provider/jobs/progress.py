@@ -2,11 +2,48 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
 
 #: Takes one line for people.
 Progress = Callable[[str], None]
 
+#: With more tables than this, only their number is told.
+_TOLD_ONE_BY_ONE = 20
+_SECONDS_BETWEEN = 30.0
+
 
 def silent(_: str) -> None:
     """Tell nobody."""
+
+
+class TableCount:
+    """Tells of a few tables each step, of many from time to time how many are done.
+
+    :param total: number of tables
+    :param progress: takes the lines
+    """
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total = total
+        self._progress = progress
+        self._done = 0
+        self._not_passed = 0
+        self._told = time.monotonic()
+
+    @property
+    def each_step(self) -> Progress:
+        """Takes the lines of single tables."""
+        return self._progress if self._total <= _TOLD_ONE_BY_ONE else silent
+
+    def count(self, report: TableReport) -> None:
+        """Count a table that is done."""
+        self._done += 1
+        self._not_passed += report.verdict is not Verdict.PASS
+        now = time.monotonic()
+        if self._total > _TOLD_ONE_BY_ONE and (now - self._told >= _SECONDS_BETWEEN or self._done == self._total):
+            self._told = now
+            self._progress(f"{self._done} of {self._total} tables, {self._not_passed} of them not PASS")

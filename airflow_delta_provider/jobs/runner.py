@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.rules import faults
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.engine_errors import understand
-from airflow_delta_provider.jobs.progress import Progress, silent
+from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.table_change import Change, TableChange
 from airflow_delta_provider.jobs.widen_types import WidenTypes
 
@@ -25,8 +25,12 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """
     started = _now()
     engine = session.engine
-    tables = tuple(_run_table(text, request, session, progress) for text in request.tables)
-    return JobReport(request.kind, started, _now(), tables, {"spark": engine.spark, "delta": engine.delta})
+    count = TableCount(len(request.tables), progress)
+    tables = []
+    for text in request.tables:
+        tables.append(_run_table(text, request, session, count.each_step))
+        count.count(tables[-1])
+    return JobReport(request.kind, started, _now(), tuple(tables), {"spark": engine.spark, "delta": engine.delta})
 
 
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
