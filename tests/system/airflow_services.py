@@ -73,6 +73,10 @@ class AirflowServices:
         """Return what the API answers."""
         return self._call("GET", path)
 
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask the API to do something."""
+        return self._call("POST", path, body)
+
     def patch(self, path: str, body: dict[str, Any]) -> None:
         """Change something through the API."""
         self._call("PATCH", path, body)
@@ -124,3 +128,19 @@ class DagRun:
     def mark_failed(self, task_id: str) -> None:
         """Do what a person does who presses the button."""
         self._airflow.patch(f"{self._path}/taskInstances/{task_id}", {"new_state": "failed"})
+
+    def task_log(self, task_id: str, attempt: int) -> str:
+        """What one try of a task logged so far."""
+        path = f"{self._path}/taskInstances/{task_id}/logs/{attempt}?full_content=true"
+        try:
+            return json.dumps(self._airflow.get(path))
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return ""
+            raise
+
+    def clear(self) -> None:
+        """Clear the tasks of the run, as a person does who wants it done again."""
+        dag, _, run_id = self._path.rpartition("/dagRuns/")
+        body = {"dry_run": False, "dag_run_id": run_id, "only_failed": False, "reset_dag_runs": True}
+        self._airflow.post(f"{dag}/clearTaskInstances", body)

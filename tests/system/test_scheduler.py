@@ -51,3 +51,18 @@ def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     assert services.tree.below("SparkSubmit") == []
     assert 0 < len(changed(tables)) < len(tables)
     assert [table for table in changed(tables) if not is_enabled(table)] == []
+
+
+def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders")
+    nowhere = "hdfs://localhost:9/orders"  # nobody listens on the discard port
+    run = services.trigger("job_that_retries", tables=[str(table), nowhere])
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    earlier = "1 of 2 tables were done by an earlier try"
+    assert [earlier in run.task_log("enable", attempt) for attempt in (1, 2)] == [False, True]
+    assert log.newest(table) == 2
+    run.clear()
+    wait_for(lambda: "The job failed on a table" in run.task_log("enable", 3), "the try after clearing", 120, every=1)
+    assert earlier not in run.task_log("enable", 3)
