@@ -15,7 +15,10 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoun
 from airflow_delta_provider.configuration import class_data_sharing, worker_cache
 from airflow_delta_provider.domain.engine.session_profile import (
     LEAN_JAVA_OPTIONS,
+    PACKAGES,
+    PROVIDED,
     UnknownSparkError,
+    default_delta_jars,
     delta_coordinates,
     is_local,
 )
@@ -35,7 +38,6 @@ from airflow_delta_provider.hooks.spark_installation import (
 )
 from airflow_delta_provider.hooks.workspace import Workspace
 
-PACKAGES, PROVIDED = "packages", "provided"
 #: Java options of the small program that composes the driver's command line.
 _LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 _DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -184,7 +186,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     def _provide_jars(self, binary: str, workspace: Workspace) -> None:
         local = is_local(self._connection["master"])
-        source = self._delta_jars or (PACKAGES if local else PROVIDED)
+        source = self._delta_jars or default_delta_jars(self._connection["master"])
         if source == PROVIDED or "io.delta:" in (self._packages or ""):
             return
         if source == PACKAGES:

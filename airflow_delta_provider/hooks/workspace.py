@@ -10,17 +10,10 @@ from types import TracebackType
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.hooks.job_archive import write_job_archive
 
-_RUN = """\
+_APPLICATION = """\
 import sys
 
-from airflow_delta_provider.jobs.submitted import main
-
-sys.exit(main(*sys.argv[1:]))
-"""
-_RESOLVE = """\
-import sys
-
-from airflow_delta_provider.jobs.resolved_jars import main
+from airflow_delta_provider.jobs.{module} import main
 
 sys.exit(main(*sys.argv[1:]))
 """
@@ -49,8 +42,8 @@ class Workspace:
 
     def __enter__(self) -> Workspace:
         write_job_archive(self.archive)
-        self._write("delta_provider_job.py", _RUN)
-        self._write("delta_provider_jars.py", _RESOLVE)
+        self._write("delta_provider_job.py", _APPLICATION.format(module="submitted"))
+        self._write("delta_provider_jars.py", _APPLICATION.format(module="resolved_jars"))
         self._write("log4j2.properties", _QUIET_LOG4J)
         return self
 

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import LiveFile
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.storage import literal_paths
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
@@ -64,7 +65,7 @@ def _measured(
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = [_file_uri(location, file.path) for file in files]
-    rows = session.spark.read.schema(schema).option("__globPaths__", "false").parquet(*paths)
+    rows = literal_paths(session.spark).schema(schema).parquet(*paths)
     expressions: list[str] = []
     values: list[str] = []
     for index, widening in enumerate(widenings):

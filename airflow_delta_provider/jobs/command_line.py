@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.request.options import (
     WidenTypesOptions,
 )
 
-#: Exit codes: a report was written; all tables met a fault; the command line makes no sense.
-REPORTED, ALL_FAULTS, UNUSABLE = 0, 1, 2
+#: Exit codes: a report was written; all tables met a fault. argparse ends with 2 where the command line makes no sense.
+REPORTED, ALL_FAULTS = 0, 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,12 +11,13 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import (
     LEAN_JAVA_OPTIONS,
+    PACKAGES,
+    PROVIDED,
+    default_delta_jars,
     delta_coordinates,
     is_local,
     missing_settings,
 )
-
-PACKAGES, PROVIDED = "packages", "provided"
 
 
 def forgo_pandas() -> None:
@@ -61,7 +62,7 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # what spark-submit gives its applications
         return submitted_session(name)
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
-    delta_jars = delta_jars or (PACKAGES if is_local(master) else PROVIDED)
+    delta_jars = delta_jars or default_delta_jars(master)
     builder = SparkSession.builder.master(master).appName(name).config("spark.log.level", "ERROR")
     if delta_jars == PACKAGES:
         builder = builder.config("spark.jars.packages", delta_coordinates(spark_version))

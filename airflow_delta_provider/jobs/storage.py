@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrameReader, SparkSession
+
+
+def literal_paths(spark: SparkSession) -> DataFrameReader:
+    """Return a reader that takes paths as they are: without it ``[`` and ``{`` in one make it a pattern."""
+    return spark.read.option("__globPaths__", "false")
 
 
 class HadoopStorage:

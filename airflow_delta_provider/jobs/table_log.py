@@ -17,10 +17,8 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Action, Replay, TableState, parse_commit
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
-#: Option of Spark's file sources: whether ``[`` and ``{`` in a path are a pattern.
-_GLOB = "__globPaths__"
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
 
@@ -88,7 +86,7 @@ class TableLog:
                     yield from self._parquet_actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
 
     def _parquet_actions(self, path: str, with_files: bool) -> Iterator[Action]:
-        rows = self._spark.read.option(_GLOB, "false").parquet(path)
+        rows = literal_paths(self._spark).parquet(path)
         columns = [kind for kind in _STATE_KINDS if kind in rows.columns]
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
         selected = [f"to_json({kind}) AS {kind}" for kind in columns]

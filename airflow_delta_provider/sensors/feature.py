@@ -129,7 +129,7 @@ class DeltaFeatureSensor(BaseSensorOperator):
 
     def execute_complete(
         self,
-        context: Context,  # noqa: ARG002
+        context: Context,  # noqa: ARG002  # Airflow passes it by name
         event: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return what the trigger saw, or raise what it says.

@@ -53,7 +53,7 @@ class DeltaFeatureTrigger(BaseTrigger):
         storage_conn_id: str | None = None,
         poke_interval: float = 60.0,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow's has no types
         self.table = table
         self.features = list(features)
         self.state = state
@@ -97,4 +97,4 @@ class DeltaFeatureTrigger(BaseTrigger):
 
 
 def _event(status: WaitStatus, **rest: Any) -> TriggerEvent:
-    return TriggerEvent({"status": status.value, **rest})  # type: ignore[no-untyped-call]
+    return TriggerEvent({"status": status.value, **rest})  # type: ignore[no-untyped-call]  # Airflow's has no types

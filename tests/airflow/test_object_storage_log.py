@@ -293,7 +293,7 @@ def test_connection_that_does_not_exist_is_named() -> None:
 
 def test_account_of_another_connection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     filesystem = RecordingFileSystem()
-    filesystem.account_name = "other"  # type: ignore[attr-defined]
+    filesystem.account_name = "other"  # type: ignore[attr-defined]  # as Azure's filesystem has it
     conn_id = attach_store(monkeypatch, filesystem, "abfss")
     with pytest.raises(StorageSetupError, match=rf"'acc'.*'{conn_id}'.*'other'"):
         read("abfss://c@acc.dfs.core.windows.net/t", conn_id)

@@ -7,6 +7,7 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
+from tests.tables.open_features import OPEN_FEATURES
 from tests.tables.protocols import (
     legacy,
     mappable,
@@ -16,25 +17,12 @@ from tests.tables.protocols import (
     suspended_row_tracking,
 )
 
-FEATURES = (
-    "typeWidening",
-    "rowTracking",
-    "deletionVectors",
-    "columnMapping",
-    "changeDataFeed",
-    "timestampNtz",
-    "v2Checkpoint",
-    "inCommitTimestamp",
-    "appendOnly",
-    "domainMetadata",
-    "vacuumProtocolCheck",
-)
-ALONE = [(name,) for name in FEATURES]
+ALONE = [(name,) for name in OPEN_FEATURES]
 TOGETHER = [
     ("typeWidening", "rowTracking", "deletionVectors"),
     ("columnMapping", "changeDataFeed", "appendOnly"),
     ("domainMetadata", "vacuumProtocolCheck", "timestampNtz", "v2Checkpoint"),
-    FEATURES,
+    OPEN_FEATURES,
 ]
 OTHERS = [
     ("checkConstraints",),

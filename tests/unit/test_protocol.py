@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.feature import (
 )
 from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state, is_enabling
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from tests.tables.open_features import OPEN_FEATURES
 
 feature_sets = st.frozensets(st.sampled_from(sorted(FEATURES)), max_size=8)
 LEGACY_PAIRS = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6)]
@@ -123,23 +124,10 @@ def test_every_required_feature_is_in_the_table_and_properties_are_deltas():
         assert feature.kind is not FeatureKind.UNKNOWN
 
 
-def test_features_of_the_issue_are_open_and_the_special_ones_are_not():
-    open_ones = [
-        "typeWidening",
-        "rowTracking",
-        "deletionVectors",
-        "columnMapping",
-        "changeDataFeed",
-        "timestampNtz",
-        "v2Checkpoint",
-        "inCommitTimestamp",
-        "appendOnly",
-        "domainMetadata",
-        "vacuumProtocolCheck",
-    ]
+def test_features_for_anybody_are_open_and_the_special_ones_are_not():
     special = ["catalogManaged", "checkpointProtection", "icebergCompatV1", "icebergCompatV2", "icebergCompatV3"]
     previews = [name for name in FEATURES if name.endswith("-preview")]
-    assert {feature_named(name).access for name in open_ones} == {FeatureAccess.OPEN}
+    assert {feature_named(name).access for name in OPEN_FEATURES} == {FeatureAccess.OPEN}
     assert {feature_named(name).access for name in special + previews} == {FeatureAccess.SPECIAL}
     assert feature_named("clustering").access is FeatureAccess.OTHER_WAY
 

@@ -44,6 +44,15 @@ def missing_settings(master: str, present: Mapping[str, str]) -> dict[str, str]:
     return missing
 
 
+#: Where Delta's jars come from: Maven, or the platform.
+PACKAGES, PROVIDED = "packages", "provided"
+
+
+def default_delta_jars(master: str) -> str:
+    """Return where Delta's jars come from where nobody said: a platform has its own, a local master none."""
+    return PACKAGES if is_local(master) else PROVIDED
+
+
 #: The Delta release that goes with each Spark release line.
 _DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.1.0", "4.0": "4.0.1", "3.5": "3.3.2"}
 #: First Spark whose minor version is part of the artifact's name.

@@ -8,9 +8,6 @@ from __future__ import annotations
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.rule import Rule
 
-FEATURE_NOT_IN_PROTOCOL = Rule(
-    "TF15", Severity.ERROR, "property without its table feature", "PROTOCOL.md, Table Features"
-)
 MISSING_DEPENDENCY = Rule("TF08", Severity.ERROR, "a feature's dependency is missing", "PROTOCOL.md, Table Features")
 FEATURE_NOT_ENABLED = Rule("TF18", Severity.ERROR, "feature not enabled after it was enabled")
 PROPERTY_NOT_SET = Rule("TF19", Severity.ERROR, "property not as it was set")
