@@ -68,6 +68,17 @@ def running(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
     return alive
 
 
+def names_of(processes: Sequence[psutil.Process]) -> set[str]:
+    """Return the names of the processes; one that ends meanwhile has none."""
+    names = set()
+    for process in processes:
+        try:
+            names.add(process.name())
+        except psutil.Error:
+            continue
+    return names
+
+
 def wait_for(look: Callable[[], _Seen], what: str, seconds: float = 60, every: float = 0.3) -> _Seen:
     """Look until what is seen is true, and return it.
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from demo.airflow_home import DagRunner
 from tests.system.orders_table import changed, copies_of, is_enabled, orders
-from tests.system.process_tree import ProcessTree, running, with_descendants
+from tests.system.process_tree import ProcessTree, names_of, running, with_descendants
 
 
 def test_timeout_ends_the_whole_process_tree_of_the_job(spark: SparkSession, runner: DagRunner, tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_timeout_ends_the_whole_process_tree_of_the_job(spark: SparkSession, run
     run = runner.start("job_with_timeout", tables=[str(table) for table in tables])
     while run.running:
         seen = with_descendants(tree.below("SparkSubmit", "delta_provider_job"))
-        names |= {part.name() for part in running(seen)}
+        names |= names_of(running(seen))
         job |= set(seen)
         time.sleep(0.2)
     assert run.tasks()["enable"].state == "failed"

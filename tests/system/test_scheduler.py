@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from demo.airflow_home import AirflowHome
 from tests.system.airflow_services import AirflowServices
 from tests.system.orders_table import changed, copies_of, is_enabled, orders
-from tests.system.process_tree import running, wait_for, with_descendants
+from tests.system.process_tree import names_of, running, wait_for, with_descendants
 from tests.tables import log
 
 
@@ -44,7 +44,7 @@ def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     run = services.trigger("long_job", tables=[str(table) for table in tables])
     wait_for(lambda: changed(tables), "the first table changed", 120)
     job = with_descendants(services.tree.below("SparkSubmit", "delta_provider_job"))
-    assert {"java", "python"} <= {process.name().rstrip("0123456789.") for process in job}
+    assert {"java", "python"} <= {name.rstrip("0123456789.") for name in names_of(job)}
     run.mark_failed("enable")
     wait_for(lambda: not running(job), "the end of the job's processes", 60)
     assert run.task_state("enable") == "failed"
