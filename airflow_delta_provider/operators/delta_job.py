@@ -30,7 +30,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
 )
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
-from airflow_delta_provider.operators.rendered import as_flag, as_list, is_literal
+from airflow_delta_provider.operators.rendered import as_list, is_literal
 
 
 class DeltaJobOperator(SparkSubmitOperator):
@@ -42,7 +42,6 @@ class DeltaJobOperator(SparkSubmitOperator):
 
     :param table: the table: a path, a URI or a catalog name. (templated)
     :param tables: many tables, done in one job, in place of ``table``. (templated)
-    :param dry_run: plan and report, change nothing. (templated)
     :param on_violation: where a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
     :param on_undetermined: where something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
     :param delta_jars: ``"packages"``, ``"provided"`` or a list of jars; by default packages on local
@@ -56,7 +55,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         *(f for f in SparkSubmitOperator.template_fields if f not in ("application", "application_args")),
         "table",
         "tables",
-        "dry_run",
         "delta_jars",
     )
     ui_color = "#d8ecff"
@@ -66,7 +64,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         *,
         table: str | None = None,
         tables: Sequence[str] | None = None,
-        dry_run: bool = False,
         on_violation: str = "fail",
         on_undetermined: str = "warn",
         delta_jars: str | Sequence[str] | None = None,
@@ -79,7 +76,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         super().__init__(**kwargs)
         self.table = table
         self.tables = tables
-        self.dry_run = dry_run
         self.on_violation = on_violation
         self.on_undetermined = on_undetermined
         self.delta_jars = delta_jars
@@ -116,8 +112,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
         """
         try:
-            dry_run = as_flag("dry_run", self.dry_run)
-            request = JobRequest(self._tables(), self.options(), dry_run, _labels(context))
+            request = JobRequest(self._tables(), self.options(), labels=_labels(context))
         except RequestError as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         allowed = allowed_locations()

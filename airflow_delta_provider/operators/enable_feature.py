@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
 
-class DeltaEnableFeatureOperator(DeltaJobOperator):
+class DeltaEnableFeatureOperator(DeltaChangeOperator):
     """
     Enable table features of Delta tables, and verify afterwards that they are in force.
 
@@ -27,12 +27,12 @@ class DeltaEnableFeatureOperator(DeltaJobOperator):
     :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection`` and
         ``icebergCompat*``. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
     kind: ClassVar[str] = EnableFeatureOptions.kind
     template_fields: Sequence[str] = (
-        *DeltaJobOperator.template_fields,
+        *DeltaChangeOperator.template_fields,
         "features",
         "properties",
         "allow_protocol_upgrade",

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_mapping
 
 
-class DeltaWidenTypesOperator(DeltaJobOperator):
+class DeltaWidenTypesOperator(DeltaChangeOperator):
     """
     Widen the types of columns of Delta tables, without rewriting data.
 
@@ -28,12 +28,12 @@ class DeltaWidenTypesOperator(DeltaJobOperator):
     :param verify: ``"data"`` reads the widened columns before and after and compares them, ``"log"``
         reads the log only. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
     kind: ClassVar[str] = WidenTypesOptions.kind
     template_fields: Sequence[str] = (
-        *DeltaJobOperator.template_fields,
+        *DeltaChangeOperator.template_fields,
         "columns",
         "enable_type_widening",
         "allow_protocol_upgrade",

@@ -85,6 +85,7 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             {"table": "/t", "features": ["x"], "delta_jars": "maven"},
             "delta_jars is 'maven'",
         ),
+        (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "dry_run": "perhaps"}, "dry_run has to be"),
     ],
 )
 def test_literal_mistake_is_refused_at_construction(operator: type, arguments: dict[str, Any], says: str) -> None:
@@ -206,6 +207,14 @@ def test_retry_of_another_request_does_all_tables(spark_submit: FakeSparkSubmit)
     spark_submit.does("assert len(request['tables']) == 2; report()")
     operator = enable(tables=["/a", "/b"], features=["rowTracking"])
     assert operator.execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(("dry_run", "sent"), [(None, False), (True, True), ("{{ params.dry }}", True)])
+def test_dry_run_travels_in_the_request(spark_submit: FakeSparkSubmit, dry_run: Any, sent: bool) -> None:
+    spark_submit.does(f"assert request['dry_run'] is {sent}, request; report()")
+    operator = enable(**({} if dry_run is None else {"dry_run": dry_run}))
+    operator.render_template_fields({"params": {"dry": True}})
+    assert operator.execute(Run().context)["verdict"] == "PASS"
 
 
 def test_commits_are_labelled_with_the_task(spark_submit: FakeSparkSubmit) -> None:

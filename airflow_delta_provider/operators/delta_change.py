@@ -1,0 +1,39 @@
+"""The operator that all job kinds share that change tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.rendered import as_flag, is_literal
+
+
+class DeltaChangeOperator(DeltaJobOperator):
+    """
+    Base of the operators that change tables.
+
+    :param dry_run: plan and report, change nothing. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    """
+
+    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, "dry_run")
+
+    def __init__(self, *, dry_run: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dry_run = dry_run
+        if is_literal(dry_run):
+            as_flag("dry_run", dry_run)
+
+    def request(self, context: Context) -> JobRequest:
+        """
+        Return the request of the rendered arguments.
+
+        :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
+        """
+        return replace(super().request(context), dry_run=as_flag("dry_run", self.dry_run))
