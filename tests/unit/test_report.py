@@ -29,6 +29,18 @@ from tests.unit.report_contract import SCHEMA, violations
 NOW = "2026-01-02T03:04:05.678+00:00"
 texts = st.text(min_size=1, max_size=30)
 versions = st.none() | st.integers(0, 2**40)
+evidences = st.none() | st.fixed_dictionaries(
+    {},
+    optional={
+        "level": st.sampled_from(["log", "footers", "data"]),
+        "files": versions,
+        "rows": versions,
+        "files_with_materialized_ids": versions,
+        "materialized_ids_read": versions,
+        "row_id_high_water_mark": st.none() | st.integers(-1, 2**63 - 1),
+        "later": texts,
+    },
+)
 protocols = st.none() | st.sampled_from(
     [Protocol(1, 2).to_json(), Protocol(3, 7, frozenset({"typeWidening"}), frozenset({"typeWidening"})).to_json()]
 )
@@ -54,6 +66,7 @@ def table_reports(draw):
         "version_before": draw(versions),
         "protocol_before": draw(protocols),
         "protocol_after": draw(protocols),
+        "evidence": draw(evidences),
         "timings": draw(st.dictionaries(st.sampled_from(["read", "apply", "verify"]), st.floats(0, 1e6))),
     }
     found = draw(st.lists(findings, max_size=3))
@@ -134,6 +147,9 @@ def test_schema_names_every_key_of_the_dataclasses_and_no_other():
         lambda wire: wire["tables"][0].update(findings=[]),  # a refusal has to say why
         lambda wire: wire["tables"][0]["findings"][0].update(message=""),
         lambda wire: wire["tables"][0].pop("retryable"),
+        lambda wire: wire["tables"][0].update(evidence=[]),
+        lambda wire: wire["tables"][0].update(evidence={"files": -1}),
+        lambda wire: wire["tables"][0].update(evidence={"level": "all"}),
         lambda wire: wire.update(schema_version=2),
         lambda wire: wire.update(started_at="yesterday"),
     ],
@@ -155,6 +171,19 @@ def test_keys_of_a_later_provider_are_ignored_where_the_version_is_the_same():
     wire = report_of(TableReport.judged("t", finding())).to_json()
     wire["tables"][0]["later"] = wire["tables"][0]["findings"][0]["later"] = 1
     assert JobReport.from_json(wire).tables[0].findings == (finding(),)
+
+
+def test_evidence_of_a_check_is_always_written_and_null_where_there_is_none():
+    evidence = {"level": "footers", "files": 3, "rows": 30, "row_id_high_water_mark": 29}
+    assert TableReport.judged("t", evidence=evidence).to_json()["evidence"] == evidence
+    assert TableReport.judged("t").to_json()["evidence"] is None
+
+
+def test_report_of_an_earlier_provider_without_evidence_is_read_and_fits_the_schema():
+    wire = report_of(TableReport.judged("t")).to_json()
+    del wire["tables"][0]["evidence"]
+    assert violations(wire) == []
+    assert JobReport.from_json(wire).tables[0].evidence is None
 
 
 def test_finding_leaves_out_what_is_not_known():

@@ -23,6 +23,7 @@ class TableReport:
     :param protocol_before: protocol action at ``version_before``, as in the log
     :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
     :param plan: what would be, or was, done (see ``domain/plan/plan.py``), for jobs that change tables
+    :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
     :param timings: seconds by phase
     """
 
@@ -36,6 +37,7 @@ class TableReport:
     protocol_after: Mapping[str, Any] | None = None
     plan: Mapping[str, Any] | None = None
     findings: tuple[Finding, ...] = ()
+    evidence: Mapping[str, Any] | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -66,6 +68,7 @@ class TableReport:
             "protocol_after": self.protocol_after,
             "plan": self.plan,
             "findings": [finding.to_json() for finding in self.findings],
+            "evidence": None if self.evidence is None else dict(self.evidence),
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
         }
 
