@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
+    OPTIONS,
+    CheckRowTrackingOptions,
     EnableFeatureOptions,
     RequestError,
     WidenTypesOptions,
@@ -29,10 +31,16 @@ widening = st.builds(
     st.booleans(),
     st.sampled_from(["data", "log"]),
 )
+checking = st.builds(CheckRowTrackingOptions, st.sampled_from(["log", "footers", "data"])) | st.builds(
+    CheckRowTrackingOptions,
+    st.just("data"),
+    st.integers(0, 2**63),
+    st.lists(texts, max_size=3, unique=True).map(tuple),
+)
 requests = st.builds(
     JobRequest,
     st.lists(texts, min_size=1, max_size=5).map(tuple),
-    enabling | widening,
+    enabling | widening | checking,
     st.booleans(),
     st.dictionaries(texts, st.none() | texts | st.integers(), max_size=3),
 )
@@ -114,6 +122,48 @@ def test_enable_feature_options_that_make_no_sense_are_refused(given_options, me
 def test_widen_types_options_that_make_no_sense_are_refused(given_options, message):
     with pytest.raises(RequestError, match=message):
         options_from_json("widen-types", given_options)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"level": "full"}, "level is 'full'; it has to be 'log', 'footers' or 'data'"),
+        ({"level": "footer"}, "Did you mean 'footers'"),
+        ({"level": "DATA"}, "Did you mean 'data'"),
+        ({"level": None}, "level is None"),
+        ({"level": ["log"]}, r"level is \['log'\]"),
+        ({"compare_to_version": -1}, "compare_to_version is -1; it has to be a table version"),
+        ({"compare_to_version": "3"}, "compare_to_version is '3'"),
+        ({"compare_to_version": 3.0}, "compare_to_version is 3.0"),
+        ({"compare_to_version": True}, "compare_to_version is True"),
+        ({"compare_to_version": 3, "level": "log"}, "level 'log', which reads no row ids. Use level 'data'"),
+        ({"compare_to_version": 0, "level": "footers"}, "level 'footers', which reads no row ids"),
+        ({"key_columns": ["id"]}, r"key_columns is \['id'\] without compare_to_version"),
+        ({"compare_to_version": 3, "key_columns": "id"}, "key_columns has to be a list of names"),
+        ({"compare_to_version": 3, "key_columns": None}, "key_columns has to be a list of names"),
+        ({"compare_to_version": 3, "key_columns": [""]}, "key_columns has to be a list of names"),
+        ({"compare_to_version": 3, "key_columns": ["a", "b", "b"]}, "key_columns names 'b' more than once"),
+        ({"dry_run": True}, "check-row-tracking has no option 'dry_run'"),
+    ],
+)
+def test_check_row_tracking_options_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("check-row-tracking", given_options)
+
+
+def test_check_of_row_tracking_reads_the_ids_unless_told_otherwise():
+    options = options_from_json("check-row-tracking", {})
+    assert options == CheckRowTrackingOptions("data", None, ())
+
+
+@pytest.mark.parametrize("level", ["log", "footers", "data"])
+def test_every_level_is_one_to_ask_for(level):
+    assert options_from_json("check-row-tracking", {"level": level}).level == level
+
+
+def test_every_kind_leads_to_its_own_options():
+    assert set(OPTIONS) == {"enable-feature", "widen-types", "check-row-tracking"}
+    assert all(options.kind == kind for kind, options in OPTIONS.items())
 
 
 def test_values_of_properties_become_the_texts_that_delta_stores():
