@@ -1,0 +1,206 @@
+"""Deletion vectors: which rows of a data file the table has deleted.
+
+PROTOCOL.md, Deletion Vectors and Deletion Vector Format. Nothing is read here: the caller brings the
+bytes. A set of rows is an int used as a bit set, bit ``p`` for the row at position ``p`` of the file.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from airflow_delta_provider.domain.delta.roaring import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.delta.z85 import decode_z85
+
+_FILE_VERSION = 1
+#: Characters of a UUID in Z85; what stands before them is the random prefix.
+_ENCODED_UUID = 20
+#: The format of PROTOCOL.md.
+_PORTABLE_MAGIC = struct.pack("<I", 1681511377)
+#: The layouts of the number of buckets and of what precedes each bucket, by the bytes of the magic. The
+#: first is the portable one, where that is the bucket's key. The others are RoaringBitmapArray's own,
+#: where it is the bucket's size: delta-io/delta reads it little-endian; the inline example in
+#: PROTOCOL.md, though its text says otherwise, is an older one, big-endian.
+_FORMATS = {
+    _PORTABLE_MAGIC: ("<Q", "<I"),
+    struct.pack("<I", 1681511376): ("<I", "<I"),
+    struct.pack(">I", 1681511376): (">I", ">I"),
+}
+_BUCKET_BITS = 32
+#: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 128 MiB.
+_MOST_UNKNOWN = 1 << 30
+#: Rows that a file may have at all: the same bound, 1 GiB, on a damaged number of rows.
+_MOST_ROWS = 1 << 33
+
+
+class BrokenDeletionVectorError(Exception):
+    """The deletion vector cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """Where the deletion vector of a file is, as its ``add`` or ``remove`` action says.
+
+    :param storage_type: ``u`` for a file named by a UUID, ``p`` for one named by a path, ``i`` for inline
+    :param path_or_inline: the UUID with its prefix, the path, or the bytes, as the storage type says
+    :param offset: where in its file it begins, in bytes; None where the log does not say
+    :param size_in_bytes: bytes of the bitmap, neither encoded nor with the size and checksum beside it
+    :param cardinality: rows that it deletes
+    """
+
+    storage_type: str
+    path_or_inline: str
+    offset: int | None
+    size_in_bytes: int
+    cardinality: int
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> DeletionVector:
+        """Read the descriptor of an action.
+
+        :raises BrokenDeletionVectorError: if it is malformed
+        """
+        try:
+            offset = wire.get("offset")
+            vector = cls(
+                str(wire["storageType"]),
+                str(wire["pathOrInlineDv"]),
+                None if offset is None else int(offset),
+                int(wire["sizeInBytes"]),
+                int(wire["cardinality"]),
+            )
+        except KeyError as error:
+            raise BrokenDeletionVectorError(f"its descriptor lacks {error}") from error
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+            raise BrokenDeletionVectorError(f"its descriptor is malformed ({error})") from error
+        if vector.storage_type not in ("u", "p", "i"):
+            raise BrokenDeletionVectorError(f"its storage type is {vector.storage_type!r}, which is none of u, p and i")
+        if min(vector.offset or 0, vector.size_in_bytes, vector.cardinality) < 0:
+            raise BrokenDeletionVectorError("its descriptor has a negative number")
+        return vector
+
+    @property
+    def unique_id(self) -> str:
+        """What tells it from the other deletion vectors of a file: PROTOCOL.md, Derived Fields."""
+        at = "" if self.offset is None else f"@{self.offset}"
+        return f"{self.storage_type}{self.path_or_inline}{at}"
+
+    @property
+    def file(self) -> str | None:
+        """The file it is in: relative to the table for ``u``, as it stands for ``p``, None for ``i``.
+
+        :raises BrokenDeletionVectorError: if it names no UUID
+        """
+        if self.storage_type != "u":
+            return self.path_or_inline if self.storage_type == "p" else None
+        prefix, encoded = self.path_or_inline[:-_ENCODED_UUID], self.path_or_inline[-_ENCODED_UUID:]
+        try:
+            uuid = UUID(bytes=decode_z85(encoded))
+        except ValueError as error:
+            raise BrokenDeletionVectorError(f"{encoded!r} is no UUID: {error}") from error
+        return f"{prefix}/deletion_vector_{uuid}.bin" if prefix else f"deletion_vector_{uuid}.bin"
+
+    @property
+    def byte_range(self) -> tuple[int, int]:
+        """First byte, and the byte behind the last, of its file to read for :func:`bitmap_in_range`."""
+        start = self.offset or 0
+        return start, start + self.size_in_bytes + 8
+
+
+def bitmap_in_file(content: bytes, vector: DeletionVector) -> bytes:
+    """Return the bitmap from the whole content of its file.
+
+    :raises BrokenDeletionVectorError: if the file is no file of deletion vectors of version 1, or what is
+        at the vector's place is not of its size or does not have its checksum
+    """
+    if not content:
+        raise BrokenDeletionVectorError("its file is empty")
+    if content[0] != _FILE_VERSION:
+        raise BrokenDeletionVectorError(f"its file has version {content[0]}, not {_FILE_VERSION}")
+    start, end = vector.byte_range
+    return bitmap_in_range(content[start:end], vector)
+
+
+def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:
+    """Return the bitmap from the bytes that its file has in :attr:`DeletionVector.byte_range`.
+
+    :raises BrokenDeletionVectorError: if they are not all there, not of its size, or not of its checksum
+    """
+    size = vector.size_in_bytes
+    if len(content) < size + 8:
+        raise BrokenDeletionVectorError(
+            f"its file ends before it: {size + 8} bytes belong at byte {vector.offset or 0}, {len(content)} are there"
+        )
+    said = int.from_bytes(content[:4], "big")
+    if said != size:
+        raise BrokenDeletionVectorError(f"its file gives it {said} bytes, the log {size}")
+    bitmap = content[4 : 4 + size]
+    if zlib.crc32(bitmap) != int.from_bytes(content[4 + size : 8 + size], "big"):
+        raise BrokenDeletionVectorError("its bytes do not have the checksum that stands behind them")
+    return bitmap
+
+
+def inline_bitmap(vector: DeletionVector) -> bytes:
+    """Return the bitmap of a vector that is in the log itself.
+
+    :raises BrokenDeletionVectorError: if it is no Z85, or is shorter than it should be
+    """
+    try:
+        decoded = decode_z85(vector.path_or_inline)
+    except ValueError as error:
+        raise BrokenDeletionVectorError(f"it is no Z85: {error}") from error
+    if not vector.size_in_bytes <= len(decoded) < vector.size_in_bytes + 4:
+        raise BrokenDeletionVectorError(f"it has {len(decoded)} bytes where {vector.size_in_bytes} are said")
+    return decoded[: vector.size_in_bytes]
+
+
+def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) -> int:
+    """Return the rows that a bitmap deletes, as a bit set.
+
+    :param num_rows: rows of the data file, from its footer or its statistics; the result takes no more
+        bits. None where nobody knows: then a row behind the first 2**30 is taken for damage, as one behind the
+        first 2**33 always is
+    :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
+        vector says, or a row that the file has not
+    """
+    limit = _MOST_UNKNOWN if num_rows is None else min(num_rows, _MOST_ROWS)
+    try:
+        rows = _read_array(bitmap, limit)
+    except BrokenBitmapError as error:
+        raise BrokenDeletionVectorError(f"its bitmap is damaged: {error}") from error
+    except struct.error as error:
+        raise BrokenDeletionVectorError("its bitmap is damaged: it ends too early") from error
+    if rows.bit_count() != vector.cardinality:
+        raise BrokenDeletionVectorError(f"it deletes {rows.bit_count()} rows, the log says {vector.cardinality}")
+    return rows
+
+
+def _read_array(data: bytes, limit: int) -> int:
+    """Read a bitmap of 64-bit numbers: 32-bit bitmaps, the buckets, by the upper 32 bits."""
+    magic = data[:4]
+    if magic not in _FORMATS:
+        raise BrokenBitmapError(f"it begins with {magic.hex()}, which stands for no format")
+    count_layout, head_layout = _FORMATS[magic]
+    portable = magic == _PORTABLE_MAGIC
+    (count,) = struct.unpack_from(count_layout, data, 4)
+    position = 4 + struct.calcsize(count_layout)
+    rows = 0
+    following = 0
+    for index in range(count):  # each takes bytes: a false count ends with them
+        (head,) = struct.unpack_from(head_layout, data, position)
+        position += 4
+        bucket = head if portable else index
+        if bucket < following:
+            raise BrokenBitmapError("its buckets are out of order")
+        base = bucket << _BUCKET_BITS
+        bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
+        if not portable and bitmap.end != position + head:
+            raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
+        rows |= bitmap.bits << base if bitmap.bits else 0
+        position = bitmap.end
+        following = bucket + 1
+    return rows

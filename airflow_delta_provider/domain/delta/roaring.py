@@ -1,0 +1,150 @@
+"""Roaring bitmaps of 32-bit numbers, read from their portable form.
+
+https://github.com/RoaringBitmap/RoaringFormatSpec. The numbers are split by their upper 16 bits, the
+key, into containers; a container is a sorted array, a bitset or a list of runs of the lower 16 bits.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from dataclasses import dataclass
+from itertools import pairwise
+
+_NO_RUNS_COOKIE = 12346
+_RUNS_COOKIE = 12347
+#: With run containers and fewer containers than this, their offsets are not written.
+_NO_OFFSET_THRESHOLD = 4
+#: Numbers that a container has a place for, and the bytes that a bitset of them takes.
+_SPAN = 1 << 16
+_BITSET_SIZE = _SPAN // 8
+#: A container of more numbers than this that is no list of runs is a bitset.
+_MAX_ARRAY = 4096
+#: From here on it is quicker to set characters and to convert them all than to set bits.
+_DENSE_ARRAY = 1800
+
+
+class BrokenBitmapError(Exception):
+    """The bytes are no Roaring bitmap; the message says why."""
+
+
+@dataclass(frozen=True)
+class Bitmap:
+    """A set of 32-bit numbers.
+
+    :param bits: the set: bit ``n`` is set where ``n`` is in it
+    :param end: where in the bytes the bitmap ends
+    """
+
+    bits: int
+    end: int
+
+
+def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
+    """Read the bitmap that begins at ``start``.
+
+    The result takes no more than ``limit`` bits, whatever the bytes say.
+
+    :param limit: the first number that must not be in the set
+    :raises BrokenBitmapError: if the bytes are no bitmap, end too early, or a number reaches the limit
+    """
+    keys, cardinalities, runs, position = _read_header(data, start)
+    if not keys:
+        return Bitmap(0, position)
+    if any(key >= following for key, following in pairwise(keys)):
+        raise BrokenBitmapError("its containers are out of order")
+    if keys[-1] * _SPAN >= limit:
+        raise BrokenBitmapError(f"it has a number of {keys[-1] * _SPAN} or more, where all are below {limit}")
+    bits = bytearray((keys[-1] + 1) * _BITSET_SIZE)
+    for index, key in enumerate(keys):
+        if runs >> index & 1:
+            position = _set_runs(data, position, bits, key)
+        elif cardinalities[index] <= _MAX_ARRAY:
+            position = _set_array(data, position, bits, key, cardinalities[index])
+        else:
+            position = _set_bitset(data, position, bits, key)
+    value = int.from_bytes(bits, "little")
+    if value >> limit:
+        raise BrokenBitmapError(f"it has the number {value.bit_length() - 1}, where all are below {limit}")
+    return Bitmap(value, position)
+
+
+def _read_header(data: bytes, start: int) -> tuple[list[int], list[int], int, int]:
+    """Return keys, cardinalities, which containers are runs (as a bit set), and where they begin."""
+    cookie = _number(data, start, 4)
+    runs = 0
+    if cookie == _NO_RUNS_COOKIE:
+        count = _number(data, start + 4, 4)
+        position = start + 8
+        with_offsets = True
+    elif cookie & 0xFFFF == _RUNS_COOKIE:
+        count = (cookie >> 16) + 1
+        size = (count + 7) // 8
+        runs = _number(data, start + 4, size)
+        position = start + 4 + size
+        with_offsets = count >= _NO_OFFSET_THRESHOLD
+    else:
+        raise BrokenBitmapError(f"it begins with {cookie}, as no Roaring bitmap does")
+    if count > _SPAN:
+        raise BrokenBitmapError(f"it is said to have {count} containers")
+    descriptions = _halves(data, position, 2 * count)
+    position += 4 * count
+    if with_offsets:  # the containers follow one another: where each begins is known without
+        position += 4 * count
+    return list(descriptions[::2]), [cardinality + 1 for cardinality in descriptions[1::2]], runs, position
+
+
+def _set_array(data: bytes, position: int, bits: bytearray, key: int, cardinality: int) -> int:
+    numbers = _halves(data, position, cardinality)
+    base = key * _BITSET_SIZE
+    if cardinality < _DENSE_ARRAY:
+        for number in numbers:
+            bits[base + (number >> 3)] |= 1 << (number & 7)
+    else:
+        characters = bytearray(b"0") * _SPAN
+        for number in numbers:
+            characters[~number] = 49  # "1"; the last character is bit 0
+        bits[base : base + _BITSET_SIZE] = int(characters, 2).to_bytes(_BITSET_SIZE, "little")
+    return position + 2 * cardinality
+
+
+def _set_bitset(data: bytes, position: int, bits: bytearray, key: int) -> int:
+    end = position + _BITSET_SIZE
+    if end > len(data):
+        raise BrokenBitmapError("it ends within a container")
+    bits[key * _BITSET_SIZE : (key + 1) * _BITSET_SIZE] = data[position:end]
+    return end
+
+
+def _set_runs(data: bytes, position: int, bits: bytearray, key: int) -> int:
+    count = _number(data, position, 2)
+    position += 2
+    pairs = _halves(data, position, 2 * count)
+    container = bytearray(b"0") * _SPAN
+    following = 0
+    for first, more in zip(pairs[::2], pairs[1::2]):
+        end = first + more + 1
+        if first < following or end > _SPAN:
+            raise BrokenBitmapError("its runs overlap, or leave their container")
+        container[first:end] = b"1" * (more + 1)
+        following = end
+    container.reverse()
+    bits[key * _BITSET_SIZE : (key + 1) * _BITSET_SIZE] = int(container, 2).to_bytes(_BITSET_SIZE, "little")
+    return position + 4 * count
+
+
+def _number(data: bytes, position: int, size: int) -> int:
+    if position + size > len(data):
+        raise BrokenBitmapError(f"it ends at byte {len(data)}, before a number at byte {position}")
+    return int.from_bytes(data[position : position + size], "little")
+
+
+def _halves(data: bytes, position: int, count: int) -> array[int]:
+    """Return numbers of 16 bits."""
+    end = position + 2 * count
+    if end > len(data):
+        raise BrokenBitmapError(f"it ends at byte {len(data)}, before {count} numbers at byte {position}")
+    numbers = array("H", data[position:end])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,33 @@
+"""Z85, the Base85 variant in which the log holds the UUIDs and the bytes of deletion vectors.
+
+https://rfc.zeromq.org/spec/32/; PROTOCOL.md, Deletion Vector Descriptor Schema.
+"""
+
+from __future__ import annotations
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_DIGITS = {character: digit for digit, character in enumerate(_ALPHABET)}
+
+
+def decode_z85(text: str) -> bytes:
+    """Return the bytes that a text stands for: four for each five characters.
+
+    Bytes that are no multiple of four were padded before they were encoded, and the padding is
+    returned with them: only who knows their number can cut it off.
+
+    :raises ValueError: if the text is no Z85
+    """
+    if len(text) % 5:
+        raise ValueError(f"it has {len(text)} characters, which is no multiple of five")
+    try:
+        digits = [_DIGITS[character] for character in text]
+    except KeyError as error:
+        raise ValueError(f"it has the character {error}, which Z85 has not") from None
+    decoded = bytearray()
+    for start in range(0, len(digits), 5):
+        a, b, c, d, e = digits[start : start + 5]
+        block = (((a * 85 + b) * 85 + c) * 85 + d) * 85 + e
+        if block >> 32:
+            raise ValueError(f"its block {text[start : start + 5]!r} is greater than four bytes can be")
+        decoded += block.to_bytes(4, "big")
+    return bytes(decoded)
