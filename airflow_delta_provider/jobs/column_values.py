@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.column_mapping import file_schema, mapping_mode, physical_parts
 from airflow_delta_provider.domain.delta.data_type import sql_name
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import LiveFile
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.storage import literal_paths

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.delta.table_state import Action, TableState
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.plan.enable_features import looks_at_files, plan_enabling, verify_enabled
 from airflow_delta_provider.domain.plan.plan import Planned

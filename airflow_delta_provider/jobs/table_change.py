@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_state import Action, TableState, changes_metadata, commit_info
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.explanation import explain
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.sql import render_sql

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
@@ -16,7 +17,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     commit_versions,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.table_state import Action, Replay, TableState, parse_commit
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")

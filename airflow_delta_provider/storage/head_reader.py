@@ -13,9 +13,9 @@ from airflow_delta_provider.domain.delta.checksum import (
     disagreement,
     parse_checksum,
 )
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import LogSegment, NoLogError, commit_name, select_segment
 from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
-from airflow_delta_provider.domain.delta.table_state import Action
 from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_delta_provider.domain.delta.table_state import Action, parse_commit
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, StorageSetupError
 from airflow_delta_provider.storage.parquet_checkpoint import head_actions
 from airflow_delta_provider.storage.storage_address import StorageAddress

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_state import Action
 from airflow_delta_provider.storage.errors import StorageSetupError
 
 _COLUMNS = ("protocol", "metaData")

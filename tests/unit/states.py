@@ -16,10 +16,11 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
 )
 from airflow_delta_provider.domain.delta.feature import FEATURES
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.delta.table_state import LiveFile, TableState
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 
 TABLE = TableName.parse("/lake/t")

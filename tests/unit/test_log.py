@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.delta.commit import changes_metadata, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     NoLogError,
@@ -13,13 +15,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     version_of,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import (
-    LiveFile,
-    Replay,
-    changes_metadata,
-    commit_info,
-    parse_commit,
-)
+from airflow_delta_provider.domain.delta.table_state import Replay
 
 UUID = "3f2c1e4a-0000-4000-8000-0123456789ab"
 
@@ -202,7 +198,10 @@ def test_file_is_live_from_its_add_to_its_remove():
 
 
 def test_file_with_another_deletion_vector_is_another_file():
-    old, new = ({"storageType": "u", "pathOrInlineDv": name, "offset": 1} for name in ("old", "new"))
+    old, new = (
+        {"storageType": "u", "pathOrInlineDv": name, "offset": 1, "sizeInBytes": 40, "cardinality": 6}
+        for name in ("old", "new")
+    )
     state = replayed([PROTOCOL, METADATA, add("a", vector=old)], [remove("a", vector=old), add("a", vector=new)])
     assert [key[1] for key in state.files] == ["unew@1"]
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.feature import WRITER_OWNED_PROPERTIES
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.delta.table_state import LiveFile
 from airflow_delta_provider.domain.plan.enable_features import looks_at_files, plan_enabling, verify_enabled
 from airflow_delta_provider.domain.plan.sql import literal, render_sql
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import Action, commit_info
 
 
 class BrokenChecksumError(Exception):

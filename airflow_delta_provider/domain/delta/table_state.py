@@ -5,34 +5,23 @@ PROTOCOL.md, Action Reconciliation.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-
-#: An action as it stands in the log: one key, its kind, with the action below it.
-Action = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class LiveFile:
-    """A data file of the table: what jobs need to know of its ``add`` action."""
-
-    path: str
-    size: int
-    base_row_id: int | None
-    default_row_commit_version: int | None
 
 
 @dataclass(frozen=True)
 class TableState:
     """A table at a version.
 
-    :param files: live files by (path, id of the deletion vector); None where they were not read
+    :param files: live files by their keys; None where they were not read
     :param domains: domain metadata: configuration (JSON text) by domain
     """
 
@@ -40,38 +29,14 @@ class TableState:
     protocol: Protocol
     metadata: Metadata
     domains: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[tuple[str, str], LiveFile] | None = None
-
-
-def parse_commit(name: str, content: bytes) -> list[Action]:
-    """Read a commit file.
-
-    :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
-    """
-    actions: list[Action] = []
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            action = json.loads(line)
-        except ValueError as error:
-            raise BrokenLogError(
-                f"line {number} of commit {name} is not JSON: the file is damaged or truncated"
-            ) from error
-        if not isinstance(action, dict):
-            raise BrokenLogError(f"line {number} of commit {name} is no action")
-        actions.append(action)
-    if not actions:
-        raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
-    return actions
+    files: Mapping[FileKey, LiveFile] | None = None
 
 
 class Replay:
     """Takes the actions of a log, oldest first, and gives the state that they add up to."""
 
     def __init__(self, *, with_files: bool) -> None:
-        self._files: dict[tuple[str, str], LiveFile] | None = {} if with_files else None
+        self._files: dict[FileKey, LiveFile] | None = {} if with_files else None
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
         self._domains: dict[str, str] = {}
@@ -87,11 +52,17 @@ class Replay:
                     continue
                 try:
                     _HANDLERS[kind](self, body)
-                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
                     raise BrokenLogError(f"a {kind} action is malformed: {error!r}") from error
 
+    def files_of(self, commit: Commit) -> dict[str, LiveFile]:
+        """Return those files, by path, that are live now and that ``commit`` adds again or removes."""
+        live = self._files or {}
+        keys = [*(file.key for file in commit.removes), *(file.key for file in commit.adds)]
+        return {key[0]: live[key] for key in keys if key in live}
+
     def state(self, version: int) -> TableState:
-        """Return the state.
+        """Return the state; its files are not a copy.
 
         :raises BrokenLogError: if there was no protocol or no metaData action
         """
@@ -114,13 +85,12 @@ class Replay:
 
     def _take_add(self, body: Mapping[str, Any]) -> None:
         if self._files is not None:
-            self._files[_file_key(body)] = LiveFile(
-                body["path"], int(body["size"]), body.get("baseRowId"), body.get("defaultRowCommitVersion")
-            )
+            file = LiveFile.from_add(body)
+            self._files[file.key] = file
 
     def _take_remove(self, body: Mapping[str, Any]) -> None:
         if self._files is not None:
-            self._files.pop(_file_key(body), None)
+            self._files.pop(RemovedFile.from_remove(body).key, None)
 
 
 _HANDLERS = {
@@ -130,20 +100,3 @@ _HANDLERS = {
     "add": Replay._take_add,
     "remove": Replay._take_remove,
 }
-
-
-def _file_key(body: Mapping[str, Any]) -> tuple[str, str]:
-    vector = body.get("deletionVector")
-    if not vector:
-        return body["path"], ""
-    return body["path"], f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset') or 0}"
-
-
-def commit_info(actions: Iterable[Action]) -> Mapping[str, Any]:
-    """Return the commit's ``commitInfo``, empty where it has none."""
-    return next((a["commitInfo"] for a in actions if a.get("commitInfo")), {})
-
-
-def changes_metadata(actions: Iterable[Action]) -> bool:
-    """Whether a commit changes protocol or metadata."""
-    return any("protocol" in action or "metaData" in action for action in actions)

@@ -1,0 +1,117 @@
+"""One commit of a table: its actions as values. PROTOCOL.md, Actions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+
+#: An action as it stands in the log: one key, its kind, with the action below it.
+Action = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit says of itself and does to files.
+
+    :param info: its ``commitInfo``, empty where it has none
+    """
+
+    version: int
+    info: Mapping[str, Any] = field(default_factory=dict)
+    adds: tuple[LiveFile, ...] = ()
+    removes: tuple[RemovedFile, ...] = ()
+
+    @classmethod
+    def from_actions(cls, version: int, actions: Iterable[Action]) -> Commit:
+        """Read the actions of a commit file.
+
+        :raises BrokenLogError: if a file action is malformed
+        """
+        actions = list(actions)
+        try:
+            adds = tuple(LiveFile.from_add(action["add"]) for action in actions if action.get("add"))
+            removes = tuple(RemovedFile.from_remove(action["remove"]) for action in actions if action.get("remove"))
+        except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
+            raise BrokenLogError(f"a file action of version {version} is malformed: {error!r}") from error
+        return cls(version, commit_info(actions), adds, removes)
+
+    @property
+    def operation(self) -> str | None:
+        """The operation that it names."""
+        return _text(self.info.get("operation"))
+
+    @property
+    def tags(self) -> Mapping[str, Any]:
+        """The tags of its ``commitInfo``."""
+        tags = self.info.get("tags")
+        return tags if isinstance(tags, Mapping) else {}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where a finding about this commit points to: version, engine, operation and time."""
+        return {"version": self.version, **provenance_of(self.info)}
+
+
+def parse_commit(name: str, content: bytes) -> list[Action]:
+    """Read a commit file.
+
+    :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+    """
+    actions: list[Action] = []
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            action = json.loads(line)
+        except ValueError as error:
+            raise BrokenLogError(
+                f"line {number} of commit {name} is not JSON: the file is damaged or truncated"
+            ) from error
+        if not isinstance(action, dict):
+            raise BrokenLogError(f"line {number} of commit {name} is no action")
+        actions.append(action)
+    if not actions:
+        raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
+    return actions
+
+
+def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return who made a commit, how and when, as the fields of a finding.
+
+    :param info: its ``commitInfo``
+    """
+    milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
+    return {
+        "engine": _text(info.get("engineInfo")),
+        "operation": _text(info.get("operation")),
+        "timestamp": _time(milliseconds),
+    }
+
+
+def commit_info(actions: Iterable[Action]) -> Mapping[str, Any]:
+    """Return the commit's ``commitInfo``, empty where it has none."""
+    return next((a["commitInfo"] for a in actions if isinstance(a.get("commitInfo"), Mapping)), {})
+
+
+def changes_metadata(actions: Iterable[Action]) -> bool:
+    """Whether a commit changes protocol or metadata."""
+    return any("protocol" in action or "metaData" in action for action in actions)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _time(milliseconds: Any) -> str | None:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,111 @@
+"""Data files of a table, as ``add`` and ``remove`` actions describe them. PROTOCOL.md, Add File and Remove File."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+
+#: A logical file: its path and the id of its deletion vector, empty without one.
+FileKey = tuple[str, str]
+
+_LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]')
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file of the table: what jobs need to know of its ``add`` action.
+
+    :param path: as in the log: relative to the table or absolute, URI-encoded
+    :param size: bytes
+    :param num_records: ``numRecords`` of its statistics: physical rows, deleted ones included
+    :param deletion_vector: which of its rows are deleted
+    :param data_change: whether the commit that added it changed data; says nothing in a checkpoint
+    """
+
+    path: str
+    size: int
+    base_row_id: int | None
+    default_row_commit_version: int | None
+    num_records: int | None = None
+    deletion_vector: DeletionVector | None = None
+    data_change: bool = True
+
+    @classmethod
+    def from_add(cls, body: Mapping[str, Any]) -> LiveFile:
+        """Read an ``add`` action.
+
+        :raises BrokenDeletionVectorError: if its deletion vector is malformed
+        """
+        return cls(
+            body["path"],
+            int(body["size"]),
+            _number(body.get("baseRowId")),
+            _number(body.get("defaultRowCommitVersion")),
+            num_records(body.get("stats")),
+            _deletion_vector(body),
+            bool(body.get("dataChange", True)),
+        )
+
+    @property
+    def key(self) -> FileKey:
+        """What tells logical files apart."""
+        return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedFile:
+    """A logical file that a ``remove`` action takes away."""
+
+    path: str
+    base_row_id: int | None
+    default_row_commit_version: int | None
+    deletion_vector: DeletionVector | None = None
+
+    @classmethod
+    def from_remove(cls, body: Mapping[str, Any]) -> RemovedFile:
+        """Read a ``remove`` action.
+
+        :raises BrokenDeletionVectorError: if its deletion vector is malformed
+        """
+        return cls(
+            body["path"],
+            _number(body.get("baseRowId")),
+            _number(body.get("defaultRowCommitVersion")),
+            _deletion_vector(body),
+        )
+
+    @property
+    def key(self) -> FileKey:
+        """What tells logical files apart."""
+        return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
+
+
+def num_records(stats: Any) -> int | None:
+    """Return ``numRecords`` of a file's statistics, or None where they do not say.
+
+    :param stats: the JSON text of an ``add`` action, or the number itself as a checkpoint may hold it
+    """
+    if stats is None or isinstance(stats, int):
+        return stats
+    # Engines write it first; the rest, with bounds for every column, is then left unread.
+    if match := _LEADING_NUM_RECORDS.match(stats):
+        return int(match[1])
+    try:
+        counted = json.loads(stats).get("numRecords")
+    except (ValueError, AttributeError):
+        return None
+    return counted if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0 else None
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _deletion_vector(body: Mapping[str, Any]) -> DeletionVector | None:
+    vector = body.get("deletionVector")
+    return DeletionVector.from_json(vector) if vector else None
