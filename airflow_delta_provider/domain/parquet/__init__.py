@@ -1,0 +1,1 @@
+"""What the Parquet format says of a file, read from its footer."""
