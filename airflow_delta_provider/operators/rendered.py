@@ -64,6 +64,24 @@ def as_flag(argument: str, value: Any) -> bool:
     raise DeltaRequestError(f"{argument} has to be True or False, not {value!r}.")
 
 
+def as_version(argument: str, value: Any) -> int | None:
+    """
+    Return a rendered table version, or None; texts of digits and ``None`` are read as such.
+
+    An empty text is no version: a template renders to it where a name in it is unknown.
+
+    :raises DeltaRequestError: if it is neither
+    """
+    text = value.strip() if isinstance(value, str) else None
+    if value is None or text == "None":
+        return None
+    if text is not None and text.isdecimal():
+        return int(text)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise DeltaRequestError(f"{argument} has to be a table version (0, 1, 2, …), not {value!r}.")
+
+
 def _read(value: Any, opening: str) -> Any:
     """Read the text of a Python literal, as Jinja renders lists and mappings."""
     if isinstance(value, str) and value.strip()[:1] and value.strip()[0] in opening:

@@ -18,6 +18,7 @@ from airflow_delta_provider.exceptions import (
     DeltaUndeterminedError,
     DeltaViolationError,
 )
+from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
@@ -53,6 +54,10 @@ def enable(**arguments: Any) -> DeltaEnableFeatureOperator:
     return DeltaEnableFeatureOperator(**{**defaults, **arguments})
 
 
+def check(**arguments: Any) -> DeltaCheckRowTrackingOperator:
+    return DeltaCheckRowTrackingOperator(**{"task_id": "t", "table": "/t", "delta_jars": "provided", **arguments})
+
+
 def requests_sent(fake: FakeSparkSubmit) -> int:
     return len(fake.calls)
 
@@ -86,6 +91,20 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             "delta_jars is 'maven'",
         ),
         (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "dry_run": "perhaps"}, "dry_run has to be"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
+        (DeltaCheckRowTrackingOperator, {"table": "{{ x }}", "level": "all"}, "level is 'all'"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "compare_to_version is -1"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": True}, "table version .* not True"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": 1.5}, "table version .* not 1.5"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": "v1"}, "table version .* not 'v1'"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "key_columns": ["id"]}, "without compare_to_version"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "log", "compare_to_version": 1}, "reads no row ids"),
+        (
+            DeltaCheckRowTrackingOperator,
+            {"table": "/t", "compare_to_version": 1, "key_columns": ["id", "id"]},
+            "key_columns names 'id' more than once",
+        ),
+        (DeltaCheckRowTrackingOperator, {"level": "log"}, "exactly one"),
     ],
 )
 def test_literal_mistake_is_refused_at_construction(operator: type, arguments: dict[str, Any], says: str) -> None:
@@ -105,7 +124,10 @@ def test_every_argument_that_names_data_is_a_template_field() -> None:
     assert {"table", "tables", "features", "properties", "dry_run", "conf"} <= set(
         DeltaEnableFeatureOperator.template_fields
     )
-    assert {"table", "tables", "columns", "verify"} <= set(DeltaWidenTypesOperator.template_fields)
+    assert {"table", "tables", "columns", "verify", "dry_run"} <= set(DeltaWidenTypesOperator.template_fields)
+    assert {"table", "tables", "level", "compare_to_version", "key_columns", "delta_jars"} <= set(
+        DeltaCheckRowTrackingOperator.template_fields
+    )
     assert not {"application", "application_args"} & set(DeltaJobOperator.template_fields)
 
 
@@ -207,6 +229,69 @@ def test_retry_of_another_request_does_all_tables(spark_submit: FakeSparkSubmit)
     spark_submit.does("assert len(request['tables']) == 2; report()")
     operator = enable(tables=["/a", "/b"], features=["rowTracking"])
     assert operator.execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+
+
+def test_check_changes_nothing_so_it_takes_no_dry_run() -> None:
+    assert "dry_run" not in DeltaCheckRowTrackingOperator.template_fields
+    with pytest.raises(TypeError, match="dry_run"):
+        check(dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ({}, {"level": "data", "compare_to_version": None, "key_columns": []}),
+        ({"level": "log"}, {"level": "log", "compare_to_version": None, "key_columns": []}),
+        (
+            {"compare_to_version": 0, "key_columns": ["b", "a"]},
+            {"level": "data", "compare_to_version": 0, "key_columns": ["b", "a"]},
+        ),
+        (
+            {"compare_to_version": "{{ params.since }}", "key_columns": "{{ params.key }}"},
+            {"level": "data", "compare_to_version": 12, "key_columns": ["b", "a"]},
+        ),
+        (
+            {"level": "{{ params.level }}", "compare_to_version": "{{ params.nothing }}"},
+            {"level": "footers", "compare_to_version": None, "key_columns": []},
+        ),
+    ],
+    ids=["defaults", "level", "since", "rendered", "rendered to None"],
+)
+def test_check_travels_in_the_request(
+    spark_submit: FakeSparkSubmit, arguments: dict[str, Any], options: dict[str, Any]
+) -> None:
+    spark_submit.does(
+        "assert request['kind'] == 'check-row-tracking', request\n"
+        f"assert request['options'] == {options}, request\n"
+        "assert request['dry_run'] is False, request\n"
+        "report()"
+    )
+    operator = check(**arguments)
+    params = {"since": 12, "key": ["b", "a"], "level": "footers", "nothing": None}
+    operator.render_template_fields({"params": params})
+    assert operator.execute(Run().context)["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"level": "{{ params.level }}"}, "level is 'all'"),
+        ({"compare_to_version": "{{ params.since }}"}, "compare_to_version has to be a table version .* not 'soon'"),
+        ({"compare_to_version": "{{ params.unknown }}"}, "compare_to_version has to be a table version .* not ''"),
+        ({"compare_to_version": "{{ params.negative }}"}, "compare_to_version has to be a table version .* not '-1'"),
+        ({"compare_to_version": 1, "key_columns": "{{ params.key }}"}, "key_columns names 'a' more than once"),
+        ({"compare_to_version": "{{ params.nothing }}", "key_columns": ["a"]}, "without compare_to_version"),
+    ],
+)
+def test_mistake_in_a_rendered_check_is_refused_before_spark_starts(
+    spark_submit: FakeSparkSubmit, arguments: dict[str, Any], says: str
+) -> None:
+    operator = check(**arguments)
+    params = {"level": "all", "since": "soon", "negative": -1, "key": ["a", "a"], "nothing": None}
+    operator.render_template_fields({"params": params})
+    with pytest.raises(DeltaRequestError, match=says):
+        operator.execute(Run().context)
+    assert requests_sent(spark_submit) == 0
 
 
 @pytest.mark.parametrize(("dry_run", "sent"), [(None, False), (True, True), ("{{ params.dry }}", True)])
