@@ -12,8 +12,10 @@ from pathlib import Path
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
+    CheckRowTrackingOptions,
     EnableFeatureOptions,
     Options,
     RequestError,
@@ -23,18 +25,12 @@ from airflow_delta_provider.domain.request.options import (
 #: Exit codes: a report was written; all tables met a fault. argparse ends with 2 where the command line makes no sense.
 REPORTED, ALL_FAULTS = 0, 1
 
+_PROGRAM = "python -m airflow_delta_provider.jobs"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one job and write its report; return the exit code."""
-    parser = _parser()
-    parsed = parser.parse_args(arguments)
-    try:
-        request = JobRequest(tuple(parsed.table), _options(parsed), dry_run=parsed.dry_run)
-    except RequestError as error:
-        parser.error(str(error))
-    destination = Path(parsed.report)
-    if not destination.parent.is_dir():
-        parser.error(f"--report {destination}: there is no directory {destination.parent}")
+    request, parsed = parse(arguments)
 
     # Imported late: a command line that makes no sense is answered without starting Spark.
     from airflow_delta_provider.jobs.delta_session import DeltaSession
@@ -47,11 +43,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = run(request, DeltaSession(spark), progress=lambda line: print(line, file=sys.stderr))
     except Exception as failure:
         message = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
-        print(f"{parser.prog}: there is no Spark session with Delta: {message}", file=sys.stderr)
+        print(f"{_PROGRAM}: there is no Spark session with Delta: {message}", file=sys.stderr)
         return ALL_FAULTS
-    _write(destination, report)
+    _write(Path(parsed.report), report)
     print(render(report))
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
+
+
+def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.Namespace]:
+    """Return the request of a command line, and all of its arguments.
+
+    :raises SystemExit: with 2 and a sentence on standard error, if it makes no sense
+    """
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    try:
+        request = JobRequest(tuple(parsed.table), _options(parsed), dry_run=parsed.dry_run)
+    except RequestError as error:
+        parser.error(str(error))
+    folder = Path(parsed.report).parent
+    if not folder.is_dir():
+        parser.error(f"--report {parsed.report}: there is no directory {folder}")
+    return request, parsed
 
 
 def _write(destination: Path, report: JobReport) -> None:
@@ -62,7 +75,7 @@ def _write(destination: Path, report: JobReport) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m airflow_delta_provider.jobs", description=__doc__)
+    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
 
     enable = kinds.add_parser(EnableFeatureOptions.kind, help="enable table features")
@@ -86,10 +99,26 @@ def _parser() -> argparse.ArgumentParser:
     widen.add_argument("--enable-type-widening", action="store_true", help="set delta.enableTypeWidening first")
     widen.add_argument("--verify", choices=("data", "log"), default="data", help="compare the data, or the log only")
 
-    for kind in (enable, widen):
-        kind.add_argument("--allow-protocol-upgrade", action="store_true", help="allow to lock older engines out")
+    for change in (enable, widen):
+        change.add_argument("--allow-protocol-upgrade", action="store_true", help="allow to lock older engines out")
+        change.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
+
+    check = kinds.add_parser(CheckRowTrackingOptions.kind, help="check that row ids are unique and stable")
+    check.add_argument(
+        "--level", choices=LEVELS, default="data", help="rules of the log, also Parquet footers, also row ids (default)"
+    )
+    check.add_argument("--compare-to", type=int, metavar="VERSION", help="also check that ids are stable since then")
+    check.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="also check that a key keeps its id; may be repeated; with --compare-to",
+    )
+    check.set_defaults(dry_run=False)
+
+    for kind in (enable, widen, check):
         kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
-        kind.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
         kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
         kind.add_argument("--master", help="Spark master; default local[*]")
         kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
@@ -102,6 +131,8 @@ def _options(parsed: argparse.Namespace) -> Options:
         return EnableFeatureOptions(
             tuple(parsed.feature), properties, parsed.allow_protocol_upgrade, parsed.allow_special
         )
+    if parsed.kind == CheckRowTrackingOptions.kind:
+        return CheckRowTrackingOptions(parsed.level, parsed.compare_to, tuple(parsed.key))
     columns = _once("--column", parsed.column)
     return WidenTypesOptions(columns, parsed.enable_type_widening, parsed.allow_protocol_upgrade, parsed.verify)
 

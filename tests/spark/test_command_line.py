@@ -17,6 +17,9 @@ from tests.tables.protocols import legacy
 from tests.tables.widening import flat
 from tests.unit.report_contract import violations
 
+#: A check of row tracking that lacks nothing.
+CHECK = ("check-row-tracking", "--table", "t", "--report", "r.json")
+
 
 def call(*arguments, cwd=None):
     done = subprocess.run(
@@ -139,6 +142,8 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
         ),
         (("widen-types", "--table", "t", "--column", "q=int", "--report", "no/such/r.json"), "no directory no/such"),
         (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
+        ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
+        ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
     ],
 )
 def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, arguments, message):

@@ -1,0 +1,73 @@
+"""What a command line asks for; nothing of Spark is started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+from airflow_delta_provider.jobs.command_line import parse
+
+CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ((), CheckRowTrackingOptions("data", None, ())),
+        (("--level", "log"), CheckRowTrackingOptions("log", None, ())),
+        (("--level", "footers"), CheckRowTrackingOptions("footers", None, ())),
+        (("--compare-to", "0"), CheckRowTrackingOptions("data", 0, ())),
+        (("--compare-to", "7", "--key", "b", "--key", "a"), CheckRowTrackingOptions("data", 7, ("b", "a"))),
+    ],
+)
+def test_check_of_row_tracking_asks_for_level_version_and_keys(arguments, options):
+    request, parsed = parse([*CHECK, *arguments])
+    assert request.options == options
+    assert (request.tables, request.dry_run) == (("a", "b"), False)
+    assert (parsed.report, parsed.master, parsed.delta_jars) == ("r.json", None, None)
+
+
+def test_check_of_row_tracking_takes_master_and_jars():
+    _, parsed = parse([*CHECK, "--master", "local[2]", "--delta-jars", "provided"])
+    assert (parsed.master, parsed.delta_jars) == ("local[2]", "provided")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--level", "full"), "--level: invalid choice: 'full'"),
+        (("--compare-to", "yesterday"), "--compare-to: invalid int value: 'yesterday'"),
+        (("--compare-to", "-1"), "compare_to_version is -1"),
+        (("--compare-to", "3", "--level", "log"), "level 'log', which reads no row ids"),
+        (("--key", "id"), "without compare_to_version"),
+        (("--compare-to", "3", "--key", "id", "--key", "id"), "names 'id' more than once"),
+        (("--compare-to", "3", "--key", ""), "key_columns has to be a list of names"),
+        (("--dry-run",), "unrecognized arguments: --dry-run"),
+        (("--allow-protocol-upgrade",), "unrecognized arguments: --allow-protocol-upgrade"),
+    ],
+)
+def test_check_of_row_tracking_that_makes_no_sense_ends_with_2_and_says_why(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse([*CHECK, *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [("enable-feature", "--feature", "x"), ("widen-types", "--column", "q=int")])
+def test_changes_take_a_dry_run(change):
+    arguments = [*change, "--table", "t", "--report", "r.json"]
+    assert [parse([*arguments, *more])[0].dry_run for more in ((), ("--dry-run",))] == [False, True]
+
+
+def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
+    code = (
+        "import sys; sys.modules['pyspark'] = None\n"
+        "from airflow_delta_provider.jobs.command_line import main\n"
+        "main(['check-row-tracking', '--level', 'full'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "invalid choice" in done.stderr
