@@ -171,7 +171,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         except (NoSparkError, UnknownSparkError) as error:
             raise DeltaConnectionError(str(error)) from error
         if is_local(self._connection["master"]):
-            self._env_vars = {_LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **(self._env_vars or {})}
+            if _LAUNCHER_OPTIONS not in self._environment():  # not added to theirs: a JVM takes one collector only
+                self._env_vars = {**(self._env_vars or {}), _LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
             self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(binary, workspace))
 
     def _local_java_options(self, binary: str, workspace: Workspace) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
@@ -162,6 +163,32 @@ def test_local_master_gets_the_lean_profile_and_keeps_the_users_files(spark_subm
 def test_users_java_options_are_not_replaced(spark_submit: FakeSparkSubmit) -> None:
     make_hook(conf={"spark.driver.extraJavaOptions": "-Xss4m"}).run()
     assert "spark.driver.extraJavaOptions=-Xss4m" in option(spark_submit.calls[0], "--conf")
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "options"),
+    [
+        ({}, {}, LEAN_JAVA_OPTIONS),
+        ({"SPARK_LAUNCHER_OPTS": "-Xmx64m"}, {}, "-Xmx64m"),
+        ({"SPARK_LAUNCHER_OPTS": "-Xmx64m"}, {"env_vars": {"OTHER": "1"}}, "-Xmx64m"),
+        ({"SPARK_LAUNCHER_OPTS": "-Xmx64m"}, {"env_vars": {"SPARK_LAUNCHER_OPTS": "-Xmx32m"}}, "-Xmx32m"),
+    ],
+)
+def test_options_of_the_launcher_are_the_users_where_there_are_any(
+    spark_submit: FakeSparkSubmit,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    arguments: dict[str, Any],
+    options: str,
+) -> None:
+    monkeypatch.delenv("SPARK_LAUNCHER_OPTS", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    seen = tmp_path / "options"
+    spark_submit.does(f"import os; open({str(seen)!r}, 'w').write(os.environ['SPARK_LAUNCHER_OPTS']); report()")
+    make_hook(**arguments).run()
+    assert seen.read_text() == options
 
 
 def test_classes_are_archived_by_the_first_run_and_shared_by_the_next(
