@@ -380,6 +380,8 @@ def test_deprecated_bounds_of_unsigned_numbers_are_not_believed():
         (list_of(group(chunk(b"other"))), "column other where c belongs"),
         (list_of(group(b"\x00")), "says nothing of column c"),
         (list_of(group(chunk(b"c", field(5, WireType.BINARY, binary(b"123"))))), "8 bytes has 3"),
+        (list_of(group(chunk(b"c", field(3, WireType.I64, i32(4))))), "3 values and 4 nulls"),
+        (list_of(group(chunk(b"c", field(3, WireType.I64, i32(-1))))), "3 values and -1 nulls"),
     ],
 )
 def test_row_group_that_does_not_fit_the_schema_is_damage(groups, message):

@@ -223,7 +223,10 @@ def _read_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -
     if found != path:
         raise ValueError(f"a row group has column {'.'.join(found)} where {'.'.join(path)} belongs")
     statistics = Cursor(data, metadata[_STATISTICS]).struct() if _STATISTICS in metadata else {}
-    return ColumnChunk(metadata[_NUM_VALUES], statistics.get(_NULL_COUNT), *_bounds(statistics, element))
+    num_values, null_count = metadata[_NUM_VALUES], statistics.get(_NULL_COUNT)
+    if num_values < 0 or (null_count is not None and not 0 <= null_count <= num_values):
+        raise ValueError(f"column {'.'.join(path)} has {num_values} values and {null_count} nulls in a row group")
+    return ColumnChunk(num_values, null_count, *_bounds(statistics, element))
 
 
 def _bounds(statistics: dict[int, Any], element: SchemaElement) -> tuple[int | None, int | None]:

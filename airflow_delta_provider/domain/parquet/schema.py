@@ -92,7 +92,7 @@ class SchemaElement:
     """One node of the schema.
 
     :param physical_type: None for a group
-    :param repetition: None for the root, where it means nothing
+    :param repetition: None where the file says none, as the root may, or one of a newer format than this code
     :param type_length: bytes of a FIXED_LEN_BYTE_ARRAY
     :param logical_type: None where the file says none: the physical type alone is meant
     """
