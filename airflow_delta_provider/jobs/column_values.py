@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame
+from pyspark import inheritable_thread_target
+from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.delta.column import Column, quote
@@ -22,6 +24,8 @@ _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
 #: A prime below 2**31: a sum of remainders holds four thousand million rows.
 _MODULUS = 2147483647
+#: Bytes of files below which one task reads them sooner than several that exchange what they found.
+_ONE_TASK = 32 * 1024 * 1024
 
 
 def differing_columns(
@@ -36,16 +40,21 @@ def differing_columns(
 
     Both sides are compared as the wider type: minimum, maximum, number of nulls, and, over all the
     columns together, a sum of hashes of file and values of every row, rows under deletion vectors
-    included. Where only that sum differs, every column is named. One job reads both sides.
+    included. Where only that sum differs, every column is named. Both sides are read at the same time:
+    where files are small, most of it is planning, which keeps one core busy.
     The files are read directly: opening two versions of the table takes several times as long.
     Partition columns do not lie in files; their values are texts in the log, which stay as they are.
     """
     compared = [w for w in widenings if w.column.parts[0] not in old.partition_columns]
     if not files or not compared:
         return
-    sides = [_measured(session, location, files, metadata, compared) for metadata in (old, new)]
-    with session.reading_files():
-        before, after = sides[0].union(sides[1]).collect()
+
+    def measured(metadata: Metadata) -> Row:
+        return _measured(session, location, files, metadata, compared)
+
+    of_this_job = inheritable_thread_target(session.spark)  # its group and pool are the caller's
+    with session.reading_files(), ThreadPoolExecutor() as threads:
+        before, after = threads.map(of_this_job(measured), (old, new))
     differing = {
         index: [measure for measure in _MEASURES if before[f"{measure} {index}"] != after[f"{measure} {index}"]]
         for index in range(len(compared))
@@ -59,13 +68,15 @@ def differing_columns(
 
 def _measured(
     session: DeltaSession, location: str, files: Sequence[LiveFile], metadata: Metadata, widenings: Sequence[Widening]
-) -> DataFrame:
-    """Return one row: the measures of every column, as read under ``metadata``."""
+) -> Row:
+    """Return the measures of every column, as read under ``metadata``."""
     mode = mapping_mode(metadata.configuration)
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = [_file_uri(location, file.path) for file in files]
     rows = literal_paths(session.spark).schema(schema).parquet(*paths)
+    if sum(file.size for file in files) < _ONE_TASK:
+        rows = rows.coalesce(1)  # then there is nothing to exchange
     expressions: list[str] = []
     values: list[str] = []
     for index, widening in enumerate(widenings):
@@ -73,7 +84,8 @@ def _measured(
         expressions += _measures(index, value, in_collection)
         values.append(value)
     hashed = f"xxhash64({', '.join(['_metadata.file_path', *values])})"
-    return rows.selectExpr(*expressions, f"sum({hashed} % {_MODULUS}) AS {quote(_ROWS)}")
+    (measured,) = rows.selectExpr(*expressions, f"sum({hashed} % {_MODULUS}) AS {quote(_ROWS)}").collect()
+    return measured
 
 
 def _file_uri(location: str, path: str) -> str:

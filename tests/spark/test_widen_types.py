@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.column import find_column, quote
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.jobs import column_values
 from airflow_delta_provider.jobs.column_values import differing_columns
 from tests.tables import log
 from tests.tables.protocols import mapped_by_id
@@ -287,6 +288,16 @@ def test_comparison_sees_values_that_changed_places_between_files(tmp_path, sess
     two_columns(session.spark, path, values="(1, 2)")
     session.sql(f"INSERT INTO delta.`{path}` VALUES (2, 1)")
     assert differing(session, path, "q", swap("q", "r")) == {"q": ["values by file"]}
+
+
+def test_comparison_by_several_tasks_sees_the_same_as_by_one(tmp_path, session, monkeypatch):
+    path = tmp_path / "t"
+    two_columns(session.spark, path, values="(1, 2)")
+    session.sql(f"INSERT INTO delta.`{path}` VALUES (9, 1)")
+    by_one = differing(session, path, "q", swap("q", "r"))
+    monkeypatch.setattr(column_values, "_ONE_TASK", 0)
+    assert differing(session, path, "q", swap("q", "r")) == by_one == {"q": ["maximum", "values by file"]}
+    assert differing(session, path, "q") == {}
 
 
 @pytest.mark.parametrize(
