@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain import rules as families
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -23,6 +26,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
 from airflow_delta_provider.domain.request.options import OPTIONS
+from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.report_contract import SCHEMA, violations
 
@@ -310,9 +314,10 @@ def test_text_of_many_findings_counts_those_it_does_not_list():
 
 
 def test_codes_of_rules_are_stable_unique_and_of_their_family():
-    from airflow_delta_provider.domain.rules import faults, protocol, requests
-
-    rules = [rule for family in (requests, faults, protocol) for rule in family.RULES]
+    modules = [
+        importlib.import_module(f"{families.__name__}.{m.name}") for m in pkgutil.iter_modules(families.__path__)
+    ]
+    rules = [rule for module in modules for rule in getattr(module, "RULES", ())]
     assert len({rule.code for rule in rules}) == len(rules) == len(CATALOGUE)
     assert {rule.code[:2] for rule in requests.RULES} == {"RQ"}
     assert {rule.code[:2] for rule in faults.RULES} == {"FT"}
