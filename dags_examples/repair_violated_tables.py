@@ -1,11 +1,13 @@
-"""Look at many tables in one job, then repair those that break a rule, one mapped task a table.
+"""Check many tables in one job, then repair those that break a rule, one mapped task a table.
 
-The first task changes nothing. It asks whether row tracking is in order: where it is enabled, every
-live data file must have its row ids, else the table is ``VIOLATED``. A writer that does not know row
-tracking, or a log that was edited, leaves files without.
+The first task changes nothing and reads the tables' logs only. Where row tracking is enabled, every live
+data file must have its row ids, else the table is ``VIOLATED`` (RT05). A writer that does not know row
+tracking, or a log that was edited, leaves files without. A table without row tracking is
+``UNDETERMINED``: it is left alone.
 
 The repair takes the property away and enables row tracking anew, which gives ids to the files that have
-none. Files that have theirs keep them.
+none. Files that have theirs keep them. It mends nothing else: of tables with other findings, such as ids
+that two rows share, people have to decide.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, task
 
+from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
-from airflow_delta_provider.xcom import violated_tables
 
 with DAG(
     dag_id="repair_violated_tables",
@@ -26,21 +28,19 @@ with DAG(
         "tables": Param(["/data/lake/orders", "/data/lake/returns"], type="array", description="Paths or URIs"),
     },
 ):
-    look = DeltaEnableFeatureOperator(
-        task_id="look",
+    audit = DeltaCheckRowTrackingOperator(
+        task_id="audit",
         tables="{{ params.tables }}",
-        features=["rowTracking"],
-        allow_protocol_upgrade=True,
-        dry_run=True,
+        level="log",
         on_violation="warn",
     )
 
     @task
-    def violated(report: dict[str, Any]) -> list[str]:
-        """Return the tables to repair."""
-        return violated_tables(report)
+    def without_row_ids(found: dict[str, Any]) -> list[str]:
+        """Return the tables to repair; findings that did not fit into XCom are found again by the next run."""
+        return sorted({finding["table"] for finding in found["findings"] if finding["code"] == "RT05"})
 
-    broken = violated(look.output)
+    broken = without_row_ids(audit.output["findings"])
 
     disable = DeltaEnableFeatureOperator.partial(
         task_id="disable_row_tracking",

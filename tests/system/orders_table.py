@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 
 from tests.tables import log
 
+ROW_TRACKING = "'delta.enableRowTracking' = 'true'"
+
 
 def orders(spark: SparkSession, path: Path, *, properties: str = "") -> Path:
     """Ten orders in one file: ``id``, ``quantity`` int, ``lines`` array of structs with a small price."""
@@ -26,7 +28,7 @@ def orders(spark: SparkSession, path: Path, *, properties: str = "") -> Path:
 
 def with_row_tracking(spark: SparkSession, path: Path) -> Path:
     """Row tracking from the beginning."""
-    return orders(spark, path, properties="'delta.enableRowTracking' = 'true'")
+    return orders(spark, path, properties=ROW_TRACKING)
 
 
 def without_row_ids(spark: SparkSession, path: Path) -> Path:
@@ -34,6 +36,15 @@ def without_row_ids(spark: SparkSession, path: Path) -> Path:
     with_row_tracking(spark, path)
     add = {**log.last(path, "add"), "dataChange": False}
     del add["baseRowId"], add["defaultRowCommitVersion"]
+    log.commit(path, {"commitInfo": {"operation": "RESTATS", "timestamp": 1}}, {"add": add})
+    return path
+
+
+def with_shared_row_ids(spark: SparkSession, path: Path) -> Path:
+    """Row tracking, but a second file was given the ids of the first: the log was edited (RT08)."""
+    with_row_tracking(spark, path)
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT /*+ COALESCE(1) */ * FROM delta.`{path}`")
+    add = {**log.last(path, "add"), "baseRowId": 0, "dataChange": False}
     log.commit(path, {"commitInfo": {"operation": "RESTATS", "timestamp": 1}}, {"add": add})
     return path
 

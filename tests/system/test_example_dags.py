@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tests.system.orders_table import orders, with_row_tracking, without_row_ids
+from tests.system.orders_table import ROW_TRACKING, orders, with_row_tracking, with_shared_row_ids, without_row_ids
 from tests.tables import log
 
 RunDag = Callable[..., dict[str, list[Any]]]
@@ -32,6 +32,11 @@ def tasks_of(path: Path) -> list[str]:
 
 def states(outcomes: dict[str, list[Any]]) -> dict[str, list[str]]:
     return {task_id: [outcome.state for outcome in mapped] for task_id, mapped in outcomes.items()}
+
+
+def verdicts(xcoms: dict[str, Any]) -> dict[str, str]:
+    """Return the verdicts by table that a task pushed."""
+    return {row["table"]: row["verdict"] for row in xcoms["return_value"]["tables"]}
 
 
 def test_every_example_is_run_by_a_test() -> None:
@@ -86,19 +91,62 @@ def test_repair_violated_tables_repairs_the_broken_one_only(
     others = {path: log.contents(path) for path in (sound, plain)}
     outcomes = run_dag("repair_violated_tables", tables=[str(path) for path in (sound, broken, plain)])
     assert states(outcomes) == {
-        "look": ["success"],
-        "violated": ["success"],
+        "audit": ["success"],
+        "without_row_ids": ["success"],
         "disable_row_tracking": ["success"],
         "enable_row_tracking": ["success"],
     }
-    look = outcomes["look"][0].xcoms
-    assert look["return_value"]["counts"] == {"PASS": 2, "VIOLATED": 1}
-    assert [(f["table"], f["code"]) for f in look["findings"]["findings"]] == [(str(broken), "RT05")]
-    assert outcomes["violated"][0].xcoms["return_value"] == [str(broken)]
+    audit = outcomes["audit"][0].xcoms
+    assert verdicts(audit) == {str(sound): "PASS", str(broken): "VIOLATED", str(plain): "UNDETERMINED"}
+    assert [f["table"] for f in audit["findings"]["findings"] if f["code"] == "RT05"] == [str(broken)]
+    assert outcomes["without_row_ids"][0].xcoms["return_value"] == [str(broken)]
     assert {path: log.contents(path) for path in (sound, plain)} == others
     assert {"baseRowId", "defaultRowCommitVersion"} <= log.last(broken, "add").keys()
     assert log.configuration(broken)["delta.enableRowTracking"] == "true"
     assert spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{broken}`").first() == (10,)
+
+
+def test_repair_leaves_a_table_alone_whose_rows_share_ids(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
+    table = with_shared_row_ids(spark, tmp_path / "shared")
+    before = log.contents(table)
+    outcomes = run_dag("repair_violated_tables", tables=[str(table)])
+    assert verdicts(outcomes["audit"][0].xcoms) == {str(table): "VIOLATED"}
+    assert outcomes["without_row_ids"][0].xcoms["return_value"] == []
+    assert states(outcomes).get("enable_row_tracking", ["skipped"]) == ["skipped"]
+    assert log.contents(table) == before
+
+
+def test_check_row_tracking_passes_after_optimize_update_and_delete_and_changes_nothing(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    fresh, plain = with_row_tracking(spark, tmp_path / "it's fresh, äöü"), orders(spark, tmp_path / "plain")
+    moved = orders(spark, tmp_path / "moved", properties=f"{ROW_TRACKING}, 'delta.enableDeletionVectors' = 'true'")
+    spark.sql(f"INSERT INTO delta.`{moved}` SELECT id + 10, quantity, lines FROM delta.`{moved}`")
+    spark.sql(f"OPTIMIZE delta.`{moved}`")
+    spark.sql(f"UPDATE delta.`{moved}` SET quantity = quantity + 1 WHERE id % 3 = 0")
+    spark.sql(f"DELETE FROM delta.`{moved}` WHERE id = 5")
+    assert log.last(moved, "add")["deletionVector"]["cardinality"] > 1
+    tables = (moved, fresh, plain)
+    before = {path: log.contents(path) for path in tables}
+    outcomes = run_dag("check_row_tracking", tables=[str(path) for path in tables])
+    assert states(outcomes) == {"check_row_ids": ["success"]}
+    xcoms = outcomes["check_row_ids"][0].xcoms
+    assert verdicts(xcoms) == {str(moved): "PASS", str(fresh): "PASS", str(plain): "UNDETERMINED"}
+    assert {finding["table"] for finding in xcoms["findings"]["findings"]} == {str(plain)}
+    assert {path: log.contents(path) for path in tables} == before
+
+
+def test_check_row_tracking_fails_on_the_table_whose_rows_share_ids(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    shared, sound = with_shared_row_ids(spark, tmp_path / "shared"), with_row_tracking(spark, tmp_path / "sound")
+    outcomes = run_dag("check_row_tracking", tables=[str(sound), str(shared)])
+    assert states(outcomes) == {"check_row_ids": ["failed"]}
+    xcoms = outcomes["check_row_ids"][0].xcoms
+    assert verdicts(xcoms) == {str(sound): "PASS", str(shared): "VIOLATED"}
+    errors = [finding for finding in xcoms["findings"]["findings"] if finding["severity"] == "ERROR"]
+    assert {finding["table"] for finding in errors} == {str(shared)}
+    assert "RT08" in {finding["code"] for finding in errors}
 
 
 def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
