@@ -31,8 +31,8 @@ _FORMATS = {
     struct.pack(">I", 1681511376): (">I", ">I"),
 }
 _BUCKET_BITS = 32
-#: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 128 MiB.
-_MOST_UNKNOWN = 1 << 30
+#: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
+_MOST_UNKNOWN = 1 << 28
 #: Rows that a file may have at all: the same bound, 1 GiB, on a damaged number of rows.
 _MOST_ROWS = 1 << 33
 
@@ -162,7 +162,7 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
     """Return the rows that a bitmap deletes, as a bit set.
 
     :param num_rows: rows of the data file, from its footer or its statistics; the result takes no more
-        bits. None where nobody knows: then a row behind the first 2**30 is taken for damage, as one behind the
+        bits. None where nobody knows: then a row behind the first 2**28 is taken for damage, as one behind the
         first 2**33 always is
     :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
         vector says, or a row that the file has not
@@ -200,7 +200,8 @@ def _read_array(data: bytes, limit: int) -> int:
         bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
         if not portable and bitmap.end != position + head:
             raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
-        rows |= bitmap.bits << base if bitmap.bits else 0
+        if bitmap.bits:
+            rows = rows | bitmap.bits << base if base else bitmap.bits
         position = bitmap.end
         following = bucket + 1
     return rows
