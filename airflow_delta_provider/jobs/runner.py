@@ -8,12 +8,17 @@ from datetime import datetime, timezone
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions, Options
+from airflow_delta_provider.domain.request.options import (
+    CheckRowTrackingOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.domain.rules import faults
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
+from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
 from airflow_delta_provider.jobs.table_change import Change, TableChange
 from airflow_delta_provider.jobs.widen_types import WidenTypes
 
@@ -36,6 +41,8 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
     try:
         table = session.open_table(text)
+        if isinstance(request.options, CheckRowTrackingOptions):
+            return RowTrackingCheck(session, table, request.options, progress).run()
         change = _change(request.options, session)
         return TableChange(session, table, change, request.labels, progress).run(dry_run=request.dry_run)
     except TableError as error:
@@ -49,7 +56,7 @@ def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: 
         )
 
 
-def _change(options: Options, session: DeltaSession) -> Change:
+def _change(options: EnableFeatureOptions | WidenTypesOptions, session: DeltaSession) -> Change:
     if isinstance(options, EnableFeatureOptions):
         return EnableFeature(options, session.engine)
     return WidenTypes(options, session.engine, session)

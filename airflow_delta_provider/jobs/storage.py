@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrameReader, SparkSession
+
+#: URIs that look the same whether encoded or not.
+_PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 
 
 def literal_paths(spark: SparkSession) -> DataFrameReader:
@@ -57,6 +63,43 @@ class HadoopStorage:
         finally:
             stream.close()
 
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
+
+        :raises FileNotFoundError: if there is no such file
+        """
+        local = _local_path(path)
+        if local is not None:
+            with open(local, "rb", buffering=0) as file:
+                file.seek(start)
+                return _read_fully(file, end - start)
+        file_system, hadoop_path = self._resolve(path)
+        try:
+            stream = file_system.open(hadoop_path)
+            try:
+                stream.seek(start)
+                return bytes(stream.readNBytes(end - start))
+            finally:
+                stream.close()
+        except Py4JJavaError as error:
+            kind = error.java_exception.getClass().getName()
+            if kind == "java.io.FileNotFoundException":
+                raise FileNotFoundError(path) from None
+            if kind == "java.io.EOFException":
+                return b""
+            raise
+
+    def is_local(self, location: str) -> bool:
+        """Whether files of ``location`` are read without the JVM and without a network."""
+        return _local_path(location) is not None
+
+    def spellings(self, uri: str) -> set[str]:
+        """Return the ways in which Spark may write the URI of a file: encoded or not, with or without an authority."""
+        found = {uri}
+        if not _PLAIN.fullmatch(uri):
+            found.add(str(self._jvm.org.apache.hadoop.fs.Path(uri).toUri().toString()))
+        return found | {re.sub(r"^file:/+", "file:///", spelling) for spelling in found}
+
     def qualify(self, location: str) -> str:
         """Return the absolute URI of a location, as the session understands it."""
         file_system, path = self._resolve(location)
@@ -65,6 +108,14 @@ class HadoopStorage:
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(location)
         return path.getFileSystem(self._configuration), path
+
+
+def _read_fully(file: io.RawIOBase, size: int) -> bytes:
+    chunks = []
+    while size > 0 and (chunk := file.read(size)):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
 
 
 def _local_path(location: str) -> str | None:

@@ -69,7 +69,7 @@ class TableChange:
                 before = self._read()
             planned = self._change.plan(self._table, before)
         except BrokenLogError as error:
-            return TableReport.refused(name, _broken_log(name, error))
+            return TableReport.refused(name, requests.broken_log(name, error))
         known: dict[str, Any] = {
             "version": before.version,
             "version_before": before.version,
@@ -173,10 +173,3 @@ def _is_own(actions: list[Action], labels: Mapping[str, Any]) -> bool:
     except ValueError:
         return False
     return isinstance(written, dict) and labels.items() <= written.items()
-
-
-def _broken_log(table: str, error: BrokenLogError) -> Finding:
-    return requests.BROKEN_LOG.finding(
-        f"The log of {table} cannot be read as one table: {error}. Nothing was changed. Restore the file from "
-        "a backup or another replica of the log."
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
@@ -18,10 +19,28 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
+#: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
+_NUM_RECORDS = {
+    "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
+    "stats_parsed": "add.stats_parsed.numRecords",
+}
+
+
+@dataclass(frozen=True)
+class History:
+    """A table, and how it came there.
+
+    :param state: the newest state, with its files
+    :param transitions: commits that led to it, oldest first; none where the log has no earlier state
+    """
+
+    state: TableState
+    transitions: tuple[Transition, ...]
 
 
 class TableLog:
@@ -50,11 +69,29 @@ class TableLog:
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
         segment = select_segment(self._storage.list_names(self._directory), version)
-        replay = Replay(with_files=with_files)
-        replay.take(self._checkpoint_actions(segment, with_files))
-        for name in segment.commits:
-            replay.take(self.read_commit(name))
-        return replay.state(segment.version)
+        return self._replay(segment, with_files=with_files).state(segment.version)
+
+    def read_history(self, since: int | None = None) -> History:
+        """Replay the log up to the newest version, and keep what happened after ``since``.
+
+        :param since: by default the version before the newest, where the log still has it
+        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
+        """
+        names = self._storage.list_names(self._directory)
+        newest = select_segment(names).version
+        try:
+            base = select_segment(names, newest - 1 if since is None else since)
+            replay = self._replay(base, with_files=True)
+            transitions = [
+                advance(replay, version, self.read_commit(commit_name(version)))
+                for version in range(base.version + 1, newest + 1)
+            ]
+        except (BrokenLogError, FileNotFoundError):
+            if since is not None:
+                raise
+            return History(self.read_state(with_files=True), ())
+        return History(replay.state(newest), tuple(transitions))
 
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
@@ -68,6 +105,34 @@ class TableLog:
         for later in commit_versions(self._storage.list_names(self._directory)):
             if later > version:
                 yield later, self.read_commit(commit_name(later))
+
+    def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
+        wanted = set(paths)
+        found: set[str] = set()
+        for earlier in commit_versions(self._storage.list_names(self._directory)):
+            if earlier < version and found != wanted:
+                actions = self.read_commit(commit_name(earlier))
+                named = {(action.get("add") or action.get("remove") or {}).get("path") for action in actions}
+                found |= wanted & named
+        return found
+
+    def commit_that_added(self, path: str) -> Commit | None:
+        """Return the newest commit that added a file, None where the log no longer has it."""
+        for version in reversed(commit_versions(self._storage.list_names(self._directory))):
+            content = self._storage.read(f"{self._directory}/{commit_name(version)}")
+            if json.dumps(path)[1:-1].encode() in content or path.encode() in content:
+                commit = Commit.from_actions(version, parse_commit(commit_name(version), content))
+                if any(file.path == path for file in commit.adds):
+                    return commit
+        return None
+
+    def _replay(self, segment: LogSegment, *, with_files: bool) -> Replay:
+        replay = Replay(with_files=with_files)
+        replay.take(self._checkpoint_actions(segment, with_files))
+        for name in segment.commits:
+            replay.take(self.read_commit(name))
+        return replay
 
     def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
         for name in segment.checkpoint_files:
@@ -93,10 +158,14 @@ class TableLog:
         selected = [f"to_json({kind}) AS {kind}" for kind in columns]
         if with_files and "add" in rows.columns:
             present: Any = rows.schema["add"].dataType
-            fields = ", ".join(f"'{name}', add.{name}" for name in _FILE_FIELDS if name in present.names)
-            selected.append(f"CASE WHEN add IS NOT NULL THEN to_json(named_struct({fields})) END AS add")
+            fields = [f"'{name}', add.{name}" for name in _FILE_FIELDS if name in present.names]
+            counts = [expression for name, expression in _NUM_RECORDS.items() if name in present.names]
+            if counts:
+                fields.append(f"'stats', coalesce({', '.join(counts)})")
+            selected.append(f"CASE WHEN add IS NOT NULL THEN to_json(named_struct({', '.join(fields)})) END AS add")
             condition = " OR ".join(filter(None, [condition, "add IS NOT NULL"]))
         if not selected:
             raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} holds no actions")
-        for row in rows.where(condition).selectExpr(*selected).collect():
+        # One partition at a time: a table may have more files than fit here as rows all at once.
+        for row in rows.where(condition).selectExpr(*selected).toLocalIterator():
             yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -41,6 +41,11 @@ class Replay:
         self._metadata: Metadata | None = None
         self._domains: dict[str, str] = {}
 
+    @property
+    def files(self) -> Mapping[FileKey, LiveFile]:
+        """The files that are live now."""
+        return self._files or {}
+
     def take(self, actions: Iterable[Action]) -> None:
         """Take the actions of a checkpoint or of one commit.
 
@@ -54,12 +59,6 @@ class Replay:
                     _HANDLERS[kind](self, body)
                 except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
                     raise BrokenLogError(f"a {kind} action is malformed: {error!r}") from error
-
-    def files_of(self, commit: Commit) -> dict[str, LiveFile]:
-        """Return those files, by path, that are live now and that ``commit`` adds again or removes."""
-        live = self._files or {}
-        keys = [*(file.key for file in commit.removes), *(file.key for file in commit.adds)]
-        return {key[0]: live[key] for key in keys if key in live}
 
     def state(self, version: int) -> TableState:
         """Return the state; its files are not a copy.

@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.domain.rules import protocol as protocol_rules
 from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.rules import row_tracking as row_tracking_rules
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
@@ -113,7 +114,7 @@ def _verify_properties(options: EnableFeatureOptions, state: TableState) -> Iter
 def _verify_row_ids(state: TableState) -> Iterator[Finding]:
     unidentified = files_without_row_ids(state)
     if unidentified:
-        yield protocol_rules.MISSING_ROW_IDS.finding(
+        yield row_tracking_rules.MISSING_ROW_IDS.finding(
             f"{len(unidentified)} of {len(state.files or ())} live files have no baseRowId or no "
             f"defaultRowCommitVersion although row tracking is enabled, the first is {unidentified[0]}. Rows of these "
             "files have no ids, and reading them by id fails. Set delta.enableRowTracking to false and enable "

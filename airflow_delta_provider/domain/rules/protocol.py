@@ -9,11 +9,11 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.rule import Rule
 
 MISSING_DEPENDENCY = Rule("TF08", Severity.ERROR, "a feature's dependency is missing", "PROTOCOL.md, Table Features")
+UNKNOWN_READER_FEATURE = Rule(
+    "TF17", Severity.UNDECIDED, "unknown reader feature", "PROTOCOL.md, Valid Feature Names in Table Features"
+)
 FEATURE_NOT_ENABLED = Rule("TF18", Severity.ERROR, "feature not enabled after it was enabled")
 PROPERTY_NOT_SET = Rule("TF19", Severity.ERROR, "property not as it was set")
-MISSING_ROW_IDS = Rule(
-    "RT05", Severity.ERROR, "live file without baseRowId or defaultRowCommitVersion", "PROTOCOL.md, Row Tracking"
-)
 UNRECORDED_TYPE_CHANGE = Rule(
     "TW09", Severity.ERROR, "type change not recorded in delta.typeChanges", "PROTOCOL.md, Type Change Metadata"
 )

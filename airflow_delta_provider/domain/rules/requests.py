@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.rule import Rule
 
@@ -30,5 +31,17 @@ TABLE_MOVED = _rule(15, "the table was changed by someone else meanwhile")
 LOCATION_NOT_ALLOWED = _rule(16, "location outside allowed_locations")
 COLUMN_TWICE = _rule(18, "column named twice")
 ENGINE_REFUSED = _rule(17, "the engine refused the change")
+
+
+def broken_log(table: str, error: Exception) -> Finding:
+    """Return the refusal of a table whose log is damaged.
+
+    :param error: says what is wrong with it
+    """
+    return BROKEN_LOG.finding(
+        f"The log of {table} cannot be read as one table: {error}. Nothing was changed. Restore the file from "
+        "a backup or another replica of the log."
+    )
+
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -1,0 +1,56 @@
+"""Fresh row ids: each file gives out a range of them, ``baseRowId`` and one for each of its rows.
+
+PROTOCOL.md, Row IDs: the id is that of the file and the physical position, so deleted rows have one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+
+#: Gives the number of physical rows of a file; None where it is not known.
+RowCount = Callable[[LiveFile], "int | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two files that give out the same ids, from ``first`` to ``last``, both included."""
+
+    one: LiveFile
+    other: LiveFile
+    first: int
+    last: int
+
+
+def in_order(files: Iterable[LiveFile]) -> list[LiveFile]:
+    """Return the files that have a base, by their bases."""
+    return sorted((file for file in files if file.base_row_id is not None), key=base_of)
+
+
+def base_of(file: LiveFile) -> int:
+    """Return the first id of a file that has one."""
+    assert file.base_row_id is not None
+    return file.base_row_id
+
+
+def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap]:
+    """Yield each file whose range begins inside that of an earlier one, with the one that reaches furthest.
+
+    None yielded means that all ranges are disjoint, those of files without rows or with an unknown number
+    left out. The same path twice gives one range, not two.
+
+    :param ordered: files by their bases
+    """
+    furthest: LiveFile | None = None
+    end = 0
+    for file in ordered:
+        rows = rows_of(file)
+        if not rows:
+            continue
+        base = base_of(file)
+        if furthest is not None and base < end and file.path != furthest.path:
+            yield Overlap(furthest, file, base, min(end, base + rows) - 1)
+        if furthest is None or base + rows > end:
+            furthest, end = file, base + rows

@@ -1,0 +1,154 @@
+"""The kind ``check-row-tracking``: reads, lets the rules judge, and reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.delta.feature import FEATURES
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition, suspicious_paths
+from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
+from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
+from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.rules import log as log_rules
+from airflow_delta_provider.domain.rules import protocol as protocol_rules
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
+from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
+
+
+class RowTrackingCheck:
+    """Checks row tracking of one table."""
+
+    def __init__(
+        self, session: DeltaSession, table: OpenTable, options: CheckRowTrackingOptions, progress: Progress
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._options = options
+        self._progress = progress
+        self._timings: dict[str, float] = {}
+
+    def run(self) -> TableReport:
+        """Check the newest version of the table."""
+        name = self._table.name.text
+        try:
+            with self._timed("read"):
+                history = self._table.log.read_history()
+        except BrokenLogError as error:
+            return TableReport.refused(name, requests.broken_log(name, error))
+        state = history.state
+        known: dict[str, Any] = {"version": state.version, "timings": self._timings}
+        if undecidable := list(_undecidable(state)):
+            return TableReport.judged(name, *undecidable, **known)
+        tracking = row_tracking_of(state)
+        files = (state.files or {}).values()
+        evidence: dict[str, Any] = {
+            "level": self._options.level,
+            "files": len(files),
+            "row_id_high_water_mark": tracking.high_water_mark,
+        }
+        findings = [*self._judge_log(state, tracking, history.transitions)]
+        findings += self._judge_ids(state, tracking, files, evidence)
+        with self._timed("trace"):
+            findings = [self._traced(finding) for finding in findings]
+        return TableReport.judged(name, *findings, evidence=evidence, **known)
+
+    def _judge_log(
+        self, state: TableState, tracking: RowTracking, transitions: Collection[Transition]
+    ) -> Iterator[Finding]:
+        with self._timed("rules"):
+            yield from check_state(state, tracking)
+            for transition in transitions:
+                paths = suspicious_paths(transition)
+                earlier = self._table.log.added_before(transition.commit.version, paths) if paths else ()
+                yield from check_transition(transition, earlier)
+
+    def _judge_ids(
+        self, state: TableState, tracking: RowTracking, files: Collection[LiveFile], evidence: dict[str, Any]
+    ) -> list[Finding]:
+        """Judge the ids of rows as far as the level goes; only where they may be relied upon is anything read."""
+        if self._options.level == "log" or not tracking.relied_upon:
+            return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
+        name = self._table.name.text
+        data = DataFiles(self._session.storage, self._table.location)
+        with self._timed("footers"):
+            self._progress(f"{name}: reading the footers of {len(files)} files")
+            surveyed = survey(data, files, tracking.row_id_column)
+            findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
+        holding = [file for file in files if file.path in surveyed.ids and not surveyed.ids[file.path].all_fresh]
+        evidence |= {
+            "rows": _live_rows(files, surveyed),
+            "files_with_materialized_ids": len(holding),
+            "materialized_ids_read": 0,
+        }
+        if self._options.level == "footers":
+            return [*findings, *_impossible_bounds(holding, surveyed, tracking)]
+        with self._timed("ids"):
+            if holding:
+                self._progress(f"{name}: reading the row ids in {len(holding)} of them")
+            proof = prove(self._session, data, files, surveyed, tracking)
+        evidence["materialized_ids_read"] = proof.ids_read
+        return [*findings, *proof.findings]
+
+    def _traced(self, finding: Finding) -> Finding:
+        """Return the finding with the commit that added its file, where it names none itself."""
+        if finding.path is None or finding.version is not None:
+            return finding
+        commit = self._table.log.commit_that_added(finding.path)
+        return finding if commit is None else replace(finding, **commit.provenance)
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
+
+
+def _undecidable(state: TableState) -> Iterator[Finding]:
+    """Yield why the log does not tell what the table is."""
+    if state.protocol.supports("catalogManaged"):
+        yield log_rules.CATALOG_MANAGED.finding(
+            "The table is managed by a catalog, which may have commits that the log does not hold yet: what its "
+            "directory says is not the table. Check it where its catalog lets it be read."
+        )
+    unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
+    if unknown:
+        yield protocol_rules.UNKNOWN_READER_FEATURE.finding(
+            f"The protocol has the reader feature {', '.join(unknown)}, which this version of the provider does not "
+            "know: it may change what the log means. Update the provider.",
+            version=state.version,
+        )
+
+
+def _live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
+    deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
+    return sum(surveyed.rows_of(file) or 0 for file in files) - deleted
+
+
+def _impossible_bounds(
+    holding: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
+) -> Iterator[Finding]:
+    """Yield the files whose statistics show impossible ids; where rows are deleted, theirs may be those."""
+    for file in holding:
+        ids = surveyed.ids[file.path]
+        if file.deletion_vector is not None or ids.minimum is None or ids.maximum is None:
+            continue
+        mark = tracking.high_water_mark
+        if ids.minimum < 0 or (mark is not None and ids.maximum > mark):
+            yield impossible_bounds(file.path, ids.minimum, ids.maximum, mark)

@@ -1,0 +1,78 @@
+"""What the footers of a table's files say of row ids, and which files are not what the log says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, FooterError
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.domain.rules import data_files as file_rules
+from airflow_delta_provider.domain.rules import row_tracking as rules
+from airflow_delta_provider.jobs.data_files import DataFiles
+
+_AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
+
+
+@dataclass
+class FooterSurvey:
+    """The footers of the files that have one.
+
+    :param ids: what each file's footer says, by path
+    """
+
+    ids: dict[str, FileIds] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def rows_of(self, file: LiveFile) -> int | None:
+        """Return the number of rows of a file; where its footer could not be read, what the log says."""
+        ids = self.ids.get(file.path)
+        return file.num_records if ids is None else ids.rows
+
+
+def survey(data: DataFiles, files: Collection[LiveFile], column: str | None) -> FooterSurvey:
+    """Read the footers of ``files``.
+
+    :param column: the column with materialized row ids
+    """
+    result = FooterSurvey()
+    for file, found in zip(files, data.map(lambda file: _look(data, file, column), files)):
+        if isinstance(found, Finding):
+            result.findings.append(found)
+            continue
+        result.ids[file.path] = found
+        if file.num_records is not None and file.num_records != found.rows:
+            result.findings.append(
+                file_rules.ROW_COUNT.finding(
+                    f"{file.path} has {found.rows} rows, but numRecords in its statistics is {file.num_records}: "
+                    "engines that count or skip by statistics answer wrongly, and row ids may be given out twice. "
+                    "Recompute the statistics (ANALYZE TABLE … COMPUTE DELTA STATISTICS), or rewrite the file.",
+                    path=file.path,
+                )
+            )
+    return result
+
+
+def _look(data: DataFiles, file: LiveFile, column: str | None) -> FileIds | Finding:
+    try:
+        return file_ids(data.footer(file), column)
+    except FileNotFoundError:
+        return file_rules.MISSING.finding(
+            f"{file.path} is in the table, but there is no such file: reading the table fails. {_AFTER_LOSS}.",
+            path=file.path,
+        )
+    except EncryptedFooterError as error:
+        return file_rules.ENCRYPTED.finding(
+            f"{file.path} cannot be looked into: {error}. Its rows are not part of the proof.", path=file.path
+        )
+    except FooterError as error:
+        return file_rules.DAMAGED.finding(f"{file.path} cannot be read: {error}. {_AFTER_LOSS}.", path=file.path)
+    except MaterializedTypeError as error:
+        return rules.MATERIALIZED_TYPE.finding(
+            f"The column {column!r} of {file.path} should hold row ids, 64-bit integers, but {error}: engines fail on "
+            f"it, or read other ids. {_AFTER_LOSS}.",
+            path=file.path,
+            column=column,
+        )

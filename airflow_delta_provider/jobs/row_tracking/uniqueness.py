@@ -1,0 +1,122 @@
+"""The proof that no two live rows have the same id, from footers and materialized ids.
+
+Fresh ranges that are disjoint make the fresh ids of all files unique, whatever their deletion vectors. What is left
+are rows with materialized ids: they are read, that one column alone, compared with each other, and with the fresh ids
+of other files' rows. One that lands there is right only if that row is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order
+from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket, ids_in, impossible_ids, landings
+from airflow_delta_provider.domain.row_tracking.row_rules import (
+    MOST_ROWS,
+    impossible_ids_found,
+    landed_ids,
+    repeated_ids_found,
+)
+from airflow_delta_provider.domain.row_tracking.tracking import RowTracking
+from airflow_delta_provider.domain.rules import data_files as file_rules
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.row_ids import FileRows, RowIds
+
+
+@dataclass
+class Proof:
+    """The outcome.
+
+    :param ids_read: how many ids were read
+    """
+
+    findings: list[Finding]
+    ids_read: int = 0
+
+
+def prove(
+    session: DeltaSession,
+    data: DataFiles,
+    files: Collection[LiveFile],
+    survey: FooterSurvey,
+    tracking: RowTracking,
+) -> Proof:
+    """Prove that live rows of ``files`` have unique ids, or find those that do not.
+
+    :param files: whose fresh ranges are disjoint; those whose footers could not be read are left out
+    """
+    column = tracking.row_id_column
+    proof = Proof([])
+    deleted = _DeletedRows(data, survey, proof.findings)
+    readable = [file for file in files if file.path in survey.ids]
+    holding = [file for file in readable if not survey.ids[file.path].all_fresh]
+    if not holding or column is None:
+        return proof
+    rows = [FileRows(file, deleted(file), survey.ids[file.path].all_materialized) for file in holding]
+    proof.ids_read = sum(survey.ids[file.path].rows for file in holding)
+    row_ids = RowIds(session, data, rows, column)
+    fresh = [file for file in in_order(readable) if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
+    buckets = row_ids.buckets()
+    proof.findings.extend(_judge(row_ids, buckets, fresh, survey, deleted, tracking.high_water_mark))
+    return proof
+
+
+def _judge(
+    row_ids: RowIds,
+    buckets: list[IdBucket],
+    fresh: list[LiveFile],
+    survey: FooterSurvey,
+    deleted: _DeletedRows,
+    high_water_mark: int | None,
+) -> Iterator[Finding]:
+    repeated = [bucket for bucket in buckets if bucket.repeated]
+    if repeated:
+        first = repeated[0].first_id
+        rows = row_ids.locate(row_ids.repeated_between(first, first + IDS - 1, MOST_ROWS))
+        yield repeated_ids_found(rows, sum(bucket.repeated for bucket in repeated))
+    impossible = [(bucket, impossible_ids(bucket, high_water_mark)) for bucket in buckets]
+    impossible = [(bucket, bits) for bucket, bits in impossible if bits]
+    if impossible:
+        bucket, bits = impossible[0]
+        rows = row_ids.locate(ids_in(bits, bucket.first_id, MOST_ROWS))
+        yield impossible_ids_found(rows, sum(bits.bit_count() for _, bits in impossible), high_water_mark)
+    for landing in landings(buckets, fresh, survey.rows_of, deleted, MOST_ROWS):
+        yield landed_ids(landing, row_ids.locate(landing.ids))
+
+
+class _DeletedRows:
+    """Gives the deleted rows of files, and keeps what is wrong with deletion vectors as findings."""
+
+    def __init__(self, data: DataFiles, survey: FooterSurvey, findings: list[Finding]) -> None:
+        self._data = data
+        self._survey = survey
+        self._findings = findings
+        self._last: tuple[LiveFile, int] | None = None
+
+    def __call__(self, file: LiveFile) -> int:
+        """Return them as a bit set; of a vector that cannot be read all rows, once it was reported."""
+        if file.deletion_vector is None:
+            return 0
+        if self._last is None or self._last[0] is not file:
+            self._last = file, self._read(file)
+        return self._last[1]
+
+    def _read(self, file: LiveFile) -> int:
+        try:
+            return self._data.deleted(file, self._survey.rows_of(file))
+        except (FileNotFoundError, BrokenDeletionVectorError) as error:
+            why = "its file is missing" if isinstance(error, FileNotFoundError) else str(error)
+            self._findings.append(
+                file_rules.DELETION_VECTOR.finding(
+                    f"The deletion vector of {file.path} cannot be read: {why}. Which of its rows are deleted is lost, "
+                    "and reading the table fails. RESTORE the table to a version before the vector was written.",
+                    path=file.path,
+                )
+            )
+            return -1
