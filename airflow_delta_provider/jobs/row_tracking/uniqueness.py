@@ -26,7 +26,11 @@ from airflow_delta_provider.domain.rules import data_files as file_rules
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.row_ids import FileRows, RowIds
+from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
+from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+
+#: All rows: what a deletion vector deletes that cannot be read.
+UNREADABLE = -1
 
 
 @dataclass
@@ -59,8 +63,11 @@ def prove(
     if not holding or column is None:
         return proof
     rows = [FileRows(file, deleted(file), survey.ids[file.path].all_materialized) for file in holding]
-    proof.ids_read = sum(survey.ids[file.path].rows for file in holding)
-    row_ids = RowIds(session, data, rows, column)
+    rows = [row for row in rows if row.deleted != UNREADABLE]
+    if not rows:
+        return proof
+    proof.ids_read = sum(survey.ids[row.file.path].rows for row in rows)
+    row_ids = RowIds(session, RowReader(session, data, column), rows)
     fresh = [file for file in in_order(readable) if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
     buckets = row_ids.buckets()
     proof.findings.extend(_judge(row_ids, buckets, fresh, survey, deleted, tracking.high_water_mark))
@@ -119,4 +126,4 @@ class _DeletedRows:
                     path=file.path,
                 )
             )
-            return -1
+            return UNREADABLE
