@@ -48,7 +48,7 @@ def _without_ids(transition: Transition, tracking: RowTracking, earlier: Collect
         yield missing_ids_finding(
             rules.ADDED_WITHOUT_ROW_IDS,
             without,
-            "Row tracking is supported and not suspended, but of what this commit added,",
+            "Row tracking is supported and not suspended, but in what this commit added",
             **transition.commit.provenance,
         )
 

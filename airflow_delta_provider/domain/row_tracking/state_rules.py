@@ -53,9 +53,15 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     files = in_order(_files(state))
     if unknown := [file for file in files if rows_of(file) is None]:
         yield rules.UNKNOWN_ROW_COUNT.finding(
-            f"{_counted(unknown)} without numRecords in their statistics, so the ids that they give out cannot be "
+            f"The statistics of {_counted(unknown)} lack numRecords, so the row ids that they give out cannot be "
             f"told from the log: {_named(unknown)}. Check at level 'footers' or 'data', which reads it from the files.",
             path=unknown[0].path,
+        )
+    if negative := [file for file in files if base_of(file) < 0]:
+        yield rules.IMPOSSIBLE_ROW_ID.finding(
+            f"A negative baseRowId, the first one {negative[0].base_row_id}, is set on {_counted(negative)}: "
+            f"{_named(negative)}. No writer gives out negative row ids. {_RESTORE}.",
+            path=negative[0].path,
         )
     mark = tracking.high_water_mark
     if mark is not None:
@@ -63,9 +69,9 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
         if above:
             highest = max(base_of(file) + (rows_of(file) or 0) - 1 for file in above)
             yield rules.ABOVE_HIGH_WATER_MARK.finding(
-                f"The high water mark of row ids is {mark}, but {_counted(above)} with ids above it, up to {highest}: "
-                f"{_named(above)}. The next insert gives out ids that exist already. Stop writing to the table; "
-                f"{_RESTORE}.",
+                f"The high water mark of row ids is {mark}, but ids above it, up to {highest}, are given out by "
+                f"{_counted(above)}: {_named(above)}. The next insert gives out ids that exist already. Stop "
+                f"writing to the table; {_RESTORE}.",
                 path=above[0].path,
             )
     found = overlaps(files, rows_of)
@@ -171,7 +177,7 @@ def _commit_version_in_future(state: TableState, tracking: RowTracking) -> Itera
     future = [file for file in _files(state) if (file.default_row_commit_version or 0) > state.version]
     if future:
         yield rules.COMMIT_VERSION_IN_FUTURE.finding(
-            f"{_counted(future)} with a defaultRowCommitVersion above {state.version}, the table's version: "
+            f"A defaultRowCommitVersion above {state.version}, the table's version, is set on {_counted(future)}: "
             f"{_named(future)}, the first one {future[0].default_row_commit_version}. Their rows seem to be of a "
             f"commit that does not exist yet. {_RESTORE}.",
             path=future[0].path,
@@ -188,7 +194,7 @@ def _no_high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Fi
     what = (
         f"there is no domainMetadata {DOMAIN}"
         if configuration is None
-        else f"the domainMetadata {DOMAIN} holds {configuration[:200]}, not a number {HIGH_WATER_MARK!r}"
+        else f"the domainMetadata {DOMAIN} holds {str(configuration)[:200]}, not a number {HIGH_WATER_MARK!r}"
     )
     yield rules.NO_HIGH_WATER_MARK.finding(
         f"Files of the table have row ids, but {what}. Engines take the mark for 0 and give the same ids out again "
@@ -205,8 +211,8 @@ def _live_twice(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
     twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]
     if twice:
         yield log_rules.TWO_DELETION_VECTORS.finding(
-            f"{_counted(twice)} live with more than one deletion vector: {_named(twice)}. Their rows are read twice, "
-            f"with the same ids. {_RESTORE}.",
+            f"More than one deletion vector at a time is live for {_counted(twice)}: {_named(twice)}. "
+            f"Their rows are read twice, with the same ids. {_RESTORE}.",
             path=twice[0].path,
         )
 
@@ -234,7 +240,8 @@ def missing_ids_finding(rule: Rule, without: list[LiveFile], when: str, **where:
         if lacks
     ]
     return rule.finding(
-        f"{when} {_counted(without)} without {' and '.join(lacking)}: {_named(without)}. Their rows have no "
+        f"{when} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing on {_counted(without)}: "
+        f"{_named(without)}. Their rows have no "
         "row id or commit version of their own, and reading it fails. Enable row tracking again to have them filled "
         f"in: set {ENABLING_PROPERTY} to false, then DeltaEnableFeatureOperator(features=['rowTracking']).",
         path=without[0].path,
@@ -256,7 +263,7 @@ def _files(state: TableState) -> Collection[LiveFile]:
 
 
 def _counted(files: list[LiveFile]) -> str:
-    return "1 live file is" if len(files) == 1 else f"{len(files)} live files are"
+    return "1 live file" if len(files) == 1 else f"{len(files)} live files"
 
 
 def _named(files: list[LiveFile], most: int = 3) -> str:
