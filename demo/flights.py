@@ -60,6 +60,12 @@ _FINGERPRINT = """
         CAST(totals[1].amount AS bigint)) % 1000000007)
 """
 
+#: Rows that are deleted and inserted again are left out: they are new rows, with new ids.
+_IDENTITY = """
+    sum(xxhash64(_metadata.row_id, day, carrier, flight, origin, dest, carrier_flights) % 1000000007)
+    FILTER (WHERE tailnum IS NOT NULL)
+"""
+
 
 @dataclass(frozen=True)
 class SmallColumn:
@@ -93,6 +99,42 @@ SMALL_COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """A statement that changes rows.
+
+    :param why: what for, for people
+    :param statement: SQL, with ``{table}`` for the table
+    """
+
+    operation: str
+    why: str
+    statement: str
+
+
+CHANGES = (
+    RowChange("OPTIMIZE", "the files become one", "OPTIMIZE {table}"),
+    RowChange("DELETE", "flights that never took off have no plane", "DELETE FROM {table} WHERE tailnum IS NULL"),
+    RowChange(
+        "MERGE",
+        "those flights are wanted after all; and New Year's Eve was reported with a wrong sign",
+        """
+        MERGE INTO {table} AS t
+        USING (SELECT * FROM year_2013 WHERE tailnum IS NULL OR (day = DATE '2013-12-31' AND carrier = 'UA')) AS s
+        ON t.day = s.day AND t.carrier = s.carrier AND t.flight = s.flight AND t.origin = s.origin
+            AND t.carrier_flights = s.carrier_flights
+        WHEN MATCHED THEN UPDATE SET tailnum = lower(s.tailnum)
+        WHEN NOT MATCHED THEN INSERT *
+        """,
+    ),
+    RowChange(
+        "UPDATE",
+        "a plane of spring was recorded under another's sign",
+        "UPDATE {table} SET tailnum = 'N725MQ' WHERE tailnum = 'N722MQ' AND day < DATE '2013-06-01'",
+    ),
+)
+
+
 class FlightsTable:
     """The table, and the Spark session that makes and reads it.
 
@@ -122,7 +164,9 @@ class FlightsTable:
 
     def create(self) -> None:
         """Make the table with the flights before the day on which they become too many."""
-        self._spark.sql(f"CREATE TABLE {self._name} ({_TABLE}) USING delta")
+        self._spark.sql(
+            f"CREATE TABLE {self._name} ({_TABLE}) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+        )
         self._append("<")
 
     def append_rest(self) -> None:
@@ -161,6 +205,14 @@ class FlightsTable:
         """Return how many rows have an id, and how many different ids there are."""
         row = self._row("count(_metadata.row_id), count(DISTINCT _metadata.row_id)")
         return int(row[0]), int(row[1])
+
+    def change(self, step: RowChange) -> None:
+        """Change rows as any user would."""
+        self._spark.sql(step.statement.format(table=self._name))
+
+    def identity(self) -> int:
+        """Return a sum over all rows of which flight has which row id; it must outlive every change of rows."""
+        return int(self._one(_IDENTITY))
 
     def operations(self) -> dict[int, str]:
         """Return the operation of each version, as ``DESCRIBE HISTORY`` has it."""

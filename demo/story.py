@@ -8,16 +8,17 @@ from typing import Any
 
 from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.claim import Claims
-from demo.flights import FIRST_DAY_TOO_MANY, SMALL_COLUMNS, SOURCE, FlightsTable
+from demo.damage import copy_with_colliding_ids
+from demo.flights import CHANGES, FIRST_DAY_TOO_MANY, SMALL_COLUMNS, SOURCE, FlightsTable
 from demo.screen import Screen
 from demo.table_log import TableLog, recorded_changes
 
-STEPS = 6
+STEPS = 8
 _LOOK_EVERY = 0.3
 
 
 class Story:
-    """Six steps in a folder.
+    """Eight steps in a folder.
 
     :param screen: where it is told
     :param folder: where everything lies
@@ -38,8 +39,8 @@ class Story:
 
         :raises ClaimFailedError: if something did not come true
         """
-        self._screen.title("A Delta table whose types become too small, and two Airflow DAGs that see to it")
-        self._screen.say("Two minutes. Lines with a tick were checked in the table's log and in its data.")
+        self._screen.title("A Delta table whose types become too small, and the Airflow DAGs that see to it")
+        self._screen.say("Two to three minutes. Lines with a tick were checked in the table's log and in its data.")
         self._screen.step("A table of real data")
         self._screen.say(f"Source: {SOURCE}.", "Spark builds the table; beside it Airflow makes its database.")
         migration = self._airflow.start_migration()
@@ -52,6 +53,8 @@ class Story:
                 self._show_overflow(flights)
                 self._enable_and_widen(flights, runner, before)
                 self._append(flights, before)
+                self._change_rows(flights, runner)
+                self._find_collision(runner)
                 self._refuse(flights, runner)
             self._show_history(flights)
         finally:
@@ -91,7 +94,7 @@ class Story:
         self._screen.step("A DAG switches on what is needed and widens four columns in one commit")
         version, fingerprint = self._log.version, flights.fingerprint()
         columns = {c.path: c.new for c in SMALL_COLUMNS}
-        tasks = self._run(runner, "enable_features_and_widen", columns=columns)
+        tasks = self._run(runner, "enable_features_and_widen", table=str(self._path), columns=columns)
         enable, widen = tasks["enable_features"], tasks["widen_columns"]
         for task in (enable, widen):
             self._claims.check(f"task {task.task_id} ended {_verdict(task)}", _verdict(task) == "PASS", task)
@@ -164,15 +167,64 @@ class Story:
         with_id, different = flights.row_ids()
         self._claims.check("every row, old or new, has a row id of its own", with_id == different == count, different)
 
+    def _change_rows(self, flights: FlightsTable, runner: DagRunner) -> None:
+        self._screen.step("Rows are moved and changed, and keep their ids")
+        self._screen.say("Each row has an id that should be its own for ever. Spark changes rows as any user would:")
+        identity = flights.identity()
+        for change in CHANGES:
+            flights.change(change)
+            commit = self._log.commits()[-1]
+            self._screen.event(f"{change.operation}: {change.why}: {self._log.what_changed(commit)}")
+        with_id, different = flights.row_ids()
+        self._claims.check(
+            f"Spark reads {different:,} different row ids for {flights.count():,} rows",
+            with_id == different == flights.count(),
+            (with_id, different),
+        )
+        self._claims.check("every flight that stayed kept its row id", flights.identity() == identity)
+        before = self._files()
+        check = self._run(runner, "check_row_tracking", tables=[str(self._path)])["check_row_ids"]
+        self._claims.check(
+            "the check of row ids ended PASS, without a finding",
+            _verdict(check) == "PASS" and not _findings(check),
+            check,
+        )
+        self._claims.check("it wrote nothing", self._files() == before)
+
+    def _find_collision(self, runner: DagRunner) -> None:
+        self._screen.step("A copy of the table whose log was damaged")
+        copy = self._path.with_name("flights_damaged")
+        moved = copy_with_colliding_ids(self._path, copy, "MERGE")
+        self._screen.say(
+            f"{self._relative(copy)}: in version {moved.version} a file's baseRowId is now {moved.new}, it was "
+            f"{moved.old:,}. Spark reads and writes such a table without a word."
+        )
+        check = self._run(runner, "check_row_tracking", tables=[str(copy)])["check_row_ids"]
+        findings = _findings(check)
+        for finding in findings:
+            at = f"version {finding.get('version')}, {finding.get('operation')} by {finding.get('engine')}"
+            self._screen.show(f"Violated, rule {finding['code']}, {at}:\n{finding['message']}")
+        self._claims.check(
+            "the task failed with one finding, RT19: row ids that are not unique",
+            check.state == "failed" and _verdict(check) == "VIOLATED" and [f["code"] for f in findings] == ["RT19"],
+            check,
+        )
+        self._claims.check(
+            "the finding names the file that was tampered with, and the commit that added it",
+            moved.path in findings[0]["message"] and findings[0].get("version") == moved.version,
+            findings,
+        )
+
     def _refuse(self, flights: FlightsTable, runner: DagRunner) -> None:
         self._screen.step("Somebody wants the small type back, and is refused")
         self._screen.say(
             "The request: distance to int, which is allowed, and carrier_flights back to smallint, which is not."
         )
         before, fingerprint = self._files(), flights.fingerprint()
-        tasks = self._run(runner, "refused_change", columns={"distance": "int", "carrier_flights": "smallint"})
+        columns = {"distance": "int", "carrier_flights": "smallint"}
+        tasks = self._run(runner, "refused_change", table=str(self._path), columns=columns)
         change, told = tasks["change_types"], tasks["tell_the_owners"]
-        findings = change.xcoms.get("findings", {}).get("findings", [])
+        findings = _findings(change)
         for finding in findings:
             self._screen.show(f"Refused, rule {finding['code']}, column {finding.get('column')}:\n{finding['message']}")
         message = findings[0]["message"] if findings else ""
@@ -214,10 +266,10 @@ class Story:
         )
 
     def _run(self, runner: DagRunner, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
-        """Run an example DAG on the table and show its commits as they appear."""
-        self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py on the table:")
+        """Run an example DAG and show the commits to the table as they appear."""
+        self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py:")
         seen, started = self._log.version, 0
-        run = runner.start(dag_id, table=str(self._path), **params)
+        run = runner.start(dag_id, **params)
         while True:
             running = run.running
             for task_id in run.started()[started:]:
@@ -245,6 +297,11 @@ class Story:
 
     def _relative(self, path: Path) -> str:
         return str(path.relative_to(self._folder.parent))
+
+
+def _findings(task: TaskOutcome) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = task.xcoms.get("findings", {}).get("findings", [])
+    return found
 
 
 def _verdict(task: TaskOutcome) -> str:

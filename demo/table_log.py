@@ -81,6 +81,7 @@ class TableLog:
         """Return the add actions of the files that the table consists of."""
         files: dict[str, dict[str, Any]] = {}
         for commit in self.commits():
+            # Removed first: a file that gets another deletion vector is removed and added in one commit.
             for gone in commit.all("remove"):
                 files.pop(gone["path"], None)
             for added in commit.all("add"):
@@ -108,8 +109,13 @@ class TableLog:
             ]
         if commit.operation == "ROW TRACKING BACKFILL":
             done.append(f"row ids for {len(commit.all('add'))} files")
-        elif rows := sum(json.loads(add.get("stats") or "{}").get("numRecords", 0) for add in commit.all("add")):
-            done.append(f"{rows:,} rows")
+        elif added := [add for add in commit.all("add") if not add.get("deletionVector")]:
+            rows = sum(json.loads(add.get("stats") or "{}").get("numRecords", 0) for add in added)
+            done.append(f"{rows:,} rows in {len(added)} new file{'s' if len(added) > 1 else ''}")
+        if hidden := [add["deletionVector"]["cardinality"] for add in commit.all("add") if add.get("deletionVector")]:
+            done.append(f"{sum(hidden):,} rows of older files marked deleted by now")
+        if commit.operation == "OPTIMIZE":
+            done.append(f"in place of {len(commit.all('remove'))} files")
         return ", ".join(done) or "nothing"
 
     def _newest(self, kind: str, version: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
@@ -117,13 +118,14 @@ class TableLog:
                 found |= wanted & named
         return found
 
-    def commit_that_added(self, path: str) -> Commit | None:
-        """Return the newest commit that added a file, None where the log no longer has it."""
-        for version in reversed(commit_versions(self._storage.list_names(self._directory))):
+    def commit_that_added(self, file: LiveFile) -> Commit | None:
+        """Return the oldest kept commit that added a file with the row ids that it has now; None if none is kept."""
+        path = json.dumps(file.path)[1:-1].encode()
+        for version in commit_versions(self._storage.list_names(self._directory)):
             content = self._storage.read(f"{self._directory}/{commit_name(version)}")
-            if json.dumps(path)[1:-1].encode() in content or path.encode() in content:
+            if path in content or file.path.encode() in content:
                 commit = Commit.from_actions(version, parse_commit(commit_name(version), content))
-                if any(file.path == path for file in commit.adds):
+                if any(add.path == file.path and add.base_row_id == file.base_row_id for add in commit.adds):
                     return commit
         return None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of
 from airflow_delta_provider.domain.row_tracking.id_buckets import Landing
 from airflow_delta_provider.domain.rules import row_tracking as rules
 
-#: Rows that a finding names.
+#: Ids that a finding names.
 MOST_ROWS = 5
 _REMEDY = (
     "Whatever joins on row ids (change feeds, incremental views, MERGE by row id) takes different rows for one. Find "
@@ -18,7 +20,7 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class LocatedRow:
     """Where a row with a certain id is: file and physical position in it, from 0.
 
@@ -26,9 +28,12 @@ class LocatedRow:
     """
 
     row_id: int
-    path: str
+    file: LiveFile
     position: int
     materialized: bool
+
+    def __lt__(self, other: LocatedRow) -> bool:
+        return (self.row_id, self.file.path, self.position) < (other.row_id, other.file.path, other.position)
 
 
 def repeated_ids_found(rows: Sequence[LocatedRow], count: int) -> Finding:
@@ -38,9 +43,9 @@ def repeated_ids_found(rows: Sequence[LocatedRow], count: int) -> Finding:
     :param count: how many rows have an id that another row had before
     """
     return rules.DUPLICATE_ROW_IDS.finding(
-        f"{count} row{'' if count == 1 else 's'} with the row id of another row, ids {_span(rows)}. First: "
-        f"{_listed(rows)}. {_REMEDY}.",
-        path=rows[-1].path if rows else None,
+        f"{count:,} row{' has' if count == 1 else 's have'} a row id that another row has, too. "
+        f"{_listed(rows)} {_REMEDY}.",
+        path=_newest(rows),
     )
 
 
@@ -49,17 +54,13 @@ def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
 
     :param rows: the rows elsewhere that have the first of these ids
     """
-    base = landing.file.base_row_id or 0
-    here = [LocatedRow(row_id, landing.file.path, row_id - base, False) for row_id in landing.ids]
+    base = base_of(landing.file)
+    here = [LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids]
     both = sorted([*rows, *here])
-    hidden = (
-        "has no deletion vector" if landing.file.deletion_vector is None else "has a deletion vector that keeps them"
-    )
     return rules.DUPLICATE_ROW_IDS.finding(
-        f"{landing.count} row id{'' if landing.count == 1 else 's'} of {landing.file.path} (baseRowId {base}), which "
-        f"{hidden}, {'is' if landing.count == 1 else 'are'} also in other files, ids {_span(both)}. First: "
-        f"{_listed(both)}. {_REMEDY}.",
-        path=rows[0].path if rows else landing.file.path,
+        f"{landing.count:,} row{' has' if landing.count == 1 else 's have'} a row id that a row of "
+        f"{landing.file.path} has, too, which no deletion vector deletes. {_listed(both)} {_REMEDY}.",
+        path=_newest(both),
     )
 
 
@@ -68,11 +69,11 @@ def impossible_ids_found(rows: Sequence[LocatedRow], count: int, high_water_mark
 
     :param rows: the first rows that have them
     """
-    mark = "" if high_water_mark is None else f", or above the high water mark {high_water_mark}"
+    mark = "" if high_water_mark is None else f" or above the high water mark {high_water_mark}"
     return rules.IMPOSSIBLE_ROW_ID.finding(
-        f"{count} row id{'' if count == 1 else 's'} negative{mark}. First: {_listed(rows)}. Ids above the mark will be "
-        f"given out again by later inserts. {_REMEDY}.",
-        path=rows[0].path if rows else None,
+        f"{count:,} row id{' is' if count == 1 else 's are'} negative{mark}. {_listed(rows)} Ids above "
+        f"the mark will be given out again by later inserts. {_REMEDY}.",
+        path=_newest(rows),
     )
 
 
@@ -87,14 +88,24 @@ def impossible_bounds(path: str, minimum: int, maximum: int, high_water_mark: in
 
 
 def _listed(rows: Sequence[LocatedRow]) -> str:
-    return "; ".join(
-        f"id {row.row_id} at row {row.position} of {row.path} ({'materialized' if row.materialized else 'fresh'})"
-        for row in rows[: MOST_ROWS * 2]
-    )
+    """Return, as a sentence, which rows of which files have the ids."""
+    ids = sorted({row.row_id for row in rows})
+    by_file: dict[tuple[str, bool], list[int]] = {}
+    for row in rows:
+        by_file.setdefault((row.file.path, row.materialized), []).append(row.position)
+    places = [
+        f"row{'s' if len(positions) > 1 else ''} {_numbers(positions)} of {path} "
+        f"({'materialized there' if materialized else 'its baseRowId and their position'})"
+        for (path, materialized), positions in by_file.items()
+    ]
+    return f"The first: id{'s' if len(ids) > 1 else ''} {_numbers(ids)}, of {', and of '.join(places)}." if rows else ""
 
 
-def _span(rows: Sequence[LocatedRow]) -> str:
-    if not rows:
-        return "unknown"
-    first, last = rows[0].row_id, rows[-1].row_id
-    return str(first) if first == last else f"{first} to {last}"
+def _newest(rows: Sequence[LocatedRow]) -> str | None:
+    """Return the file that was added last: the rows before it were right until then."""
+    newest = max(rows, key=lambda row: row.file.default_row_commit_version or 0, default=None)
+    return None if newest is None else newest.file.path
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,8 @@ class RowTrackingCheck:
         findings = [*self._judge_log(state, tracking, history.transitions)]
         findings += self._judge_ids(state, tracking, files, evidence)
         with self._timed("trace"):
-            findings = [self._traced(finding) for finding in findings]
+            by_path = {file.path: file for file in files} if findings else {}
+            findings = [self._traced(finding, by_path) for finding in findings]
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
     def _judge_log(
@@ -104,11 +105,12 @@ class RowTrackingCheck:
         evidence["materialized_ids_read"] = proof.ids_read
         return [*findings, *proof.findings]
 
-    def _traced(self, finding: Finding) -> Finding:
+    def _traced(self, finding: Finding, files: Mapping[str, LiveFile]) -> Finding:
         """Return the finding with the commit that added its file, where it names none itself."""
-        if finding.path is None or finding.version is not None:
+        file = files.get(finding.path or "")
+        if file is None or finding.version is not None:
             return finding
-        commit = self._table.log.commit_that_added(finding.path)
+        commit = self._table.log.commit_that_added(file)
         return finding if commit is None else replace(finding, **commit.provenance)
 
     @contextmanager

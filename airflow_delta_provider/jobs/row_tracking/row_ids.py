@@ -1,4 +1,4 @@
-"""The ids of rows of files that hold materialized ones: as bit sets, and where a row with an id is."""
+"""The materialized ids of the live rows of some files, and where a row with an id is."""
 
 from __future__ import annotations
 
@@ -7,61 +7,87 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket, buckets_of
 from airflow_delta_provider.domain.row_tracking.row_rules import LocatedRow
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 
+#: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
+_FEW = 4096
+_BITS = (IDS - 1).bit_length()
+_BIT_SET = f"bitmap_construct_agg({{}} & {IDS - 1}) AS bits"
+
 
 class RowIds:
-    """The ids of the live rows of some files."""
+    """The ids of the live rows of some files, each of which has materialized ones."""
 
     def __init__(self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows]) -> None:
         self._session = session
         self._reader = reader
         self._rows = rows
 
-    def buckets(self) -> list[IdBucket]:
-        """Return all ids as bit sets, by number of bucket: for ids that fit here."""
-        bits = (IDS - 1).bit_length()
-        grouped = (
-            self._ids()
-            .groupBy(sql.expr(f"shiftright(id, {bits}) AS number"))
-            .agg(sql.expr("count(1) AS rows"), sql.expr(f"bitmap_construct_agg(id & {IDS - 1}) AS bits"))
-        )
+    def buckets(self, expected: int) -> list[IdBucket]:
+        """Return the materialized ids as bit sets, by number of bucket: for ids that fit here.
+
+        :param expected: how many there are about
+        """
+        ids = self._materialized()
         with self._session.reading_files():
-            collected = grouped.collect()
+            if expected <= _FEW:
+                return buckets_of(row["id"] for row in ids.collect())
+            collected = (
+                ids.groupBy(sql.expr(f"shiftright(id, {_BITS}) AS number"))
+                .agg(sql.expr("count(1) AS rows"), sql.expr(_BIT_SET.format("id")))
+                .collect()
+            )
         return sorted(
             (IdBucket(row["number"], row["rows"], int.from_bytes(row["bits"], "little")) for row in collected),
             key=lambda bucket: bucket.number,
         )
 
+    def positions(self, files: Iterable[LiveFile]) -> dict[str, int]:
+        """Return which rows of ``files`` have a materialized id, deleted or not: bit sets of positions by path."""
+        paths = {file.path for file in files}
+        chosen = [FileRows(row.file, 0) for row in self._rows if row.file.path in paths]
+        if not chosen:
+            return {}
+        grouped = (
+            self._reader.rows(chosen)
+            .where("materialized")
+            .groupBy("file", sql.expr(f"shiftright(position, {_BITS}) AS number"))
+            .agg(sql.expr(_BIT_SET.format("position")))
+        )
+        found: dict[str, bytearray] = {row.file.path: bytearray() for row in chosen}
+        with self._session.reading_files():
+            for row in grouped.orderBy("file", "number").collect():
+                bits = found[chosen[row["file"]].file.path]
+                bits.extend(bytes(row["number"] * IDS // 8 - len(bits)))
+                bits.extend(row["bits"])
+        return {path: int.from_bytes(bits, "little") for path, bits in found.items()}
+
     def repeated_between(self, first: int, last: int, limit: int) -> list[int]:
-        """Return the first ids from ``first`` to ``last`` that several rows have."""
-        counted = self._ids().where(f"id BETWEEN {first} AND {last}").groupBy("id").count().where("count > 1")
+        """Return the first ids from ``first`` to ``last`` that several rows have, materialized."""
+        counted = self._materialized().where(f"id BETWEEN {first} AND {last}").groupBy("id").count().where("count > 1")
         with self._session.reading_files():
             return [row["id"] for row in counted.orderBy("id").limit(limit).collect()]
 
     def locate(self, ids: Iterable[int]) -> list[LocatedRow]:
-        """Return the rows that have one of ``ids``, by id."""
+        """Return the rows that have one of ``ids``, materialized or fresh, by id."""
         wanted = ", ".join(map(str, sorted(set(ids))))
         if not wanted:
             return []
         with self._session.reading_files():
             found = self._reader.rows(self._rows).where(f"id IN ({wanted})").collect()
         return sorted(
-            LocatedRow(row["id"], self._rows[row["file"]].file.path, row["position"], row["materialized"])
+            LocatedRow(row["id"], self._rows[row["file"]].file, row["position"], row["materialized"])
             for row in found
         )
 
-    def _ids(self) -> DataFrame:
-        """Return the ids of all rows, in one column ``id``."""
-        plain = [rows for rows in self._rows if rows.all_materialized and not rows.deleted]
-        mixed = [rows for rows in self._rows if not (rows.all_materialized and not rows.deleted)]
-        parts = []
-        if plain:
-            parts.append(self._reader.materialized_ids(plain))
-        if mixed:
-            parts.append(self._reader.rows(mixed).select("id"))
-        ids = parts[0] if len(parts) == 1 else parts[0].union(parts[1])
-        return ids.where("id IS NOT NULL")
+    def _materialized(self) -> DataFrame:
+        """Return the materialized ids of all rows, in one column ``id``; only what deletion vectors need is joined."""
+        whole = [rows for rows in self._rows if not rows.deleted]
+        parts = [self._reader.materialized_ids(whole).where("id IS NOT NULL")] if whole else []
+        if partly := [rows for rows in self._rows if rows.deleted]:
+            parts.append(self._reader.rows(partly).where("materialized").select("id"))
+        return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
