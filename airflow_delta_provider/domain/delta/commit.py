@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -11,36 +11,57 @@ from typing import Any
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 
 #: An action as it stands in the log: one key, its kind, with the action below it.
 Action = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class DomainMetadata:
+    """A domainMetadata action. PROTOCOL.md, Domain Metadata."""
+
+    domain: str
+    configuration: str
+    removed: bool = False
+
+
+@dataclass(frozen=True)
 class Commit:
-    """What a commit says of itself and does to files.
+    """What a commit says of itself and does to the table.
 
     :param info: its ``commitInfo``, empty where it has none
+    :param protocols: its protocol actions: one at most, where it is right
+    :param metadata: its metaData actions, likewise
     """
 
     version: int
     info: Mapping[str, Any] = field(default_factory=dict)
     adds: tuple[LiveFile, ...] = ()
     removes: tuple[RemovedFile, ...] = ()
+    protocols: tuple[Protocol, ...] = ()
+    metadata: tuple[Metadata, ...] = ()
+    domains: tuple[DomainMetadata, ...] = ()
 
     @classmethod
     def from_actions(cls, version: int, actions: Iterable[Action]) -> Commit:
         """Read the actions of a commit file.
 
-        :raises BrokenLogError: if a file action is malformed
+        :raises BrokenLogError: if an action is malformed
         """
-        actions = list(actions)
-        try:
-            adds = tuple(LiveFile.from_add(action["add"]) for action in actions if action.get("add"))
-            removes = tuple(RemovedFile.from_remove(action["remove"]) for action in actions if action.get("remove"))
-        except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
-            raise BrokenLogError(f"a file action of version {version} is malformed: {error!r}") from error
-        return cls(version, commit_info(actions), adds, removes)
+        found: dict[str, list[Any]] = {kind: [] for kind in _READERS}
+        for action in actions:
+            for kind, body in action.items():
+                if body is None or kind not in _READERS:
+                    continue
+                try:
+                    found[kind].append(_READERS[kind](body))
+                except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
+                    raise BrokenLogError(f"a {kind} action of version {version} is malformed: {error!r}") from error
+        info: Mapping[str, Any] = next(iter(found["commitInfo"]), {})
+        kinds = ("add", "remove", "protocol", "metaData", "domainMetadata")
+        return cls(version, info, *(tuple(found[kind]) for kind in kinds))
 
     @property
     def operation(self) -> str | None:
@@ -57,6 +78,20 @@ class Commit:
     def provenance(self) -> dict[str, Any]:
         """Where a finding about this commit points to: version, engine, operation and time."""
         return {"version": self.version, **provenance_of(self.info)}
+
+
+def _domain(body: Mapping[str, Any]) -> DomainMetadata:
+    return DomainMetadata(body["domain"], body.get("configuration") or "", bool(body.get("removed")))
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "commitInfo": dict,
+    "add": LiveFile.from_add,
+    "remove": RemovedFile.from_remove,
+    "protocol": Protocol.from_json,
+    "metaData": Metadata.from_json,
+    "domainMetadata": _domain,
+}
 
 
 def parse_commit(name: str, content: bytes) -> list[Action]:

@@ -14,21 +14,42 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 
 @dataclass(frozen=True)
 class Metadata:
-    """A metaData action; ``schema_string`` as it stands in the log."""
+    """A metaData action.
+
+    :param schema_string: as it stands in the log
+    :param configuration: values as texts; see ``not_texts``
+    :param created_time: milliseconds since 1970, UTC
+    :param not_texts: keys of the configuration whose values are no texts in the log
+    """
 
     id: str
     schema_string: str
     partition_columns: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    format_provider: str = "parquet"
+    format_options: Mapping[str, str] = field(default_factory=dict)
+    created_time: int | None = field(default=None, compare=False)
+    not_texts: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
         """Read the action's JSON."""
+        configuration = dict(wire.get("configuration") or {})
+        not_texts = tuple(key for key, value in configuration.items() if not isinstance(value, str))
+        file_format = wire.get("format") or {}
         return cls(
             wire.get("id") or "",
             wire.get("schemaString") or "",
             tuple(wire.get("partitionColumns") or ()),
-            dict(wire.get("configuration") or {}),
+            configuration | {key: json.dumps(configuration[key]) for key in not_texts},
+            wire.get("name"),
+            wire.get("description"),
+            str(file_format.get("provider", "parquet")),
+            dict(file_format.get("options") or {}),
+            wire.get("createdTime"),
+            not_texts,
         )
 
     @cached_property

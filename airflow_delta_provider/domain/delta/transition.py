@@ -18,6 +18,7 @@ class Transition:
     :param after: the state after it, without files
     :param before_files: of the paths that it adds or removes, those that were live before, by path
     :param replaces_all: whether it removes every file that was live before, as an overwrite does
+    :param restores: whether it leads to the metadata and the files of the earlier version that it names
     """
 
     before: TableState
@@ -25,6 +26,7 @@ class Transition:
     after: TableState
     before_files: Mapping[str, LiveFile]
     replaces_all: bool = False
+    restores: bool = False
 
     @property
     def new_files(self) -> list[LiveFile]:
