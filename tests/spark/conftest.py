@@ -13,12 +13,16 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions, Options, WidenTypesOptions
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.progress import Progress, silent
 from airflow_delta_provider.jobs.runner import run
 from airflow_delta_provider.jobs.spark_session import own_session
+from tests.tables.log import newest
+from tests.tables.row_tracking import operations, operations_without_vectors
+from tests.tables.row_tracking_history import as_of
 from tests.unit.report_contract import violations
 
 
@@ -106,3 +110,33 @@ def widen(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
         return run_job([path], options, **how).tables[0]
 
     return widen_one
+
+
+@pytest.fixture
+def check(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
+    """Run ``check-row-tracking`` on one table."""
+
+    def check_one(path: str | Path, level: str = "data", **known: Any) -> TableReport:
+        return run_job([path], CheckRowTrackingOptions(level, **known)).tables[0]
+
+    return check_one
+
+
+@pytest.fixture(scope="session")
+def snapshots(
+    built: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[bool], dict[int, Path]]:
+    """Return the table of ``row_tracking.operations`` as of each of its versions, as tables not to be changed."""
+    made: dict[bool, dict[int, Path]] = {}
+
+    def make(deletion_vectors: bool) -> dict[int, Path]:
+        if deletion_vectors not in made:
+            source = built(operations if deletion_vectors else operations_without_vectors)
+            directory = tmp_path_factory.mktemp("snapshots")
+            made[deletion_vectors] = {
+                version: as_of(shutil.copytree(source, directory / str(version)), version)
+                for version in range(newest(source) + 1)
+            }
+        return made[deletion_vectors]
+
+    return make

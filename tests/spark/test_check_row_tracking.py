@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.request.check_row_tracking import LEVELS, CheckRowTrackingOptions
+from tests.tables import log, protocols, row_tracking
+from tests.tables.row_tracking import MOVED, OPERATIONS, operations
+from tests.tables.row_tracking_history import as_of, edit_statistics, live
+from tests.tables.row_tracking_model import Model
+
+STORIES = [
+    (row_tracking.partitioned, {}),
+    (row_tracking.clustered, {}),
+    (row_tracking.mapped, {"mode": "name"}),
+    (row_tracking.mapped, {"mode": "id"}),
+    (row_tracking.widened, {}),
+    (row_tracking.enabled_late, {}),
+    (row_tracking.enabled_again, {}),
+    (row_tracking.restored_untracked, {}),
+    (row_tracking.cloned, {}),
+    (row_tracking.written_concurrently, {}),
+    (row_tracking.checkpointed, {"kind": "classic"}),
+    (row_tracking.checkpointed, {"kind": "v2"}),
+    (row_tracking.checkpointed, {"kind": "struct"}),
+    (row_tracking.empty, {}),
+]
+
+
+def stable_ids(spark, path, version=None):
+    """Return the row id of every row, as Spark reads it."""
+    at = "" if version is None else f" VERSION AS OF {version}"
+    return [row[0] for row in spark.sql(f"SELECT _metadata.row_id FROM delta.`{path}`{at}").collect()]
+
+
+def codes(report):
+    return [finding.code for finding in report.findings]
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments"),
+    STORIES,
+    ids=["-".join([builder.__name__, *arguments.values()]) for builder, arguments in STORIES],
+)
+def test_table_that_delta_wrote_passes_at_every_level(built, check, spark, builder, arguments):
+    path = built(builder, **arguments)
+    before = log.contents(path)
+    ids = stable_ids(spark, path)
+    assert len(set(ids)) == len(ids)
+    for level in LEVELS:
+        report = check(path, level)
+        assert (level, report.verdict, report.findings) == (level, Verdict.PASS, ())
+        assert (report.changed, report.evidence["level"]) == (False, level)
+        if level != "log":
+            assert report.evidence["rows"] == len(ids)
+    assert log.contents(path) == before
+
+
+@pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "no_vectors"])
+def test_table_passes_after_every_operation(built, snapshots, run_job, spark, deletion_vectors):
+    source = built(operations if deletion_vectors else row_tracking.operations_without_vectors)
+    paths = snapshots(deletion_vectors)
+    assert len(paths) == (len(OPERATIONS) if deletion_vectors else MOVED) + 1
+    counts = [len(stable_ids(spark, source, version)) for version in paths]
+    for level in LEVELS:
+        reports = run_job(list(paths.values()), CheckRowTrackingOptions(level)).tables
+        assert [(report.version, report.verdict, report.findings) for report in reports] == [
+            (version, Verdict.PASS, ()) for version in paths
+        ]
+        if level != "log":
+            assert [report.evidence["rows"] for report in reports] == counts
+
+
+def test_commits_that_add_nothing_and_files_without_rows_are_no_violation(table, check):
+    path = as_of(table(operations), 2)
+    (first, *_) = live(path).values()
+    for number in range(2):
+        name = f"part-0000{number}-empty.snappy.parquet"
+        write_empty(path, name)
+        add = {
+            **first,
+            "path": name,
+            "size": (path / name).stat().st_size,
+            "stats": '{"numRecords":0}',
+            "baseRowId": 16,  # the mark is 15, and stays
+            "defaultRowCommitVersion": 3 + number,
+        }
+        log.commit(path, {"commitInfo": {"operation": "WRITE"}}, {"add": add})
+    log.commit(path, {"commitInfo": {"operation": "VACUUM END"}})
+    for level in LEVELS:
+        report = check(path, level)
+        assert (report.verdict, report.findings) == (Verdict.PASS, ())
+
+
+def write_empty(path, name):
+    pq.write_table(pa.table({"id": pa.array([], pa.int64())}), path / name)
+
+
+def test_file_without_row_count_is_undecided_from_the_log_and_decided_from_its_footer(table, check):
+    path = as_of(table(operations), 2)
+    *_, fresh = live(path)
+    edit_statistics(path, fresh, numRecords=None)
+    report = check(path, "log")
+    assert (report.verdict, codes(report), report.findings[0].path) == (Verdict.UNDETERMINED, ["RT06"], fresh)
+    for level in ("footers", "data"):
+        report = check(path, level)
+        assert (report.verdict, report.findings, report.evidence["rows"]) == (Verdict.PASS, (), 16)
+
+
+@pytest.mark.parametrize(
+    ("builder", "code"),
+    [
+        (protocols.legacy, "RT25"),
+        (protocols.modern, "RT25"),
+        (protocols.supported_row_tracking, "RT26"),
+        (protocols.suspended_row_tracking, "RT27"),
+    ],
+    ids=["legacy", "modern", "supported", "suspended"],
+)
+def test_table_whose_row_ids_cannot_be_relied_upon_is_undecided_with_the_remedy(built, check, builder, code):
+    for level in LEVELS:
+        report = check(built(builder), level)
+        assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, [code])
+        assert report.findings[0].severity is Severity.UNDECIDED
+        assert "DeltaEnableFeatureOperator(features=['rowTracking'])" in report.findings[0].message
+
+
+def test_table_of_ten_thousand_columns_passes(tmp_path, check):
+    model = Model()
+    model.insert([3, 3])
+    model.update(lambda row_id: row_id in (1, 4), vectors=True)
+    model.write(tmp_path / "t", columns=10_000)
+    for level in LEVELS:
+        report = check(tmp_path / "t", level)
+        assert (report.verdict, report.findings) == (Verdict.PASS, ())
