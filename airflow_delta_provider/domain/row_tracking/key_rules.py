@@ -5,7 +5,7 @@ What happened to a key is told by who gave out its new id, and by what was writt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
@@ -15,8 +15,13 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
+from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.rules import row_tracking as rules
+
+_CONSEQUENCE = (
+    "Whatever follows row ids (change feeds, incremental views) sees one row deleted and another one inserted."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +113,18 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
 
 
 def id_ranges(commits: Iterable[Moves]) -> list[IdRange]:
-    """Return which ids each commit gave out, ascending, ranges that touch as one."""
+    """Return which ids each commit gave out, by commit; those of a commit do not overlap."""
     ranges: list[IdRange] = []
     for moves in commits:
+        mark = row_tracking_of(moves.transition.after).high_water_mark
         for file in in_order(moves.new):
             first = base_of(file)
-            # Without a row count the first id alone is known for sure.
-            end = first + (1 if file.num_records is None else file.num_records)
-            last = ranges[-1] if ranges else None
-            if last is not None and last.version == moves.version and last.end == first:
-                ranges[-1] = IdRange(last.first, end, last.version)
-            elif end > first:
+            # Of a file without a row count all ids up to the mark may be its own, or those of the files after it.
+            end = max(first, mark or 0) + 1 if file.num_records is None else first + file.num_records
+            last = ranges[-1] if ranges and ranges[-1].version == moves.version else None
+            if last is not None and first <= last.end:
+                ranges[-1] = IdRange(last.first, max(last.end, end), last.version)
+            elif first < end:
                 ranges.append(IdRange(first, end, moves.version))
     return ranges
 
@@ -178,16 +184,6 @@ def moved_keys(keys: ChangedKeys, since: int) -> Finding:
         f"updated, or RESTORE brought earlier rows back. First: {_listed(keys.first)}. That is as it should be if "
         "either was meant."
     )
-
-
-def versions_of(ranges: Collection[IdRange]) -> set[int]:
-    """Return the versions that gave out ids."""
-    return {ids.version for ids in ranges}
-
-
-_CONSEQUENCE = (
-    "Whatever follows row ids (change feeds, incremental views) sees one row deleted and another one inserted."
-)
 
 
 def _keys(count: int) -> str:

@@ -31,6 +31,7 @@ TABLE_MOVED = _rule(15, "the table was changed by someone else meanwhile")
 LOCATION_NOT_ALLOWED = _rule(16, "location outside allowed_locations")
 COLUMN_TWICE = _rule(18, "column named twice")
 ENGINE_REFUSED = _rule(17, "the engine refused the change")
+NO_SUCH_VERSION = _rule(19, "no such version")
 
 
 def broken_log(table: str, error: Exception) -> Finding:

@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.feature import FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition, suspicious_paths
+from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition
+from airflow_delta_provider.domain.row_tracking.key_rules import find_keys
 from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
 from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
@@ -27,6 +28,7 @@ from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
+from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
 from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
 
 
@@ -47,39 +49,48 @@ class RowTrackingCheck:
         name = self._table.name.text
         try:
             with self._timed("read"):
-                history = self._table.log.read_history()
+                past = read_past(self._session, self._table, self._options.compare_to_version)
         except BrokenLogError as error:
             return TableReport.refused(name, requests.broken_log(name, error))
-        state = history.state
+        state = past.history.state
         known: dict[str, Any] = {"version": state.version, "timings": self._timings}
         if undecidable := list(_undecidable(state)):
             return TableReport.judged(name, *undecidable, **known)
+        keys, refusals = find_keys(self._options.key_columns, state.metadata)
+        if refused := [*([past.refusal] if past.refusal else []), *refusals]:
+            return TableReport.refused(name, *refused, **known)
         tracking = row_tracking_of(state)
         files = (state.files or {}).values()
         evidence: dict[str, Any] = {
             "level": self._options.level,
             "files": len(files),
             "row_id_high_water_mark": tracking.high_water_mark,
+            "compare_to_version": self._options.compare_to_version,
         }
-        findings = [*self._judge_log(state, tracking, history.transitions)]
-        findings += self._judge_ids(state, tracking, files, evidence)
+        with self._timed("rules"):
+            steps = [step_of(transition, self._table.log) for transition in past.history.transitions]
+            findings = [*([past.lost] if past.lost else []), *_judge_log(state, tracking, steps)]
+        stability = self._stability(past, steps)
+        findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
         with self._timed("trace"):
             by_path = {file.path: file for file in files} if findings else {}
             findings = [self._traced(finding, by_path) for finding in findings]
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
-    def _judge_log(
-        self, state: TableState, tracking: RowTracking, transitions: Collection[Transition]
-    ) -> Iterator[Finding]:
-        with self._timed("rules"):
-            yield from check_state(state, tracking)
-            for transition in transitions:
-                paths = suspicious_paths(transition)
-                earlier = self._table.log.added_before(transition.commit.version, paths) if paths else ()
-                yield from check_transition(transition, earlier)
+    def _stability(self, past: Past, steps: list[Step]) -> Stability | None:
+        since = self._options.compare_to_version
+        if since is None or not past.comparable:
+            return None
+        return Stability(self._session, self._table, steps, since, self._progress)
 
     def _judge_ids(
-        self, state: TableState, tracking: RowTracking, files: Collection[LiveFile], evidence: dict[str, Any]
+        self,
+        state: TableState,
+        tracking: RowTracking,
+        files: Collection[LiveFile],
+        evidence: dict[str, Any],
+        stability: Stability | None,
+        keys: list[Column],
     ) -> list[Finding]:
         """Judge the ids of rows as far as the level goes; only where they may be relied upon is anything read."""
         if self._options.level == "log" or not tracking.relied_upon:
@@ -103,7 +114,11 @@ class RowTrackingCheck:
                 self._progress(f"{name}: reading the row ids in {len(holding)} of them")
             proof = prove(self._session, data, files, surveyed, tracking)
         evidence["materialized_ids_read"] = proof.ids_read
-        return [*findings, *proof.findings]
+        findings += proof.findings
+        if stability is not None:
+            with self._timed("stability"):
+                findings += stability.judge(state, data, surveyed, tracking.row_id_column, keys)
+        return findings
 
     def _traced(self, finding: Finding, files: Mapping[str, LiveFile]) -> Finding:
         """Return the finding with the commit that added its file, where it names none itself."""
@@ -136,6 +151,12 @@ def _undecidable(state: TableState) -> Iterator[Finding]:
             "know: it may change what the log means. Update the provider.",
             version=state.version,
         )
+
+
+def _judge_log(state: TableState, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
+    yield from check_state(state, tracking)
+    for step in steps:
+        yield from check_transition(step.transition, step.earlier)
 
 
 def _live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:

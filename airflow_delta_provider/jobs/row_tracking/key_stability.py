@@ -1,0 +1,208 @@
+"""Whether keys kept their row ids since a version, as the engine reads both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from airflow_delta_provider.domain.delta.column import Column, quote
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.key_rules import (
+    ChangedKey,
+    ChangedKeys,
+    id_ranges,
+    inserted_again,
+    keys_before,
+    moved_keys,
+    renumbered_keys,
+    repeated_keys,
+    undecided_keys,
+    unwritten_keys,
+)
+from airflow_delta_provider.domain.row_tracking.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, bounded, replaces_rows
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
+
+_RANGES = "array<struct<first: bigint, end: bigint, version: bigint>>"
+#: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.
+_KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+_METADATA = "_metadata"
+
+
+class KeyStability:
+    """Compares keys of the newest version with those of an earlier one.
+
+    :param state: the newest
+    :param before: the earlier one
+    :param commits: what the commits between them did to rows
+    """
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        table: OpenTable,
+        state: TableState,
+        before: TableState,
+        commits: Sequence[Moves],
+        reader: MovedRowsReader,
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._state = state
+        self._before = before
+        self._commits = commits
+        self._reader = reader
+
+    def judge(self, keys: Sequence[Column]) -> Iterator[Finding]:
+        """Yield which keys have another row id than before, and what cannot be decided."""
+        then, findings = keys_before(keys, self._state.metadata, self._before.metadata)
+        lost = self._reader.lost_since(self._commits)
+        if lost:
+            findings.append(undecided_keys(f"{lost}. VACUUM deletes the files of earlier versions"))
+        schemas = (self._state.metadata.schema, self._before.metadata.schema)
+        if any(field.name.lower() == _METADATA for schema in schemas for field in schema.fields):
+            findings.append(undecided_keys(f"a column called {_METADATA} hides the row ids from SQL. Rename it"))
+        if findings:
+            yield from findings
+            return
+        with self._any_version():
+            changed = self._changed(keys, then).persist()
+            try:
+                yield from self._judge(changed)
+            except UnreadFilesError as error:
+                yield error.finding
+            except Exception as error:
+                meaning = understand(error)
+                if meaning.retryable:
+                    raise
+                yield undecided_keys(f"the engine could not read both versions. {meaning.message.rstrip('.')}")
+            finally:
+                changed.unpersist()
+
+    def _judge(self, changed: DataFrame) -> Iterator[Finding]:
+        """Tell by whom the new id of each key was given out, and whether its row says that it was written since."""
+        counts = {row["repeated"]: row["count"] for row in changed.groupBy("repeated").count().collect()}
+        since, newest = self._before.version, self._state.version
+        if counts.get(True):
+            yield repeated_keys(counts[True], since, newest)
+        if not counts.get(False):
+            return
+        ranges = json.dumps(
+            [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
+        )
+        given = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(ranges), _RANGES)))
+        located = changed.where("NOT repeated").join(
+            sql.broadcast(given), sql.expr("new_id >= first AND new_id < end"), "left"
+        )
+        located = located.selectExpr("new_id", "old_id", "version", f"coalesce(written <= {since}, false) AS unwritten")
+        kinds = {
+            (row["version"], row["unwritten"]) for row in located.select("version", "unwritten").distinct().collect()
+        }
+        if any(unwritten for _, unwritten in kinds):
+            unwritten = located.where("unwritten")
+            here_before = self._rows_at(since, ["_metadata.row_id AS id"])
+            same = unwritten.join(here_before, sql.expr("new_id = id"), "left_semi").union(
+                unwritten.where("version IS NOT NULL")
+            )
+            restored = unwritten.where("version IS NULL").join(here_before, sql.expr("new_id = id"), "left_anti")
+            yield from (unwritten_keys(keys, since) for keys in self._keys(same))
+            yield from (moved_keys(keys, since) for keys in self._keys(restored))
+        if (None, False) in kinds:
+            moved = located.where("version IS NULL AND NOT unwritten")
+            yield from (moved_keys(keys, since) for keys in self._keys(moved))
+        yield from self._judge_commits(located.where("NOT unwritten"), {version for version, _ in kinds if version})
+
+    def _judge_commits(self, located: DataFrame, versions: set[int]) -> Iterator[Finding]:
+        replaced = {moves.version for moves in self._commits if replaces_rows(moves)}
+        again: list[Finding] = []
+        for moves in self._commits:
+            if moves.version not in versions - replaced:
+                continue
+            keys = located.where(f"version = {moves.version}")
+            taken = self._reader.taken_rows(moves)
+            if taken is not None:
+                ids = taken.select("id")
+                kept = self._reader.kept_ids(moves)
+                if kept is not None:
+                    ids = ids.join(kept, "id", "left_anti")
+                by_this = sql.expr("old_id = id")
+                yield from (renumbered_keys(found, moves) for found in self._keys(keys.join(ids, by_this, "left_semi")))
+                keys = keys.join(ids, by_this, "left_anti")
+            again += [inserted_again(found, moves) for found in self._keys(keys)]
+        yield from bounded(again)
+
+    def _changed(self, keys: Sequence[Column], then: Sequence[Column]) -> DataFrame:
+        """Return the keys of both versions that have other ids, or that several rows have; without their values."""
+        names = [f"key{index}" for index in range(len(keys))]
+        tracked = ["_metadata.row_id AS id", "_metadata.row_commit_version AS written"]
+        now = self._rows_at(self._state.version, [*_selected(keys, names), *tracked, "1 AS now"])
+        before = self._rows_at(self._before.version, [*_selected(then, names), *tracked, "0 AS now"])
+        # Grouping takes nulls for equal, as a join would not.
+        grouped = (
+            now.union(before)
+            .groupBy(*names)
+            .agg(
+                sql.expr("sum(now) AS rows_now"),
+                sql.expr("sum(1 - now) AS rows_before"),
+                sql.expr("max(CASE WHEN now = 1 THEN struct(id, written) END) AS new"),
+                sql.expr("max(CASE WHEN now = 0 THEN id END) AS old_id"),
+            )
+        )
+        return (
+            grouped.where("rows_now > 0 AND rows_before > 0")
+            .selectExpr(
+                "rows_now > 1 OR rows_before > 1 AS repeated", "new.id AS new_id", "new.written AS written", "old_id"
+            )
+            .where("repeated OR new_id <> old_id")
+        )
+
+    def _keys(self, keys: DataFrame) -> Iterator[ChangedKeys]:
+        """Yield the number of some keys and where the first are, nothing if there are none."""
+        count = keys.count()
+        if not count:
+            return
+        first = {row["new_id"]: row["old_id"] for row in keys.orderBy("new_id").limit(MOST_ROWS).collect()}
+        places = self._rows_at(
+            self._state.version,
+            ["_metadata.row_id AS id", "_metadata.file_path AS path", "_metadata.row_index AS position"],
+        )
+        rows = places.where(f"id IN ({', '.join(map(str, first))})").collect()
+        found = [ChangedKey(row["id"], first[row["id"]], self._path(row["path"]), row["position"]) for row in rows]
+        yield ChangedKeys(count, tuple(sorted(found)))
+
+    def _path(self, uri: str) -> str:
+        """Return the path in the log of a file as Spark names it: their last parts are unique."""
+        name = PurePosixPath(uri).name
+        files = (self._state.files or {}).values()
+        return next((file.path for file in files if unquote(PurePosixPath(file.path).name) == unquote(name)), uri)
+
+    def _rows_at(self, version: int, selected: Sequence[str]) -> DataFrame:
+        return self._session.spark.sql(
+            f"SELECT {', '.join(selected)} FROM {self._table.name.sql} VERSION AS OF {version}"
+        )
+
+    @contextmanager
+    def _any_version(self) -> Iterator[None]:
+        conf = self._session.spark.conf
+        own = conf.get(_KEEP_TO_RETENTION, None)
+        conf.set(_KEEP_TO_RETENTION, "false")
+        try:
+            yield
+        finally:
+            if own is None:
+                conf.unset(_KEEP_TO_RETENTION)
+            else:
+                conf.set(_KEEP_TO_RETENTION, own)
+
+
+def _selected(columns: Sequence[Column], names: Sequence[str]) -> list[str]:
+    return [f"{'.'.join(map(quote, column.parts))} AS {name}" for column, name in zip(columns, names)]

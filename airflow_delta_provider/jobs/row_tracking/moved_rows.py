@@ -1,0 +1,233 @@
+"""The rows that commits moved to other files: read with their ids, and compared with what they were before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sql
+
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
+from airflow_delta_provider.domain.row_tracking.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.row_tracking.stability_rules import (
+    Misfits,
+    MovedRow,
+    MovedRows,
+    Moves,
+    TakenRows,
+    bounded,
+    judge_moved,
+    unplaced_finding,
+    unread_files,
+)
+from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
+from airflow_delta_provider.domain.rules import data_files as file_rules
+from airflow_delta_provider.domain.rules import row_tracking as rules
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
+from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+
+#: What is known of each new file to compare its rows, by its index.
+_NEW_FILES = "array<struct<file: int, base: bigint, changed: boolean>>"
+
+#: Why a footer says nothing of row ids, by the rule that a survey finds broken.
+_REASONS = {
+    file_rules.MISSING.code: "there is no such file",
+    file_rules.DAMAGED.code: "it is damaged",
+    file_rules.ENCRYPTED.code: "it is encrypted",
+    rules.MATERIALIZED_TYPE.code: "its column of row ids has another type",
+}
+
+
+class UnreadFilesError(Exception):
+    """Files of a commit cannot be read any more; the finding says which, and why."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+class MovedRowsReader:
+    """Reads the ids of rows that commits moved; each footer is read once.
+
+    :param known: what the footers of files say of row ids, by path, as far as they were read already
+    :param column: the column of which ``known`` speaks
+    """
+
+    def __init__(self, session: DeltaSession, data: DataFiles, known: Mapping[str, FileIds], column: str | None):
+        self._session = session
+        self._data = data
+        self._footers: dict[tuple[str, str | None], FileIds | str] = {
+            (path, column): ids for path, ids in known.items()
+        }
+
+    def judge(self, commits: Sequence[Moves]) -> Iterator[Finding]:
+        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
+        undecided: list[Finding] = []
+        for moves in commits:
+            undecided += unplaced_finding(moves)
+            try:
+                new, unread = self._new_files(moves)
+                undecided += unread
+                moved = self._compare(moves, new) if new else MovedRows()
+            except UnreadFilesError as error:
+                undecided.append(error.finding)
+                continue
+            found = list(judge_moved(moves, moved))
+            yield from (finding for finding in found if not unread or finding.code != rules.REPLACED_ROWS.code)
+        yield from bounded(undecided)
+
+    def taken_rows(self, moves: Moves) -> DataFrame | None:
+        """Return the rows that a commit took away, as :meth:`RowReader.rows`; None if there were none.
+
+        :raises UnreadFilesError: if files of them are gone or damaged
+        """
+        tracking = row_tracking_of(moves.transition.before)
+        column = tracking.row_id_column
+        found = self._taken(moves.taken, column)
+        unread = [(taken.before.path, why) for taken, why in zip(moves.taken, found) if isinstance(why, str)]
+        if unread:
+            raise UnreadFilesError(unread_files(moves, unread[0][0], len(unread), unread[0][1]))
+        rows = [file for file in found if isinstance(file, FileRows)]
+        if not rows or column is None:
+            return None
+        return RowReader(self._session, self._data, column, tracking.commit_version_column).rows(rows)
+
+    def kept_ids(self, moves: Moves) -> DataFrame | None:
+        """Return the materialized ids of rows in a commit's new files, as ``id``; None if there are none.
+
+        :raises UnreadFilesError: if files of them are gone or damaged
+        """
+        new, unread = self._new_files(moves)
+        if unread:
+            raise UnreadFilesError(unread[0])
+        return self._new_rows(moves, new).select("id") if new else None
+
+    def lost_since(self, commits: Sequence[Moves]) -> str | None:
+        """Return what keeps rows from being read that were live before ``commits`` and that they took away."""
+        seen: set[str] = set()
+        for moves in commits:
+            first = [taken for taken in moves.taken if taken.before.path not in seen]
+            column = row_tracking_of(moves.transition.before).row_id_column
+            for taken, why in zip(first, self._taken(first, column)):
+                if isinstance(why, str):
+                    return f"{taken.before.path}, which version {moves.version} removed: {why}"
+            seen.update(file.path for file in moves.new)
+            seen.update(taken.before.path for taken in first)
+        return None
+
+    def _taken(self, taken: Sequence[TakenRows], column: str | None) -> list[FileRows | str | None]:
+        """Return each file with its rows that were taken, None where there were none; or why they cannot be read."""
+        return [
+            ids if isinstance(ids, str) else self._rows_taken(rows, ids)
+            for rows, ids in zip(taken, self._look([rows.before for rows in taken], column))
+        ]
+
+    def _rows_taken(self, taken: TakenRows, ids: FileIds) -> FileRows | str | None:
+        before = self._deleted(taken.before, ids)
+        after = self._deleted(taken.after, ids) if taken.after else 0
+        if isinstance(before, str) or isinstance(after, str):
+            return before if isinstance(before, str) else str(after)
+        left = taken.still_there(before, after, ids.rows)
+        return FileRows(taken.before, left, ids.all_materialized) if left.bit_count() < ids.rows else None
+
+    def _deleted(self, file: LiveFile, ids: FileIds) -> int | str:
+        try:
+            return self._data.deleted(file, ids.rows)
+        except FileNotFoundError:
+            return "there is no file of its deletion vector"
+        except BrokenDeletionVectorError as error:
+            return f"its deletion vector is damaged: {error}"
+
+    def _new_files(self, moves: Moves) -> tuple[list[FileRows], list[Finding]]:
+        """Return those of a commit's new files that hold materialized ids, and what could not be read of the others."""
+        new: list[FileRows] = []
+        unread: list[tuple[str, str]] = []
+        column = row_tracking_of(moves.transition.after).row_id_column
+        for file, ids in zip(moves.new, self._look(moves.new, column)):
+            if isinstance(ids, str):
+                unread.append((file.path, ids))
+            elif not ids.all_fresh:
+                deleted = self._deleted(file, ids)
+                if isinstance(deleted, str):
+                    unread.append((file.path, deleted))
+                else:
+                    new.append(FileRows(file, deleted, ids.all_materialized))
+        findings = [unread_files(moves, unread[0][0], len(unread), unread[0][1])] if unread else []
+        return new, findings
+
+    def _look(self, files: Sequence[LiveFile], column: str | None) -> list[FileIds | str]:
+        """Return what the footers of files say, or why they do not."""
+        unknown = [file for file in files if (file.path, column) not in self._footers]
+        surveyed = survey(self._data, unknown, column)
+        reasons = {finding.path: _REASONS[finding.code] for finding in surveyed.findings if finding.code in _REASONS}
+        for file in unknown:
+            ids = surveyed.ids.get(file.path)
+            self._footers[file.path, column] = reasons[file.path] if ids is None else ids
+        return [self._footers[file.path, column] for file in files]
+
+    def _new_rows(self, moves: Moves, new: Sequence[FileRows]) -> DataFrame:
+        """Return the rows with materialized ids that are not the fresh ones of the same rows, and their files."""
+        tracking = row_tracking_of(moves.transition.after)
+        assert tracking.row_id_column is not None  # else no file was found to hold materialized ids
+        reader = RowReader(self._session, self._data, tracking.row_id_column, tracking.commit_version_column)
+        files = [
+            {"file": index, "base": rows.file.base_row_id, "changed": rows.file.data_change}
+            for index, rows in enumerate(new)
+        ]
+        lookup = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(json.dumps(files)), _NEW_FILES)))
+        return reader.rows(new).join(sql.broadcast(lookup), "file").where("materialized AND NOT id <=> base + position")
+
+    def _compare(self, moves: Moves, new: Sequence[FileRows]) -> MovedRows:
+        """Compare the rows with materialized ids in new files with those that their commit took away."""
+        taken = self.taken_rows(moves)
+        rows = self._new_rows(moves, new)
+        if taken is None:
+            compared = rows.selectExpr("*", "NULL AS old_id", "CAST(NULL AS BIGINT) AS old_version")
+        else:
+            old = taken.selectExpr("id AS old_id", "commit_version AS old_version")
+            compared = rows.join(old, sql.expr("id = old_id"), "left")
+        kind = (
+            "CASE WHEN old_id IS NULL THEN 'foreign' WHEN commit_version <=> old_version THEN 'kept' "
+            f"WHEN changed AND commit_version <=> {moves.version} THEN 'kept' ELSE 'other_version' END AS kind"
+        )
+        first = "min(named_struct('id', id, 'position', position, 'version', commit_version, 'old', old_version))"
+        counted = (
+            compared.selectExpr("*", kind)
+            .groupBy("kind", "file")
+            .agg(sql.expr("count(1) AS count"), sql.expr(f"{first} AS first"))
+            .selectExpr("*", "CASE WHEN kind <> 'kept' THEN struct(first, file) END AS row")
+            .groupBy("kind")
+            .agg(
+                sql.expr("sum(count) AS count"),
+                sql.expr(f"slice(sort_array(collect_list(row)), 1, {MOST_ROWS}) AS rows"),
+            )
+        )
+        with self._session.reading_files():
+            found = {row["kind"]: row for row in counted.collect()}
+        return MovedRows(
+            found["kept"]["count"] if "kept" in found else 0,
+            _misfits(found.get("foreign"), new),
+            _misfits(found.get("other_version"), new),
+        )
+
+
+def _misfits(row: Row | None, new: Sequence[FileRows]) -> Misfits:
+    if row is None:
+        return Misfits()
+    first = [
+        MovedRow(
+            found["first"]["id"],
+            new[found["file"]].file.path,
+            found["first"]["position"],
+            found["first"]["version"],
+            found["first"]["old"],
+        )
+        for found in row["rows"]
+    ]
+    return Misfits(row["count"], tuple(first))

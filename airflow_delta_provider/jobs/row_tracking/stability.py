@@ -1,0 +1,160 @@
+"""Whether rows kept their ids since a version: the commits since then, what they moved, and the keys of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    commit_name,
+    commit_versions,
+    select_segment,
+)
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.commit_rules import suspicious_paths
+from airflow_delta_provider.domain.row_tracking.stability_rules import (
+    Moves,
+    lost_version,
+    moves_of,
+    no_such_version,
+    tracked,
+    untracked,
+)
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.key_stability import KeyStability
+from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
+from airflow_delta_provider.jobs.table_log import History, TableLog
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit, and what earlier ones say of its files.
+
+    :param suspicious: paths it adds whose ids are those of an earlier commit
+    :param earlier: those of them that an earlier commit added
+    """
+
+    transition: Transition
+    suspicious: Sequence[str] = ()
+    earlier: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Past:
+    """The newest state of a table and how it came there since a version.
+
+    :param comparable: whether ``history`` goes back to the version that was asked for
+    :param lost: why not, if so
+    :param refusal: that there is no such version
+    """
+
+    history: History
+    comparable: bool = False
+    lost: Finding | None = None
+    refusal: Finding | None = None
+
+
+def read_past(session: DeltaSession, table: OpenTable, since: int | None) -> Past:
+    """Read a table's newest state and the commits since a version.
+
+    :param since: None for those commits alone that are checked without any comparison
+    :raises BrokenLogError: if the newest state cannot be read
+    """
+    error: Exception | None = None
+    if since is not None:
+        try:
+            history = table.log.read_history(since)
+            if history.transitions:
+                return Past(history, comparable=True)
+        except (BrokenLogError, FileNotFoundError) as broken:
+            error = broken
+    history = table.log.read_history()
+    newest = history.state.version
+    if since is None or since == newest:
+        return Past(history, comparable=since is not None)
+    if since > newest:
+        return Past(history, refusal=no_such_version(since, newest))
+    assert error is not None  # a version before the newest has commits after it
+    earliest = earliest_version(session.storage.list_names(f"{table.location.rstrip('/')}/_delta_log"))
+    return Past(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
+
+
+def earliest_version(names: Iterable[str]) -> int | None:
+    """Return the first version from which the log leads to the newest one, going by the names of its files."""
+    names = list(names)
+    first = newest = max(commit_versions(names), default=0)
+    for version in reversed(commit_versions(names)):
+        if version < first - 1:
+            break
+        first = version
+    for version in range(max(first - 1, 0), newest + 1):
+        with suppress(BrokenLogError):
+            return select_segment(names, version).version
+    return None
+
+
+def step_of(transition: Transition, log: TableLog) -> Step:
+    """Return a commit with what earlier ones say of its files."""
+    paths = suspicious_paths(transition)
+    return Step(
+        transition, paths, frozenset(log.added_before(transition.commit.version, paths)) if paths else frozenset()
+    )
+
+
+class Stability:
+    """Compares a table with what it was.
+
+    :param steps: the commits since, or more of them
+    :param since: the version to compare with
+    """
+
+    def __init__(
+        self, session: DeltaSession, table: OpenTable, steps: Sequence[Step], since: int, progress: Progress
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._steps = [step for step in steps if step.transition.commit.version > since]
+        self._since = since
+        self._progress = progress
+
+    def judge(
+        self, state: TableState, data: DataFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
+    ) -> Iterator[Finding]:
+        """Yield what did not stay, and what cannot be decided.
+
+        :param state: the newest
+        :param survey: the footers of its files, as to the materialized row ids in ``column``
+        """
+        transitions = [step.transition for step in self._steps]
+        broken = list(untracked(self._since, transitions))
+        yield from broken
+        commits = [self._moves(step) for step in self._steps if tracked(step.transition)]
+        reader = MovedRowsReader(self._session, data, survey.ids, column)
+        moving = [moves for moves in commits if moves.new or moves.unplaced]
+        if moving:
+            self._progress(f"{self._table.name.text}: comparing the rows that {len(moving)} commits moved")
+        yield from reader.judge(moving)
+        if keys and transitions and not broken:
+            self._progress(f"{self._table.name.text}: comparing keys with version {self._since}")
+            before = transitions[0].before
+            yield from KeyStability(self._session, self._table, state, before, commits, reader).judge(keys)
+
+    def _moves(self, step: Step) -> Moves:
+        """Return what a commit did to rows; what no kept commit added may have been added by one that is gone."""
+        lost = [path for path in step.suspicious if path not in step.earlier]
+        return moves_of(step.transition, step.earlier, lost if lost and not self._log_is_whole() else ())
+
+    def _log_is_whole(self) -> bool:
+        try:
+            self._table.log.read_commit(commit_name(0))
+        except (FileNotFoundError, BrokenLogError):
+            return False
+        return True
