@@ -7,7 +7,7 @@ them from any number of rows; here they are compared with each other and with th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -42,6 +42,18 @@ class IdBucket:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultyIds:
+    """Ids that should not be.
+
+    :param count: how many there are
+    :param first: the first of them, ascending
+    """
+
+    count: int = 0
+    first: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Landing:
     """Ids of other rows that a live row of ``file`` has as well.
 
@@ -52,6 +64,17 @@ class Landing:
     file: LiveFile
     ids: tuple[int, ...]
     count: int
+
+
+def buckets_of(ids: Iterable[int]) -> list[IdBucket]:
+    """Return ids, one for each row, as buckets by number."""
+    rows: dict[int, int] = {}
+    bits: dict[int, int] = {}
+    for row_id in ids:
+        number, bit = divmod(row_id, IDS)
+        rows[number] = rows.get(number, 0) + 1
+        bits[number] = bits.get(number, 0) | 1 << bit
+    return [IdBucket(number, rows[number], bits[number]) for number in sorted(rows)]
 
 
 def ids_in(bits: int, first: int, limit: int) -> tuple[int, ...]:

@@ -80,8 +80,7 @@ class RowIds:
         with self._session.reading_files():
             found = self._reader.rows(self._rows).where(f"id IN ({wanted})").collect()
         return sorted(
-            LocatedRow(row["id"], self._rows[row["file"]].file, row["position"], row["materialized"])
-            for row in found
+            LocatedRow(row["id"], self._rows[row["file"]].file, row["position"], row["materialized"]) for row in found
         )
 
     def _materialized(self) -> DataFrame:

@@ -13,18 +13,21 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order
-from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket, ids_in, impossible_ids, landings
+from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
 from airflow_delta_provider.domain.row_tracking.row_rules import (
     MOST_ROWS,
     impossible_ids_found,
     landed_ids,
     repeated_ids_found,
 )
+from airflow_delta_provider.domain.row_tracking.state_rules import MOST_FINDINGS
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking
 from airflow_delta_provider.domain.rules import data_files as file_rules
+from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
@@ -66,35 +69,46 @@ def prove(
     rows = [row for row in rows if row.deleted != UNREADABLE]
     if not rows:
         return proof
-    proof.ids_read = sum(survey.ids[row.file.path].rows for row in rows)
+    ids = survey.ids
+    expected = sum(_most_materialized(ids[row.file.path]) for row in rows)
+    proof.ids_read = expected
     row_ids = RowIds(session, RowReader(session, data, column), rows)
-    fresh = [file for file in in_order(readable) if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
-    buckets = row_ids.buckets()
-    proof.findings.extend(_judge(row_ids, buckets, fresh, survey, deleted, tracking.high_water_mark))
+    mixed = [row.file for row in rows if not row.all_materialized]
+    compared = CollectedIds(row_ids, expected, mixed, survey.rows_of, deleted)
+    fresh = [file for file in in_order(readable) if ids[file.path].all_fresh and ids[file.path].rows]
+    mark = _kept_mark(readable, survey, tracking.high_water_mark)
+    proof.findings.extend(_judge(compared, row_ids, fresh, mark))
     return proof
 
 
+def _most_materialized(ids: FileIds) -> int:
+    return ids.rows if ids.materialized is None else ids.materialized
+
+
+def _kept_mark(files: Collection[LiveFile], survey: FooterSurvey, high_water_mark: int | None) -> int | None:
+    """Return the mark; None where fresh ids are above it: RT07 says so, and ids of rows above it follow from it."""
+    if high_water_mark is None:
+        return None
+    highest = max((base_of(file) + survey.ids[file.path].rows - 1 for file in in_order(files)), default=-1)
+    return high_water_mark if highest <= high_water_mark else None
+
+
 def _judge(
-    row_ids: RowIds,
-    buckets: list[IdBucket],
-    fresh: list[LiveFile],
-    survey: FooterSurvey,
-    deleted: _DeletedRows,
-    high_water_mark: int | None,
+    compared: CollectedIds, row_ids: RowIds, fresh: list[LiveFile], high_water_mark: int | None
 ) -> Iterator[Finding]:
-    repeated = [bucket for bucket in buckets if bucket.repeated]
-    if repeated:
-        first = repeated[0].first_id
-        rows = row_ids.locate(row_ids.repeated_between(first, first + IDS - 1, MOST_ROWS))
-        yield repeated_ids_found(rows, sum(bucket.repeated for bucket in repeated))
-    impossible = [(bucket, impossible_ids(bucket, high_water_mark)) for bucket in buckets]
-    impossible = [(bucket, bits) for bucket, bits in impossible if bits]
-    if impossible:
-        bucket, bits = impossible[0]
-        rows = row_ids.locate(ids_in(bits, bucket.first_id, MOST_ROWS))
-        yield impossible_ids_found(rows, sum(bits.bit_count() for _, bits in impossible), high_water_mark)
-    for landing in landings(buckets, fresh, survey.rows_of, deleted, MOST_ROWS):
-        yield landed_ids(landing, row_ids.locate(landing.ids))
+    repeated = compared.repeated(MOST_ROWS)
+    if repeated.count:
+        yield repeated_ids_found(row_ids.locate(repeated.first), repeated.count)
+    impossible = compared.impossible(high_water_mark, MOST_ROWS)
+    if impossible.count:
+        yield impossible_ids_found(row_ids.locate(impossible.first), impossible.count, high_water_mark)
+    landings = compared.landings(fresh, MOST_ROWS)
+    shown = landings[:MOST_FINDINGS]
+    located = row_ids.locate(row_id for landing in shown for row_id in landing.ids)
+    for landing in shown:
+        yield landed_ids(landing, [row for row in located if row.row_id in landing.ids])
+    if more := len(landings) - len(shown):
+        yield rules.DUPLICATE_ROW_IDS.finding(f"{more} more files have rows whose ids rows in other files have, too.")
 
 
 class _DeletedRows:

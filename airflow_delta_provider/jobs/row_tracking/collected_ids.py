@@ -1,0 +1,82 @@
+"""Materialized row ids compared in this process, as bit sets: for as many as fit into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from heapq import merge
+from itertools import groupby, islice
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, in_order
+from airflow_delta_provider.domain.row_tracking.id_buckets import (
+    IDS,
+    FaultyIds,
+    Landing,
+    ids_in,
+    impossible_ids,
+    landings,
+)
+from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
+
+
+class CollectedIds:
+    """The materialized ids of live rows, all of them here.
+
+    :param expected: how many there are about
+    :param mixed: files that may hold rows with materialized and rows with fresh ids
+    :param rows_of: number of rows of a file
+    :param deleted: gives the deleted rows of a file as a bit set
+    """
+
+    def __init__(
+        self,
+        row_ids: RowIds,
+        expected: int,
+        mixed: Collection[LiveFile],
+        rows_of: RowCount,
+        deleted: Callable[[LiveFile], int],
+    ) -> None:
+        self._row_ids = row_ids
+        self._buckets = row_ids.buckets(expected)
+        self._mixed = mixed
+        self._rows_of = rows_of
+        self._deleted = deleted
+
+    def repeated(self, limit: int) -> FaultyIds:
+        """Return the ids that more than one row in files with materialized ids has, counted by the rows too many."""
+        buckets = [bucket for bucket in self._buckets if bucket.repeated]
+        materialized: Sequence[int] = ()
+        if buckets:
+            start = buckets[0].first_id
+            materialized = self._row_ids.repeated_between(start, start + IDS - 1, limit)
+        landed = self._landed_in_mixed(limit)
+        first = (row_id for row_id, _ in groupby(merge(materialized, *(landing.ids for landing in landed))))
+        count = sum(bucket.repeated for bucket in buckets) + sum(landing.count for landing in landed)
+        return FaultyIds(count, tuple(islice(first, limit)))
+
+    def impossible(self, high_water_mark: int | None, limit: int) -> FaultyIds:
+        """Return the ids that are negative or above the mark."""
+        found = [(bucket.first_id, impossible_ids(bucket, high_water_mark)) for bucket in self._buckets]
+        found = [(first, bits) for first, bits in found if bits]
+        count = sum(bits.bit_count() for _, bits in found)
+        return FaultyIds(count, ids_in(found[0][1], found[0][0], limit) if found else ())
+
+    def landings(self, fresh: Sequence[LiveFile], limit: int) -> list[Landing]:
+        """Return the files of ``fresh`` one of whose live rows has an id that is materialized elsewhere.
+
+        :param fresh: by their bases, with disjoint ranges
+        """
+        return list(landings(self._buckets, fresh, self._rows_of, self._deleted, limit))
+
+    def _landed_in_mixed(self, limit: int) -> list[Landing]:
+        """Return landings on rows with fresh ids beside rows with materialized ones.
+
+        Which rows those are is looked up only where an id lies in the range of their file.
+        """
+        near = [landing.file for landing in self.landings(in_order(self._mixed), 0)]
+        positions = self._row_ids.positions(near)
+
+        def not_fresh(file: LiveFile) -> int:
+            return self._deleted(file) | positions[file.path]
+
+        return list(landings(self._buckets, near, self._rows_of, not_fresh, limit))
