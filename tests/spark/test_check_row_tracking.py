@@ -73,6 +73,13 @@ def test_table_passes_after_every_operation(built, snapshots, run_job, spark, de
             assert [report.evidence["rows"] for report in reports] == counts
 
 
+def test_restore_to_before_row_tracking_was_enabled_leaves_it_supported_and_breaks_nothing(table, check):
+    path = as_of(table(row_tracking.restored_untracked), 9)
+    for level in LEVELS:
+        report = check(path, level)
+        assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["RT26"])
+
+
 def test_commits_that_add_nothing_and_files_without_rows_are_no_violation(table, check):
     path = as_of(table(operations), 2)
     (first, *_) = live(path).values()

@@ -192,6 +192,9 @@ QUIET = {
     "ids taken away while suspended": transition(
         commit(file("a", None, None)), state(A, B, configuration=SUSPENDED), configuration=SUSPENDED
     ),
+    "ids given anew where nobody may rely on them": transition(
+        commit(file("a", 20, 4), operation="RESTORE"), configuration={}
+    ),
     "no row tracking": transition(commit(file("c", None, None)), protocol=LEGACY, configuration={}),
     "a first life of the feature": transition(
         commit(file("a", 0, 4)), state(file("a", 77), protocol=LEGACY, configuration={}, mark=None)

@@ -57,6 +57,8 @@ def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collecti
     del earlier
     if row_tracking_of(transition.before).state is FeatureState.ABSENT:
         return  # ids of an earlier life of the feature
+    if not tracking.relied_upon:
+        return  # Delta 4.4.0 itself does so where RESTORE goes back to before row tracking was enabled
     for file in transition.commit.adds:
         before = transition.before_files.get(file.path)
         if before is None:
