@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.plan.widen_types import (
 )
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
-from airflow_delta_provider.domain.rules import protocol as protocol_rules
+from airflow_delta_provider.domain.rules import type_widening as widening_rules
 from airflow_delta_provider.jobs.column_values import differing_columns
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 
@@ -53,7 +53,7 @@ class WidenTypes:
         files = sorted((old.files or {}).values(), key=lambda file: file.path)
         differing = differing_columns(self._session, table.location, files, old.metadata, after.metadata, widenings)
         for column, measures in differing:
-            yield protocol_rules.VALUES_CHANGED.finding(
+            yield widening_rules.VALUES_CHANGED.finding(
                 f"{column} reads differently at version {after.version} than before version {first}: "
                 f"{', '.join(measures)} differ. Do not write to the table; RESTORE it to version {first - 1} and "
                 "report the engine that wrote its files.",

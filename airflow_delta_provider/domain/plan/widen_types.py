@@ -32,8 +32,8 @@ from airflow_delta_provider.domain.plan.preconditions import check_table, check_
 from airflow_delta_provider.domain.plan.step import ColumnType, SetProperties, Step, WidenColumns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
-from airflow_delta_provider.domain.rules import protocol as protocol_rules
 from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.rules import type_widening as widening_rules
 
 _ENABLE_WIDENING = "delta.enableTypeWidening"
 
@@ -121,7 +121,7 @@ def verify_widened(widenings: list[Widening], before: Metadata, after: Metadata,
         if column is None or column.data_type != widening.new:
             actual = "gone" if column is None else sql_name(column.data_type)
             findings.append(
-                protocol_rules.TYPE_NOT_CHANGED.finding(
+                widening_rules.TYPE_NOT_CHANGED.finding(
                     f"{widening.column} is {actual} at version {version}, not {sql_name(widening.new)}: another writer "
                     "changed the table. Look at its history, then run the job again.",
                     version=version,
@@ -141,10 +141,10 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
     try:
         earlier, recorded = recorded_changes(old.field.metadata), recorded_changes(new.field.metadata)
     except ValueError as error:
-        yield protocol_rules.LOST_TYPE_CHANGES.finding(f"{new}: {error}", version=version, column=str(new))
+        yield widening_rules.LOST_TYPE_CHANGES.finding(f"{new}: {error}", version=version, column=str(new))
         return
     if recorded[: len(earlier)] != earlier:
-        yield protocol_rules.LOST_TYPE_CHANGES.finding(
+        yield widening_rules.LOST_TYPE_CHANGES.finding(
             f"{new} had {len(earlier)} recorded type changes; at version {version} they are lost or rewritten. Files "
             "older than them may be read wrongly. Restore the record from the version before.",
             version=version,
@@ -154,7 +154,7 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
     for change in expected:
         if change not in added:
             at = f" at {change.field_path}" if change.field_path else ""
-            yield protocol_rules.UNRECORDED_TYPE_CHANGE.finding(
+            yield widening_rules.UNRECORDED_TYPE_CHANGE.finding(
                 f"{new}: the change from {change.from_type} to {change.to_type}{at} is not in delta.typeChanges at "
                 f"version {version}. Readers cannot tell that older files hold the narrower type.",
                 version=version,

@@ -14,18 +14,5 @@ UNKNOWN_READER_FEATURE = Rule(
 )
 FEATURE_NOT_ENABLED = Rule("TF18", Severity.ERROR, "feature not enabled after it was enabled")
 PROPERTY_NOT_SET = Rule("TF19", Severity.ERROR, "property not as it was set")
-UNRECORDED_TYPE_CHANGE = Rule(
-    "TW09", Severity.ERROR, "type change not recorded in delta.typeChanges", "PROTOCOL.md, Type Change Metadata"
-)
-LOST_TYPE_CHANGES = Rule(
-    "TW12", Severity.ERROR, "earlier delta.typeChanges lost or rewritten", "PROTOCOL.md, Type Change Metadata"
-)
-TYPE_NOT_CHANGED = Rule("TW17", Severity.ERROR, "column has not the type it was widened to")
-VALUES_CHANGED = Rule(
-    "TW18",
-    Severity.ERROR,
-    "values read differently after widening",
-    "PROTOCOL.md, Reader Requirements for Type Widening",
-)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))
