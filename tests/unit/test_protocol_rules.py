@@ -1,0 +1,335 @@
+"""The rules of the protocol action, one healthy value broken in one place at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants.protocol import (
+    check_first,
+    check_state,
+    check_transition,
+    no_protocol,
+    used_features,
+)
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules import protocol as rules
+from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
+
+ID = field("id", "long")
+PLAIN = struct(ID)
+NTZ = struct(field("at", "timestamp_ntz"))
+WIDENED = struct(field("at", "timestamp_ntz", delta__typeChanges=[{"fromType": "date", "toType": "timestamp_ntz"}]))
+GENERATED = struct(field("day", "date", delta__generationExpression="CAST(at AS DATE)"))
+NESTED_VARIANT = struct(field("s", struct(field("v", "variant"))))
+CDF = {"delta.enableChangeDataFeed": "true"}
+CHECKED = {"delta.constraints.positive": "id > 0"}
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+def listing(*writers: str, readers: tuple[str, ...] | None = None) -> Protocol:
+    """Writer version 7; with ``readers``, reader version 3."""
+    lists = None if readers is None else frozenset(readers)
+    return Protocol(1 if readers is None else 3, 7, lists, frozenset(writers))
+
+
+def supporting(*names: str) -> TableState:
+    return state_of(PLAIN, protocol=LEGACY.supporting(names))
+
+
+def table(protocol: Protocol, configuration: Mapping[str, str] | None = None, schema: Any = PLAIN) -> TableState:
+    return state_of(schema, protocol=protocol, configuration=configuration)
+
+
+def codes(findings: Any) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+HEALTHY = {
+    "the oldest protocol": table(Protocol(1, 1)),
+    "legacy": table(Protocol(2, 6), CDF | CHECKED | {"delta.columnMapping.mode": "name"}),
+    "column mapping for writers, by reader version 2": table(Protocol(2, 7, None, frozenset({"columnMapping"}))),
+    "column mapping by name": table(listing("columnMapping", readers=("columnMapping",))),
+    "iceberg over column mapping by reader version 2": table(Protocol(2, 7, None, frozenset({"icebergCompatV2"}))),
+    "no feature at all": table(Protocol(3, 7, frozenset(), frozenset())),
+    "a preview that has no stable name beside it": table(supporting("typeWidening-preview").protocol),
+    "a preview that stands for what is required": table(
+        listing("variantShredding", "variantType-preview", readers=("variantShredding", "variantType-preview"))
+    ),
+    "a property and its feature": table(LEGACY.supporting(["deletionVectors"]), VECTORS),
+    "a property and the preview of its feature": table(
+        LEGACY.supporting(["variantShredding-preview"]), {"delta.enableVariantShredding": "true"}
+    ),
+    "a property that is off": table(LEGACY, {"delta.enableDeletionVectors": "false"}),
+    "properties that other families judge": table(
+        LEGACY,
+        {
+            "delta.enableRowTracking": "true",
+            "delta.enableTypeWidening": "true",
+            "delta.columnMapping.mode": "name",
+        },
+    ),
+    "a type and its feature": table(LEGACY.supporting(["timestampNtz"]), schema=NTZ),
+    "a type from a widening, which TW14 judges": table(LEGACY, schema=WIDENED),
+    "a constraint that the version implies": table(Protocol(1, 3), CHECKED),
+    "a schema that MD02 judges": replace(table(LEGACY), metadata=replace(metadata_of(NTZ), schema_string="{")),
+    "catalog-managed": supporting("catalogManaged"),
+}
+
+
+@pytest.mark.parametrize("state", HEALTHY.values(), ids=HEALTHY)
+def test_healthy_protocol_has_no_finding(state: TableState) -> None:
+    assert list(check_state(state)) == []
+
+
+BROKEN = {
+    "TF01 no list for readers": (table(Protocol(3, 7, None, frozenset({"timestampNtz"}))), "TF01", "ERROR"),
+    "TF01 nor a feature to go by": (table(Protocol(3, 7, None, frozenset()), VECTORS), "TF01", "ERROR"),
+    "TF02 no list for writers": (table(Protocol(1, 7)), "TF02", "ERROR"),
+    "TF02 but one for readers": (table(Protocol(3, 7, frozenset({"timestampNtz"}))), "TF02", "ERROR"),
+    "TF02 no list at all": (table(Protocol(3, 7)), "TF02", "ERROR"),
+    "TF03 an empty list": (table(Protocol(1, 2, frozenset())), "TF03", "ERROR"),
+    "TF03 the version lowered": (
+        table(Protocol(1, 7, frozenset({"deletionVectors"}), frozenset({"deletionVectors"}))),
+        "TF03",
+        "ERROR",
+    ),
+    "TF04 an empty list": (table(Protocol(1, 2, None, frozenset())), "TF04", "ERROR"),
+    "TF05 without lists": (table(Protocol(3, 2)), "TF05", "ERROR"),
+    "TF05 with lists": (
+        table(Protocol(3, 6, frozenset({"timestampNtz"}), frozenset({"timestampNtz"}))),
+        "TF05",
+        "ERROR",
+    ),
+    "TF06 readers only": (table(listing("invariants", readers=("deletionVectors",))), "TF06", "ERROR"),
+    "TF07 writers only": (table(listing("deletionVectors", readers=())), "TF07", "WARNING"),
+    "TF07 without a list for readers": (table(listing("timestampNtz")), "TF07", "WARNING"),
+    "TF07 column mapping at reader version 1": (table(listing("columnMapping")), "TF07", "WARNING"),
+    "TF08 row tracking": (table(listing("rowTracking")), "TF08", "ERROR"),
+    "TF08 clustering": (table(listing("clustering")), "TF08", "ERROR"),
+    "TF08 iceberg": (table(listing("icebergCompatV1")), "TF08", "ERROR"),
+    "TF08 variant": (table(listing("variantShredding", readers=("variantShredding",))), "TF08", "ERROR"),
+    "TF08 catalog": (
+        table(listing("catalogManaged", "vacuumProtocolCheck", readers=("catalogManaged", "vacuumProtocolCheck"))),
+        "TF08",
+        "ERROR",
+    ),
+    "TF08 Spark's own": (
+        table(listing("catalogManaged", "inCommitTimestamp", readers=("catalogManaged",))),
+        "TF08",
+        "WARNING",
+    ),
+    "TF15 a writer's property": (table(LEGACY, CDF), "TF15", "WARNING"),
+    "TF15 a reader's property": (table(Protocol(3, 7, frozenset(), frozenset()), VECTORS), "TF15", "WARNING"),
+    "TF15 the checkpoint policy": (table(LEGACY, {"delta.checkpointPolicy": "v2"}), "TF15", "WARNING"),
+    "TF15 two features, one property": (table(LEGACY, {"delta.enableVariantShredding": "true"}), "TF15", "WARNING"),
+    "TF16 both": (supporting("typeWidening", "typeWidening-preview"), "TF16", "WARNING"),
+    "TF17 for readers": (table(listing("hologram", readers=("hologram",))), "TF17", "UNDECIDED"),
+    "TF17 for writers": (table(listing("hologram")), "TF17", "UNDECIDED"),
+    "TF17 in another case": (
+        table(listing("DeletionVectors", readers=("DeletionVectors",))),
+        "TF17",
+        "UNDECIDED",
+    ),
+    "TF17 another name for timestampNtz": (
+        table(listing("timestampWithoutTimezone", readers=("timestampWithoutTimezone",)), schema=NTZ),
+        "TF17",
+        "UNDECIDED",
+    ),
+    "TF20 a later version": (table(Protocol(4, 8, frozenset(), frozenset())), "TF20", "UNDECIDED"),
+    "TF20 no version": (table(Protocol(0, 0)), "TF20", "UNDECIDED"),
+    "TF21 a writer's feature for readers": (table(listing("appendOnly", readers=("appendOnly",))), "TF21", "WARNING"),
+    "TF22 a type": (table(LEGACY, schema=NTZ), "TF22", "ERROR"),
+    "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),
+    "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "WARNING"),
+    "TF22 a generated column": (table(listing("invariants"), schema=GENERATED), "TF22", "WARNING"),
+}
+
+
+@pytest.mark.parametrize(("state", "code", "severity"), BROKEN.values(), ids=BROKEN)
+def test_broken_protocol_has_one_finding(state: TableState, code: str, severity: str) -> None:
+    (finding,) = check_state(state)
+    assert (finding.code, finding.severity.value, finding.version) == (code, severity, state.version)
+
+
+def test_both_lists_too_early_are_two_mistakes() -> None:
+    assert codes(check_state(table(Protocol(1, 2, frozenset(), frozenset())))) == ["TF03", "TF04"]
+
+
+def test_unknown_feature_is_told_from_a_misspelled_one() -> None:
+    spelled = table(listing("DeletionVectors", readers=("DeletionVectors",)))
+    (finding,) = check_state(spelled)
+    assert "Perhaps deletionVectors is meant" in finding.message
+    (finding,) = check_state(table(listing("hologram")))
+    assert "Perhaps" not in finding.message
+    assert "Readers may ignore it" in finding.message
+
+
+def test_dependency_names_both_features() -> None:
+    (finding,) = check_state(table(listing("rowTracking")))
+    assert "rowTracking is supported, but domainMetadata" in finding.message
+
+
+known_names = st.sets(st.sampled_from(sorted(FEATURES.keys() - set(CATALOG_MANAGED))), max_size=8)
+
+
+@given(names=known_names)
+def test_protocol_that_supports_any_features_is_in_order(names: set[str]) -> None:
+    protocol = LEGACY.supporting(names)
+    twice = {name for name in protocol.features if name.removesuffix("-preview").removesuffix("-dev") != name}
+    twice = {name for name in twice if name.removesuffix("-preview").removesuffix("-dev") in protocol.features}
+    assert set(codes(check_state(table(protocol)))) == ({"TF16"} if twice else set())
+
+
+@given(names=known_names, more=known_names)
+def test_protocol_that_supports_more_features_lost_none(names: set[str], more: set[str]) -> None:
+    before = LEGACY.supporting(names)
+    assert change(before, before.supporting(more)) == []
+
+
+# -- commits ----------------------------------------------------------------------------------------------
+
+
+def commit(*protocols: Protocol, version: int = 4, **info: Any) -> Commit:
+    known = {"engineInfo": "Some-Engine/1.0", "operation": "SET TBLPROPERTIES", "timestamp": 1_700_000_000_000}
+    return Commit(version, known | info, protocols=protocols)
+
+
+def transition(before: TableState, *protocols: Protocol, **info: Any) -> Transition:
+    made = commit(*protocols, **info)
+    after = protocols[-1] if protocols else before.protocol
+    return Transition(before, made, replace(before, version=4, protocol=after), {})
+
+
+def change(before: Protocol, after: Protocol, **info: Any) -> list[Finding]:
+    return list(check_transition(transition(table(before), after, **info)))
+
+
+TRACKED = LEGACY.supporting(["rowTracking"])
+WIDENING = LEGACY.supporting(["typeWidening"])
+MAPPED = Protocol(2, 5)
+DROP = {"operation": "DROP FEATURE"}
+QUIET = {
+    "no protocol action": transition(table(TRACKED)),
+    "the same again": transition(table(TRACKED), TRACKED),
+    "an upgrade that lists what was implied": transition(table(LEGACY), TRACKED),
+    "an upgrade that leaves out what was never used": transition(
+        table(MAPPED), Protocol(2, 7, None, frozenset({"appendOnly", "columnMapping"}))
+    ),
+    "back to versions that mean the same": transition(
+        table(listing("appendOnly", "invariants", "timestampNtz", readers=("timestampNtz",))),
+        Protocol(3, 7, frozenset({"timestampNtz"}), frozenset({"appendOnly", "invariants", "timestampNtz"})),
+    ),
+    "back to legacy versions": transition(table(listing("appendOnly", "invariants")), LEGACY),
+    "column mapping by version instead of by name": transition(
+        table(listing("columnMapping", readers=("columnMapping",))), Protocol(2, 7, None, frozenset({"columnMapping"}))
+    ),
+    "a preview that became stable": transition(table(LEGACY.supporting(["typeWidening-preview"])), WIDENING),
+    "a feature dropped": transition(
+        table(TRACKED),
+        LEGACY.supporting(["domainMetadata"]),
+        operationParameters={"featureName": "rowtracking"},
+        **DROP,
+    ),
+    "a feature dropped, and its versions with it": transition(
+        table(WIDENING), LEGACY, operationParameters={"featureName": "typeWidening"}, **DROP
+    ),
+    "a feature dropped that is not named": transition(table(WIDENING), LEGACY, **DROP),
+    "a list where there was none": transition(table(Protocol(1, 2, frozenset({"hologram"}))), LEGACY),
+    "what the state's rules say": transition(table(WIDENING), Protocol(3, 2)),
+}
+
+
+@pytest.mark.parametrize("made", QUIET.values(), ids=QUIET)
+def test_commit_that_loses_nothing_has_no_finding(made: Transition) -> None:
+    assert list(check_transition(made)) == []
+
+
+WRONG = {
+    "TF09 two": (transition(table(LEGACY), TRACKED, WIDENING), "TF09", "ERROR"),
+    "TF09 the same twice": (transition(table(LEGACY), TRACKED, TRACKED), "TF09", "ERROR"),
+    "TF11 a feature vanished": (transition(table(TRACKED), listing("appendOnly", "invariants")), "TF11", "WARNING"),
+    "TF11 another one dropped": (
+        transition(
+            table(TRACKED),
+            listing("appendOnly", "domainMetadata"),
+            operationParameters={"featureName": "rowTracking"},
+            **DROP,
+        ),
+        "TF11",
+        "WARNING",
+    ),
+    "TF11 called RESTORE": (
+        transition(table(TRACKED), listing("appendOnly", "invariants"), operation="RESTORE"),
+        "TF11",
+        "WARNING",
+    ),
+    "TF12 both versions": (transition(table(WIDENING), LEGACY), "TF12", "WARNING"),
+    "TF12 legacy versions": (transition(table(Protocol(1, 4)), Protocol(1, 3)), "TF12", "WARNING"),
+    "TF12 readers no longer know": (
+        transition(table(WIDENING), listing("typeWidening", "appendOnly", "invariants")),
+        "TF12",
+        "WARNING",
+    ),
+    "TF14 change data feed on": (transition(table(Protocol(1, 4), CDF), listing("appendOnly")), "TF14", "WARNING"),
+    "TF14 a constraint": (transition(table(Protocol(1, 3), CHECKED), listing("invariants")), "TF14", "WARNING"),
+    "TF14 a generated column": (
+        transition(table(Protocol(1, 4), schema=GENERATED), listing("invariants")),
+        "TF14",
+        "WARNING",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "code", "severity"), WRONG.values(), ids=WRONG)
+def test_commit_that_loses_something_has_one_finding_that_names_it(made: Transition, code: str, severity: str) -> None:
+    (finding,) = check_transition(made)
+    assert (finding.code, finding.severity.value) == (code, severity)
+    assert (finding.version, finding.engine) == (4, "Some-Engine/1.0")
+
+
+def test_feature_that_an_earlier_version_used_is_not_proven_unused() -> None:
+    upgrade = transition(table(Protocol(1, 4)), listing("appendOnly", "invariants"))
+    assert list(check_transition(upgrade)) == []
+    earlier = used_features(table(Protocol(1, 4), CDF))
+    assert earlier == {"changeDataFeed"}
+    (finding,) = check_transition(upgrade, earlier)
+    assert finding.code == "TF14"
+    assert "implies changeDataFeed, to" in finding.message
+
+
+def test_features_go_where_the_table_is_another_one() -> None:
+    lost = transition(table(WIDENING), LEGACY)
+    replacing = replace(lost, replaces_all=True, commit=replace(lost.commit, metadata=(metadata_of(PLAIN),)))
+    assert list(check_transition(replacing)) == []
+    assert list(check_transition(replace(lost, restores=True))) == []
+    assert codes(check_transition(replace(lost, replaces_all=True))) == ["TF12"]  # no files, the same table
+
+
+def test_first_version_needs_one_protocol() -> None:
+    assert list(check_first(commit(LEGACY, version=0))) == []
+    (finding,) = check_first(commit(version=0))
+    assert (finding.code, finding.version, finding.engine) == ("TF10", 0, "Some-Engine/1.0")
+    assert codes(check_first(commit(LEGACY, TRACKED, version=0))) == ["TF09"]
+
+
+def test_log_without_protocol_is_said() -> None:
+    finding = no_protocol(7)
+    assert (finding.code, finding.severity, finding.version) == ("TF13", Severity.ERROR, 7)
+
+
+def test_every_protocol_rule_has_its_test() -> None:
+    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"TF10", "TF13"}
+    of_jobs = {rules.FEATURE_NOT_ENABLED.code, rules.PROPERTY_NOT_SET.code}
+    assert tested == {rule.code for rule in rules.RULES if rule.code.startswith("TF")} - of_jobs
