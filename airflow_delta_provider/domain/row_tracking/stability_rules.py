@@ -82,7 +82,7 @@ class MovedRow:
 class Misfits:
     """Rows in new files that are not what the rows that their commit took away were.
 
-    :param first: the first of them, one a file
+    :param first: the first of them
     """
 
     count: int = 0

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
@@ -28,6 +30,7 @@ from airflow_delta_provider.domain.row_tracking.key_rules import (
 )
 from airflow_delta_provider.domain.row_tracking.row_rules import MOST_ROWS
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, bounded, replaces_rows
+from airflow_delta_provider.domain.rules import faults
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
@@ -75,51 +78,53 @@ class KeyStability:
             yield from findings
             return
         with self._any_version():
-            changed = self._changed(keys, then).persist()
             try:
-                yield from self._judge(changed)
+                changed = self._changed(keys, then).persist()
+                try:
+                    yield from self._judge(changed)
+                finally:
+                    changed.unpersist()
             except UnreadFilesError as error:
                 yield error.finding
-            except Exception as error:
+            except (PySparkException, Py4JJavaError) as error:
                 meaning = understand(error)
-                if meaning.retryable:
+                if meaning.rule is faults.STORAGE:
                     raise
-                yield undecided_keys(f"the engine could not read both versions. {meaning.message.rstrip('.')}")
-            finally:
-                changed.unpersist()
+                yield undecided_keys(f"the engine cannot read both versions. {meaning.message.rstrip('.')}")
 
     def _judge(self, changed: DataFrame) -> Iterator[Finding]:
         """Tell by whom the new id of each key was given out, and whether its row says that it was written since."""
-        counts = {row["repeated"]: row["count"] for row in changed.groupBy("repeated").count().collect()}
         since, newest = self._before.version, self._state.version
-        if counts.get(True):
-            yield repeated_keys(counts[True], since, newest)
-        if not counts.get(False):
-            return
-        ranges = json.dumps(
-            [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
-        )
-        given = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(ranges), _RANGES)))
-        located = changed.where("NOT repeated").join(
-            sql.broadcast(given), sql.expr("new_id >= first AND new_id < end"), "left"
-        )
-        located = located.selectExpr("new_id", "old_id", "version", f"coalesce(written <= {since}, false) AS unwritten")
-        kinds = {
-            (row["version"], row["unwritten"]) for row in located.select("version", "unwritten").distinct().collect()
+        ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
+        given = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(json.dumps(ranges)), _RANGES)))
+        located = changed.join(
+            sql.broadcast(given), sql.expr("NOT repeated AND new_id >= first AND new_id < end"), "left"
+        ).selectExpr("repeated", "new_id", "old_id", "version", f"coalesce(written <= {since}, false) AS unwritten")
+        counts = {
+            (row["repeated"], row["version"], row["unwritten"]): row["count"]
+            for row in located.groupBy("repeated", "version", "unwritten").count().collect()
         }
+        if repeated := sum(count for (is_repeated, _, _), count in counts.items() if is_repeated):
+            yield repeated_keys(repeated, since, newest)
+        kinds = {(version, unwritten) for is_repeated, version, unwritten in counts if not is_repeated}
+        located = located.where("NOT repeated")
         if any(unwritten for _, unwritten in kinds):
-            unwritten = located.where("unwritten")
-            here_before = self._rows_at(since, ["_metadata.row_id AS id"])
-            same = unwritten.join(here_before, sql.expr("new_id = id"), "left_semi").union(
-                unwritten.where("version IS NOT NULL")
-            )
-            restored = unwritten.where("version IS NULL").join(here_before, sql.expr("new_id = id"), "left_anti")
-            yield from (unwritten_keys(keys, since) for keys in self._keys(same))
-            yield from (moved_keys(keys, since) for keys in self._keys(restored))
+            yield from self._judge_unwritten(located.where("unwritten"))
         if (None, False) in kinds:
             moved = located.where("version IS NULL AND NOT unwritten")
             yield from (moved_keys(keys, since) for keys in self._keys(moved))
-        yield from self._judge_commits(located.where("NOT unwritten"), {version for version, _ in kinds if version})
+        versions = {version for version, unwritten in kinds if version is not None and not unwritten}
+        yield from self._judge_commits(located.where("NOT unwritten"), versions)
+
+    def _judge_unwritten(self, keys: DataFrame) -> Iterator[Finding]:
+        """Judge keys whose rows were not written since: only RESTORE may have brought them another row."""
+        since = self._before.version
+        here_before = self._rows_at(since, ["_metadata.row_id AS id"])
+        old, new = keys.where("version IS NULL"), keys.where("version IS NOT NULL")
+        same = old.join(here_before, sql.expr("new_id = id"), "left_semi").union(new)
+        restored = old.join(here_before, sql.expr("new_id = id"), "left_anti")
+        yield from (unwritten_keys(found, since) for found in self._keys(same))
+        yield from (moved_keys(found, since) for found in self._keys(restored))
 
     def _judge_commits(self, located: DataFrame, versions: set[int]) -> Iterator[Finding]:
         replaced = {moves.version for moves in self._commits if replaces_rows(moves)}

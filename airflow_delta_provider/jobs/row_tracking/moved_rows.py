@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
@@ -31,9 +31,6 @@ from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-
-#: What is known of each new file to compare its rows, by its index.
-_NEW_FILES = "array<struct<file: int, base: bigint, changed: boolean>>"
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {
@@ -176,12 +173,9 @@ class MovedRowsReader:
         tracking = row_tracking_of(moves.transition.after)
         assert tracking.row_id_column is not None  # else no file was found to hold materialized ids
         reader = RowReader(self._session, self._data, tracking.row_id_column, tracking.commit_version_column)
-        files = [
-            {"file": index, "base": rows.file.base_row_id, "changed": rows.file.data_change}
-            for index, rows in enumerate(new)
-        ]
-        lookup = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(json.dumps(files)), _NEW_FILES)))
-        return reader.rows(new).join(sql.broadcast(lookup), "file").where("materialized AND NOT id <=> base + position")
+        rows = reader.rows(new).where("materialized")
+        base = _by_file([row.file.base_row_id for row in new], "bigint")
+        return rows.where(~sql.expr("id - position").eqNullSafe(base))
 
     def _compare(self, moves: Moves, new: Sequence[FileRows]) -> MovedRows:
         """Compare the rows with materialized ids in new files with those that their commit took away."""
@@ -192,42 +186,32 @@ class MovedRowsReader:
         else:
             old = taken.selectExpr("id AS old_id", "commit_version AS old_version")
             compared = rows.join(old, sql.expr("id = old_id"), "left")
-        kind = (
+        compared = compared.withColumn(
+            "changes", _by_file([row.file.data_change for row in new], "boolean")
+        ).selectExpr(
+            "*",
             "CASE WHEN old_id IS NULL THEN 'foreign' WHEN commit_version <=> old_version THEN 'kept' "
-            f"WHEN changed AND commit_version <=> {moves.version} THEN 'kept' ELSE 'other_version' END AS kind"
-        )
-        first = "min(named_struct('id', id, 'position', position, 'version', commit_version, 'old', old_version))"
-        counted = (
-            compared.selectExpr("*", kind)
-            .groupBy("kind", "file")
-            .agg(sql.expr("count(1) AS count"), sql.expr(f"{first} AS first"))
-            .selectExpr("*", "CASE WHEN kind <> 'kept' THEN struct(first, file) END AS row")
-            .groupBy("kind")
-            .agg(
-                sql.expr("sum(count) AS count"),
-                sql.expr(f"slice(sort_array(collect_list(row)), 1, {MOST_ROWS}) AS rows"),
-            )
+            f"WHEN changes AND commit_version <=> {moves.version} THEN 'kept' ELSE 'other_version' END AS kind",
         )
         with self._session.reading_files():
-            found = {row["kind"]: row for row in counted.collect()}
-        return MovedRows(
-            found["kept"]["count"] if "kept" in found else 0,
-            _misfits(found.get("foreign"), new),
-            _misfits(found.get("other_version"), new),
-        )
+            counts = {row["kind"]: row["count"] for row in compared.groupBy("kind").count().collect()}
+            foreign, other = (
+                _misfits(compared.where(f"kind = '{kind}'"), counts.get(kind, 0), new)
+                for kind in ("foreign", "other_version")
+            )
+        return MovedRows(counts.get("kept", 0), foreign, other)
 
 
-def _misfits(row: Row | None, new: Sequence[FileRows]) -> Misfits:
-    if row is None:
+def _by_file(values: Sequence[int | bool | None], data_type: str) -> Column:
+    """Return the expression of that one of ``values`` which belongs to a row's file: folded, it costs no join."""
+    return sql.element_at(sql.from_json(sql.lit(json.dumps(values)), f"array<{data_type}>"), sql.expr("file + 1"))
+
+
+def _misfits(rows: DataFrame, count: int, new: Sequence[FileRows]) -> Misfits:
+    if not count:
         return Misfits()
     first = [
-        MovedRow(
-            found["first"]["id"],
-            new[found["file"]].file.path,
-            found["first"]["position"],
-            found["first"]["version"],
-            found["first"]["old"],
-        )
-        for found in row["rows"]
+        MovedRow(row["id"], new[row["file"]].file.path, row["position"], row["commit_version"], row["old_version"])
+        for row in rows.orderBy("id", "file", "position").limit(MOST_ROWS).collect()
     ]
-    return Misfits(row["count"], tuple(first))
+    return Misfits(count, tuple(first))
