@@ -1,0 +1,128 @@
+"""The schema as column mapping sees it: for every field its id and its path in the data files.
+
+PROTOCOL.md, Column Mapping and Field Path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import Column, children
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.data_type import StructField
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+ID = "delta.columnMapping.id"
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+NESTED_IDS = "delta.columnMapping.nested.ids"
+MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
+
+#: From the schema's root down: physical names, and ``element``, ``key``, ``value`` on the way.
+PhysicalPath = tuple[str, ...]
+
+_INTEGER = re.compile(r"-?\d{1,19}")
+
+
+@dataclass(frozen=True)
+class MappedField:
+    """A struct field.
+
+    :param id: its id; None where it is missing or no 32-bit integer
+    :param name: its physical name; None where it is missing or no text
+    :param path: its physical field path; None where a name on the way is missing
+    :param nested_ids: ids of elements, keys and values below it, as Iceberg compatibility assigns them
+    """
+
+    column: Column
+    id: int | None
+    name: str | None
+    path: PhysicalPath | None
+    nested_ids: Mapping[str, Any]
+
+    @property
+    def ids(self) -> list[int]:
+        """All ids that it takes, those of nested elements included."""
+        nested = [number for number in self.nested_ids.values() if is_id(number)]
+        return nested if self.id is None else [self.id, *nested]
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether its metadata speaks of column mapping at all."""
+        return any(key in field_metadata(self.column.field) for key in (ID, PHYSICAL_NAME, NESTED_IDS))
+
+
+@dataclass(frozen=True)
+class MappedSchema:
+    """A schema with its mapping.
+
+    :param fields: all struct fields at any depth, parents before children
+    :param max_column_id: ``delta.columnMapping.maxColumnId``; None where it is missing or no integer
+    """
+
+    mode: MappingMode
+    fields: tuple[MappedField, ...]
+    max_column_id: int | None
+
+    @classmethod
+    def of(cls, metadata: Metadata) -> MappedSchema:
+        """Read the mapping; fields have ids and physical names in mode none too, where they were left.
+
+        :raises BrokenLogError: if the schema string is no struct
+        """
+        fields: list[MappedField] = []
+        for field in metadata.schema.fields:
+            fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
+        text = metadata.configuration.get(MAX_COLUMN_ID, "")
+        return cls(mapping_mode(metadata.configuration), tuple(fields), int(text) if _INTEGER.fullmatch(text) else None)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the mode is name or id."""
+        return self.mode is not MappingMode.NONE
+
+    @cached_property
+    def ids(self) -> Counter[int]:
+        """How often each id is taken, by fields or by nested elements."""
+        return Counter(number for field in self.fields for number in field.ids)
+
+    @cached_property
+    def by_id(self) -> dict[int, MappedField]:
+        """Fields by id; an id that is taken twice is left out."""
+        return {field.id: field for field in self.fields if field.id is not None and self.ids[field.id] == 1}
+
+    @cached_property
+    def by_path(self) -> dict[PhysicalPath, MappedField]:
+        """Fields by physical path; a path that is taken twice is left out."""
+        taken = Counter(field.path for field in self.fields)
+        return {field.path: field for field in self.fields if field.path is not None and taken[field.path] == 1}
+
+
+def is_id(value: Any) -> bool:
+    """Whether ``value`` is a 32-bit integer."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
+
+
+def field_metadata(field: StructField) -> Mapping[str, Any]:
+    """Return the field's metadata, empty where the log holds no JSON object."""
+    return field.metadata if isinstance(field.metadata, Mapping) else {}
+
+
+def _mapped(column: Column, above: PhysicalPath | None) -> Iterator[MappedField]:
+    path: PhysicalPath | None
+    if column.kinds[-1] == "field":
+        metadata = field_metadata(column.field)
+        number, name, nested = metadata.get(ID), metadata.get(PHYSICAL_NAME), metadata.get(NESTED_IDS)
+        name = name if isinstance(name, str) and name else None
+        path = None if above is None or name is None else (*above, name)
+        yield MappedField(
+            column, number if is_id(number) else None, name, path, nested if isinstance(nested, Mapping) else {}
+        )
+    else:
+        path = None if above is None else (*above, column.kinds[-1])
+    for child in children(column):
+        yield from _mapped(child, path)
