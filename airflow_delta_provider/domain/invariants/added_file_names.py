@@ -40,13 +40,13 @@ class _FileNames:
     """What a mapped table's files may be described by.
 
     :param partitions: logical by physical names of the partition columns; None where they cannot be told
-    :param suspects: names that need a look, as they stand in JSON; None where any text needs one
+    :param has_foreign: whether any logical name is foreign to the files
     :param gone: how many ids no column has any more: at most so many columns were dropped
     """
 
     partitions: Mapping[str, str] | None
     top: _Level
-    suspects: tuple[str, ...] | None
+    has_foreign: bool
     gone: int
 
 
@@ -96,13 +96,11 @@ def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Fin
 
 def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Iterator[Finding]:
     text = add.get("stats")
-    if not names.top.below or not isinstance(text, str):
-        return
-    if names.suspects is not None and not any(name in text for name in names.suspects):
+    if not names.has_foreign or not isinstance(text, str):
         return
     try:
         stats = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     used: dict[tuple[str, ...], MappedField] = {}
     for bound in _BOUNDS if isinstance(stats, Mapping) else ():
@@ -156,16 +154,10 @@ def _file_names(
         above, name = mapped.column.parts[:-1], mapped.column.field.name
         if above in levels and mapped.name is not None and name.lower() not in physical[above]:
             levels[above].foreign[name] = mapped
-    foreign = {name for level in levels.values() for name in level.foreign}
-    plain = all(name.isascii() and name.isprintable() and '"' not in name and "\\" not in name for name in foreign)
     highest = schema.max_column_id or 0
     gone = highest - sum(1 for number in schema.ids if 0 < number <= highest)
-    return _FileNames(
-        _partitions(schema, partition_columns),
-        top,
-        tuple(f'"{name}"' for name in sorted(foreign)) if plain else None,
-        gone,
-    )
+    has_foreign = any(level.foreign for level in levels.values())
+    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, gone)
 
 
 def _partitions(schema: MappedSchema, partition_columns: tuple[str, ...]) -> dict[str, str] | None:
