@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import Row
@@ -17,6 +16,7 @@ from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.plan.widen_types import Widening
+from airflow_delta_provider.jobs.data_files import file_uri
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.storage import literal_paths
 
@@ -73,7 +73,7 @@ def _measured(
     mode = mapping_mode(metadata.configuration)
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
-    paths = [_file_uri(location, file.path) for file in files]
+    paths = [file_uri(location, file.path) for file in files]
     rows = literal_paths(session.spark).schema(schema).parquet(*paths)
     if sum(file.size for file in files) < _ONE_TASK:
         rows = rows.coalesce(1)  # then there is nothing to exchange
@@ -86,12 +86,6 @@ def _measured(
     hashed = f"xxhash64({', '.join(['_metadata.file_path', *values])})"
     (measured,) = rows.selectExpr(*expressions, f"sum({hashed} % {_MODULUS}) AS {quote(_ROWS)}").collect()
     return measured
-
-
-def _file_uri(location: str, path: str) -> str:
-    """Return where a file lies: paths in the log are URL-encoded, and relative unless they name a scheme."""
-    decoded = unquote(path)
-    return decoded if ":/" in path else f"{location.rstrip('/')}/{decoded}"
 
 
 def _value(widening: Widening, parts: tuple[str, ...]) -> tuple[str, bool]:

@@ -1,15 +1,13 @@
-"""Reading parts of data files and of files of deletion vectors, again where the storage fails now and then."""
+"""Reading parts of data files and of files of deletion vectors."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 from urllib.parse import unquote
 
 from airflow_delta_provider.domain.delta.deletion_vector import (
-    BrokenDeletionVectorError,
     DeletionVector,
     bitmap_in_range,
     deleted_rows,
@@ -17,7 +15,6 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError, footer_size, parse_footer
-from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.storage import HadoopStorage
 
 T = TypeVar("T")
@@ -25,8 +22,6 @@ S = TypeVar("S")
 
 #: What is read of a file's end at once: enough for the footer of most files.
 _TAIL = 32 * 1024
-#: Seconds before each further try.
-_WAITS = (0.2, 1.0)
 #: Reads under way at once, where they wait for a network.
 _THREADS = 32
 
@@ -59,7 +54,7 @@ class DataFiles:
         :raises FooterError: if it is not a Parquet file of the size that the log says
         """
         uri = self.uri(file)
-        tail = _persistently(lambda: self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size))
+        tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size)
         expected = min(file.size, _TAIL)
         if len(tail) < expected:
             raise FooterError(f"it ends before the {file.size} bytes that the log gives it")
@@ -67,7 +62,7 @@ class DataFiles:
         if size > file.size:
             raise FooterError(f"its footer claims {size} bytes of a file of {file.size}")
         if size > len(tail):
-            tail = _persistently(lambda: self._storage.read_range(uri, file.size - size, file.size))
+            tail = self._storage.read_range(uri, file.size - size, file.size)
         self._last_footer = parse_footer(tail, self._last_footer)
         return self._last_footer
 
@@ -95,18 +90,4 @@ class DataFiles:
             return inline_bitmap(vector)
         uri = file_uri(self._location, path)
         start, end = vector.byte_range
-        return bitmap_in_range(_persistently(lambda: self._storage.read_range(uri, start, end)), vector)
-
-
-def _persistently(read: Callable[[], bytes]) -> bytes:
-    """Read, and again after a while where the storage failed in a way that may pass."""
-    for wait in _WAITS:
-        try:
-            return read()
-        except (FileNotFoundError, BrokenDeletionVectorError, FooterError):
-            raise
-        except Exception as error:
-            if not understand(error).retryable:
-                raise
-            time.sleep(wait)
-    return read()
+        return bitmap_in_range(self._storage.read_range(uri, start, end), vector)

@@ -5,11 +5,21 @@ from __future__ import annotations
 import io
 import os
 import re
-from typing import Any
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrameReader, SparkSession
 
+from airflow_delta_provider.jobs.engine_errors import understand
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Seconds before each further try of what the storage could not do.
+_WAITS = (0.2, 1.0)
 #: URIs that look the same whether encoded or not.
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 
@@ -19,13 +29,36 @@ def literal_paths(spark: SparkSession) -> DataFrameReader:
     return spark.read.option("__globPaths__", "false")
 
 
+def _persistent(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method that reads try again where the storage failed in a way that may pass."""
+
+    @wraps(method)
+    def persistent(*arguments: P.args, **named: P.kwargs) -> T:
+        for wait in _WAITS:
+            try:
+                return method(*arguments, **named)
+            except FileNotFoundError:
+                raise
+            except Exception as error:
+                if not understand(error).retryable:
+                    raise
+                time.sleep(wait)
+        return method(*arguments, **named)
+
+    return persistent
+
+
 class HadoopStorage:
-    """Lists and reads files through Hadoop's FileSystem; local files directly, which is faster."""
+    """Lists and reads files through Hadoop's FileSystem; local files directly, which is faster.
+
+    What the storage could not do it is asked for again, twice, where another try may help.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
 
+    @_persistent
     def list_names(self, directory: str) -> list[str]:
         """Return the names of what lies directly in ``directory``.
 
@@ -42,9 +75,10 @@ class HadoopStorage:
             raise FileNotFoundError(directory)
         statuses = file_system.listStatus(path)
         paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
-        joined: str = self._jvm.org.apache.commons.lang3.StringUtils.join(paths, "\n")
-        return [line.rsplit("/", 1)[-1] for line in joined.splitlines()]
+        joined: str = self._jvm.scala.Predef.genericWrapArray(paths).mkString("\n")
+        return [line.rsplit("/", 1)[-1] for line in joined.split("\n") if line]
 
+    @_persistent
     def read(self, path: str) -> bytes:
         """Return the content of a file.
 
@@ -63,6 +97,7 @@ class HadoopStorage:
         finally:
             stream.close()
 
+    @_persistent
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
 
@@ -75,19 +110,21 @@ class HadoopStorage:
                 return _read_fully(file, end - start)
         file_system, hadoop_path = self._resolve(path)
         try:
-            stream = file_system.open(hadoop_path)
-            try:
-                stream.seek(start)
-                return bytes(stream.readNBytes(end - start))
-            finally:
-                stream.close()
+            status = file_system.getFileStatus(hadoop_path)
         except Py4JJavaError as error:
-            kind = error.java_exception.getClass().getName()
-            if kind == "java.io.FileNotFoundException":
+            if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
                 raise FileNotFoundError(path) from None
-            if kind == "java.io.EOFException":
-                return b""
             raise
+        end = min(end, status.getLen())
+        if start >= end:
+            return b""
+        # With the status at hand, object stores need not ask for it again.
+        stream = file_system.openFile(hadoop_path).withFileStatus(status).build().get()
+        try:
+            stream.seek(start)
+            return bytes(stream.readNBytes(end - start))
+        finally:
+            stream.close()
 
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without the JVM and without a network."""

@@ -1,0 +1,70 @@
+"""Checks over a network: a real client of Hadoop, a server that may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.report.verdict import Verdict
+from tests.spark.webhdfs import WebHdfs
+from tests.tables import log
+from tests.tables.row_tracking import operations, partitioned
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[WebHdfs]:
+    with WebHdfs(tmp_path).running() as storage:
+        yield storage
+
+
+def data_file(path: Path) -> str:
+    """Return the name of a data file that is live."""
+    return next(
+        action["add"]["path"]
+        for _, actions in sorted(log.commits(path).items(), reverse=True)
+        for action in actions
+        if "add" in action
+    )
+
+
+@pytest.mark.parametrize("builder", [operations, partitioned])
+def test_table_elsewhere_is_checked_like_one_here(table, check, remote, builder: Callable[..., None]) -> None:
+    path = table(builder)
+    here, there = check(path), check(f"{remote.uri}/t")
+    assert there.verdict is Verdict.PASS
+    assert there.evidence == here.evidence
+    assert remote.asked["LISTSTATUS", "_delta_log"]
+
+
+def test_storage_that_fails_now_and_then_is_asked_again(table, check, remote) -> None:
+    path = table(operations)
+    name = data_file(path)
+    remote.fail(name, 1)
+    assert check(f"{remote.uri}/t").verdict is Verdict.PASS
+    assert remote.asked["OPEN", name] >= 2
+
+
+def test_storage_that_keeps_failing_is_a_fault_of_that_table_alone(table, run_job, remote) -> None:
+    from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+
+    failing, whole = table(operations, "failing"), table(operations, "whole")
+    remote.fail(data_file(failing), 10_000)
+    if data_file(failing) == data_file(whole):  # copies of one table have the same names
+        whole = table(partitioned, "another")
+    report = run_job([f"{remote.uri}/failing", f"{remote.uri}/{whole.name}"], CheckRowTrackingOptions())
+    first, second = report.tables
+    assert (first.verdict, first.retryable) == (Verdict.FAULT, True)
+    assert [finding.code for finding in first.findings] == ["FT01"]
+    assert second.verdict is Verdict.PASS
+
+
+def test_missing_and_truncated_files_elsewhere_are_told_apart(table, check, remote) -> None:
+    path = table(operations)
+    victim = path / data_file(path)
+    content = victim.read_bytes()
+    victim.write_bytes(content[: len(content) // 2])
+    assert "DF02" in [finding.code for finding in check(f"{remote.uri}/t").findings]
+    victim.unlink()
+    assert "DF01" in [finding.code for finding in check(f"{remote.uri}/t").findings]

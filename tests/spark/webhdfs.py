@@ -1,0 +1,132 @@
+"""A server of a local directory by WebHDFS's REST interface, so that jobs read it over a network, as a remote storage.
+
+It can be told to fail: real HTTP errors, met by Hadoop's own client.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+_PREFIX = "/webhdfs/v1"
+
+
+class WebHdfs:
+    """The server, and what it was asked for.
+
+    :param root: directory that it serves
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.asked: Counter[tuple[str, str]] = Counter()
+        self._failures: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+
+    @property
+    def uri(self) -> str:
+        """The root's URI."""
+        return f"webhdfs://127.0.0.1:{self._server.server_port}"
+
+    def fail(self, suffix: str, times: int) -> None:
+        """Answer the next ``times`` reads of files whose names end with ``suffix`` with an error of the server."""
+        self._failures[suffix] = times
+
+    @contextmanager
+    def running(self) -> Iterator[WebHdfs]:
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+    def _fails(self, name: str) -> bool:
+        with self._lock:
+            for suffix, left in self._failures.items():
+                if name.endswith(suffix) and left > 0:
+                    self._failures[suffix] = left - 1
+                    return True
+        return False
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        storage = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                url = urlsplit(self.path.encode("latin-1").decode())  # the client sends UTF-8 as it is
+                query = {key.lower(): values[0] for key, values in parse_qs(url.query).items()}
+                name = unquote(url.path)[len(_PREFIX) :]
+                path = storage.root / name.lstrip("/")
+                storage.asked[query["op"], path.name] += 1
+                if not path.exists():
+                    self._error(404, "java.io.FileNotFoundException", f"File does not exist: {name}")
+                elif query["op"] == "GETFILESTATUS":
+                    self._json({"FileStatus": _status(path, "")})
+                elif query["op"] == "LISTSTATUS":
+                    children = sorted(path.iterdir()) if path.is_dir() else []
+                    found = [_status(child, child.name) for child in children] if path.is_dir() else [_status(path, "")]
+                    self._json({"FileStatuses": {"FileStatus": found}})
+                elif query["op"] in ("GETFILEBLOCKLOCATIONS", "GET_BLOCK_LOCATIONS"):
+                    self._json({"BlockLocations": {"BlockLocation": []}})
+                elif storage._fails(path.name):
+                    self._error(500, "java.io.IOException", "the storage has a bad day")
+                elif "redirected" not in query:
+                    again = quote(self.path.encode("latin-1"), safe="%/?&=:+,;@")
+                    self.send_response(307)
+                    self.send_header(
+                        "Location", f"http://127.0.0.1:{self.server.server_address[1]}{again}&redirected=1"
+                    )
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                else:
+                    start = int(query.get("offset", 0))
+                    content = path.read_bytes()[start:]
+                    self._answer(200, content[: int(query["length"])] if "length" in query else content)
+
+            def _json(self, document: Any) -> None:
+                self._answer(200, json.dumps(document).encode())
+
+            def _error(self, code: int, kind: str, message: str) -> None:
+                document = {"exception": kind.split(".")[-1], "javaClassName": kind, "message": message}
+                self._answer(code, json.dumps({"RemoteException": document}).encode())
+
+            def _answer(self, code: int, content: bytes) -> None:
+                # No Content-Type: the client would read it with classes that Spark's build of Hadoop lacks.
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        return Handler
+
+
+def _status(path: Path, suffix: str) -> dict[str, Any]:
+    stat = path.stat()
+    return {
+        "accessTime": 0,
+        "blockSize": 134217728,
+        "group": "g",
+        "length": 0 if path.is_dir() else stat.st_size,
+        "modificationTime": int(stat.st_mtime * 1000),
+        "owner": "o",
+        "pathSuffix": suffix,
+        "permission": "755",
+        "replication": 0,
+        "type": "DIRECTORY" if path.is_dir() else "FILE",
+    }
