@@ -74,8 +74,8 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
         where = {"column": str(new), **transition.commit.provenance}
         if not can_widen(was, now):
             yield rules.UNSUPPORTED_CHANGE.finding(
-                f"The commit changes {new} from {was} to {now}, which is no supported widening, and rewrites no file: "
-                f"readers fail on older files, or read wrong values. {_RESTORE}.",
+                f"The commit changes {new} from {was} to {now}, which is no supported widening, and keeps older files: "
+                f"readers fail on them, or read wrong values. {_RESTORE}.",
                 **where,
             )
             continue
