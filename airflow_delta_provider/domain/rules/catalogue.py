@@ -7,6 +7,7 @@ from airflow_delta_provider.domain.rules import (
     data_files,
     faults,
     log,
+    metadata,
     protocol,
     requests,
     row_tracking,
@@ -14,8 +15,6 @@ from airflow_delta_provider.domain.rules import (
 )
 from airflow_delta_provider.domain.rules.rule import Rule
 
-CATALOGUE: dict[str, Rule] = {
-    rule.code: rule
-    for family in (requests, faults, log, protocol, column_mapping, type_widening, row_tracking, data_files)
-    for rule in family.RULES
-}
+_FAMILIES = (requests, faults, log, protocol, metadata, column_mapping, type_widening, row_tracking, data_files)
+
+CATALOGUE: dict[str, Rule] = {rule.code: rule for family in _FAMILIES for rule in family.RULES}

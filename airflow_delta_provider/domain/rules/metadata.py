@@ -38,3 +38,5 @@ PARTITIONING_CHANGED = _error(
     "PROTOCOL.md, Consistency Between Table Metadata and Data Files; delta-io/delta-rs#2468",
 )
 NOTHING_CHANGED = _warning(12, "metaData action that changes nothing")
+
+RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))
