@@ -90,7 +90,10 @@ def _condition(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, PySparkException):
-        text = error.getMessage() or str(error)
+        try:
+            text = error.getMessage() or str(error)
+        except Exception:  # PySpark fails on error classes of Delta that it does not list
+            text = str(error)
     elif isinstance(error, Py4JJavaError):
         text = next((m for m in (c.getMessage() for c in _java_causes(error)) if m), str(error.java_exception))
     else:

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.row_tracking.key_rules import (
     ChangedKey,
     ChangedKeys,
@@ -206,7 +207,10 @@ def test_keys_are_named_by_ids_and_places() -> None:
     said = [unwritten_keys(keys, 2), renumbered_keys(keys, MOVES), inserted_again(keys, MOVES), moved_keys(keys, 2)]
     assert [finding.code for finding in said] == ["RT29", "RT29", "RT31", "RT31"]
     assert [finding.version for finding in said] == [None, 7, 7, None]
-    for finding in said:
+    written = replace(MOVES.transition.commit, info={**INFO, "operation": "WRITE"})
+    overwritten = renumbered_keys(keys, replace(MOVES, transition=replace(MOVES.transition, commit=written)))
+    assert (overwritten.code, overwritten.severity) == ("RT32", Severity.WARNING)
+    for finding in [*said, overwritten]:
         assert "2 keys have another row id" in finding.message
         assert "id 3 became 20, row 0 of n; id 4 became 21, row 1 of n" in finding.message
     assert "1 key is not unique" in repeated_keys(1, 2, 7).message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -26,6 +27,11 @@ def check_transition(transition: Transition, earlier_paths: Collection[str]) -> 
         return
     for rule in _RULES:
         yield from rule(transition, tracking, earlier_paths)
+
+
+def moves_rows(commit: Commit) -> bool:
+    """Whether a commit calls itself one that moves rows, or says that it kept their ids."""
+    return commit.operation in _REWRITES or str(commit.tags.get(PRESERVED_TAG)).lower() == "true"
 
 
 def suspicious_paths(transition: Transition) -> list[str]:

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapp
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.commit_rules import moves_rows
 from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
 from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
@@ -157,8 +158,13 @@ def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
 
 
 def renumbered_keys(keys: ChangedKeys, moves: Moves) -> Finding:
-    """Return the finding about keys whose rows one commit took away and wrote again with other ids."""
-    return rules.KEY_CHANGED_ROW_ID.finding(
+    """Return the finding about keys whose rows one commit took away and wrote again with other ids.
+
+    Overwriting a part of the table does that rightly. So it is a warning where the commit neither calls
+    itself one that moves rows nor vouches for their ids.
+    """
+    rule = rules.KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else rules.KEY_OVERWRITTEN
+    return rule.finding(
         f"{_keys(keys.count)} another row id than before: this commit took the rows away and added them again under "
         f"new ids. First: {_listed(keys.first)}. {_CONSEQUENCE} Either its engine does not keep row ids, or it "
         "overwrote part of the table, which gives new ids; MERGE and UPDATE keep them.",

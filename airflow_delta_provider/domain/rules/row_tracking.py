@@ -52,6 +52,7 @@ MATERIALIZED_TYPE = _error(28, "materialized column of another type", _READERS)
 KEY_CHANGED_ROW_ID = _error(29, "key with another row id than before", _SPEC)
 HISTORY_UNREADABLE = _undecided(30, "stability cannot be decided", _SPEC)
 KEY_INSERTED_AGAIN = _warning(31, "key deleted and inserted again, or given to another row", _SPEC)
+KEY_OVERWRITTEN = _warning(32, "key overwritten, its row id is new", _SPEC)
 
 # Nothing to prove.
 ABSENT = _undecided(25, "no row tracking")
