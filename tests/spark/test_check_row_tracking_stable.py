@@ -12,11 +12,10 @@ def codes(report):
     return [finding.code for finding in report.findings]
 
 
-@pytest.mark.parametrize("keys", [(), ("id",)], ids=["rows", "keys"])
 @pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "no_vectors"])
-def test_ids_are_stable_over_every_operation_that_moves_rows(snapshots, check, deletion_vectors, keys):
+def test_ids_are_stable_over_every_operation_that_moves_rows(snapshots, check, deletion_vectors):
     path = snapshots(deletion_vectors)[MOVED]
-    for version in (0, 2, 5, MOVED):
+    for version, keys in ((0, ()), (2, ("id",)), (MOVED, ("id",))):
         report = check(path, compare_to_version=version, key_columns=keys)
         assert (version, report.verdict, report.findings) == (version, Verdict.PASS, ())
 
@@ -38,9 +37,7 @@ def test_key_that_was_deleted_and_inserted_again_is_another_row_and_no_violation
     ("builder", "arguments", "version", "keys"),
     [
         (row_tracking.partitioned, {}, 0, ("id", "name")),
-        (row_tracking.clustered, {}, 1, ("id",)),
         (row_tracking.mapped, {"mode": "name"}, 1, ("id",)),
-        (row_tracking.mapped, {"mode": "id"}, 1, ("id",)),
         (row_tracking.widened, {}, 1, ("id",)),
         (row_tracking.cloned, {}, 0, ("id",)),
         (row_tracking.checkpointed, {"kind": "v2"}, 3, ("id",)),
@@ -48,9 +45,30 @@ def test_key_that_was_deleted_and_inserted_again_is_another_row_and_no_violation
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_ids_are_stable_whatever_the_table(built, check, builder, arguments, version, keys):
-    for columns in ((), keys):
-        report = check(built(builder, **arguments), compare_to_version=version, key_columns=columns)
-        assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    report = check(built(builder, **arguments), compare_to_version=version, key_columns=keys)
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments", "version", "earliest"),
+    [
+        (row_tracking.enabled_late, {}, 1, 7),
+        (row_tracking.enabled_again, {}, 1, 9),
+        (row_tracking.checkpointed, {"kind": "v2"}, 2, 3),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_version_that_nobody_can_compare_with_is_undecided_and_says_with_which(
+    built, check, builder, arguments, version, earliest
+):
+    report = check(built(builder, **arguments), compare_to_version=version, key_columns=("id",))
+    assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["RT30"])
+    assert str(earliest) in report.findings[0].message
+
+
+def test_version_that_is_not_there_yet_is_refused(built, check):
+    report = check(built(operations), compare_to_version=99)
+    assert (report.verdict, codes(report)) == (Verdict.REFUSED, ["RQ19"])
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def written_concurrently(spark: SparkSession, path: Path) -> None:
 def checkpointed(spark: SparkSession, path: Path, *, kind: str) -> None:
     """Updates before and after a checkpoint; the commits before it are gone, as after log clean-up.
 
-    :param kind: ``classic``, ``v2``, or ``struct``: classic with the statistics as structs only
+    :param kind: ``v2``, or ``struct``: classic with the statistics as structs only
     """
     properties = {
         "delta.checkpointPolicy": "v2" if kind == "v2" else "classic",
