@@ -66,6 +66,18 @@ class Landing:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Landings:
+    """Files with landings.
+
+    :param first: the first of them
+    :param files: how many there are
+    """
+
+    first: tuple[Landing, ...] = ()
+    files: int = 0
+
+
 def buckets_of(ids: Iterable[int]) -> list[IdBucket]:
     """Return ids, one for each row, as buckets by number."""
     rows: dict[int, int] = {}

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.row_tracking.id_buckets import (
     IDS,
     FaultyIds,
     Landing,
+    Landings,
     ids_in,
     impossible_ids,
     landings,
@@ -25,6 +26,7 @@ class CollectedIds:
     :param expected: how many there are about
     :param mixed: files that may hold rows with materialized and rows with fresh ids
     :param rows_of: number of rows of a file
+    :param high_water_mark: above which ids are impossible, None where it does not count
     :param deleted: gives the deleted rows of a file as a bit set
     """
 
@@ -34,12 +36,14 @@ class CollectedIds:
         expected: int,
         mixed: Collection[LiveFile],
         rows_of: RowCount,
+        high_water_mark: int | None,
         deleted: Callable[[LiveFile], int],
     ) -> None:
         self._row_ids = row_ids
         self._buckets = row_ids.buckets(expected)
         self._mixed = mixed
         self._rows_of = rows_of
+        self._high_water_mark = high_water_mark
         self._deleted = deleted
 
     def repeated(self, limit: int) -> FaultyIds:
@@ -54,26 +58,31 @@ class CollectedIds:
         count = sum(bucket.repeated for bucket in buckets) + sum(landing.count for landing in landed)
         return FaultyIds(count, tuple(islice(first, limit)))
 
-    def impossible(self, high_water_mark: int | None, limit: int) -> FaultyIds:
+    def impossible(self, limit: int) -> FaultyIds:
         """Return the ids that are negative or above the mark."""
-        found = [(bucket.first_id, impossible_ids(bucket, high_water_mark)) for bucket in self._buckets]
+        found = [(bucket.first_id, impossible_ids(bucket, self._high_water_mark)) for bucket in self._buckets]
         found = [(first, bits) for first, bits in found if bits]
         count = sum(bits.bit_count() for _, bits in found)
-        return FaultyIds(count, ids_in(found[0][1], found[0][0], limit) if found else ())
+        ids = (row_id for first, bits in found for row_id in ids_in(bits, first, limit))
+        return FaultyIds(count, tuple(islice(ids, limit)))
 
-    def landings(self, fresh: Sequence[LiveFile], limit: int) -> list[Landing]:
+    def landings(self, fresh: Sequence[LiveFile], limit: int, most: int) -> Landings:
         """Return the files of ``fresh`` one of whose live rows has an id that is materialized elsewhere.
 
         :param fresh: by their bases, with disjoint ranges
+        :param limit: how many ids of a file to name
+        :param most: how many files to name
         """
-        return list(landings(self._buckets, fresh, self._rows_of, self._deleted, limit))
+        found = list(landings(self._buckets, fresh, self._rows_of, self._deleted, limit))
+        return Landings(tuple(found[:most]), len(found))
 
     def _landed_in_mixed(self, limit: int) -> list[Landing]:
         """Return landings on rows with fresh ids beside rows with materialized ones.
 
         Which rows those are is looked up only where an id lies in the range of their file.
         """
-        near = [landing.file for landing in self.landings(in_order(self._mixed), 0)]
+        ordered = in_order(self._mixed)
+        near = [landing.file for landing in landings(self._buckets, ordered, self._rows_of, self._deleted, 0)]
         positions = self._row_ids.positions(near)
 
         def not_fresh(file: LiveFile) -> int:

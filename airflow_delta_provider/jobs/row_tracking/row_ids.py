@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
@@ -15,17 +15,25 @@ from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowRea
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
 _FEW = 4096
+#: Rows, deleted ones included, that are looked at to tell where some ids are.
+_MOST_LOCATED = 10_000
 _BITS = (IDS - 1).bit_length()
 _BIT_SET = f"bitmap_construct_agg({{}} & {IDS - 1}) AS bits"
 
 
 class RowIds:
-    """The ids of the live rows of some files, each of which has materialized ones."""
+    """The ids of the live rows of some files, each of which has materialized ones.
 
-    def __init__(self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows]) -> None:
+    :param deleted: gives the deleted rows of a file as a bit set
+    """
+
+    def __init__(
+        self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows], deleted: Callable[[LiveFile], int]
+    ) -> None:
         self._session = session
         self._reader = reader
         self._rows = rows
+        self._deleted = deleted
 
     def buckets(self, expected: int) -> list[IdBucket]:
         """Return the materialized ids as bit sets, by number of bucket: for ids that fit here.
@@ -73,15 +81,19 @@ class RowIds:
             return [row["id"] for row in counted.orderBy("id").limit(limit).collect()]
 
     def locate(self, ids: Iterable[int]) -> list[LocatedRow]:
-        """Return the rows that have one of ``ids``, materialized or fresh, by id."""
+        """Return the live rows that have one of ``ids``, materialized or fresh, by id; of very many, some."""
         wanted = ", ".join(map(str, sorted(set(ids))))
         if not wanted:
             return []
+        rows = [FileRows(row.file, 0) for row in self._rows]
         with self._session.reading_files():
-            found = self._reader.rows(self._rows).where(f"id IN ({wanted})").collect()
-        return sorted(
-            LocatedRow(row["id"], self._rows[row["file"]].file, row["position"], row["materialized"]) for row in found
-        )
+            found = self._reader.rows(rows).where(f"id IN ({wanted})").limit(_MOST_LOCATED).collect()
+        located = []
+        for row in sorted(found, key=lambda row: row["file"]):
+            file = rows[row["file"]].file
+            if not self._deleted(file) >> row["position"] & 1:
+                located.append(LocatedRow(row["id"], file, row["position"], row["materialized"]))
+        return sorted(located)
 
     def _materialized(self) -> DataFrame:
         """Return the materialized ids of all rows, in one column ``id``; only what deletion vectors need is joined."""

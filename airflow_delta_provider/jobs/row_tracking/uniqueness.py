@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVe
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.row_tracking.id_buckets import IDS
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
 from airflow_delta_provider.domain.row_tracking.row_rules import (
     MOST_ROWS,
@@ -28,6 +29,8 @@ from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
+from airflow_delta_provider.jobs.row_tracking.deleted_positions import MISSING
+from airflow_delta_provider.jobs.row_tracking.distributed_ids import DistributedIds
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
@@ -47,12 +50,27 @@ class Proof:
     ids_read: int = 0
 
 
+@dataclass(frozen=True)
+class Room:
+    """What is compared in this process; beyond any of it, Spark compares.
+
+    :param ids: materialized ids; Spark compares a million as fast, and what lies far apart takes 4 KiB a bucket
+    :param buckets: bit sets of ids: 64 MiB of them
+    :param rows: rows of files with materialized ids and deletion vectors: a bit each, and some text to ship it
+    """
+
+    ids: int = 1_000_000
+    buckets: int = 16_384
+    rows: int = 1 << 24
+
+
 def prove(
     session: DeltaSession,
     data: DataFiles,
     files: Collection[LiveFile],
     survey: FooterSurvey,
     tracking: RowTracking,
+    room: Room = Room(),
 ) -> Proof:
     """Prove that live rows of ``files`` have unique ids, or find those that do not.
 
@@ -60,25 +78,59 @@ def prove(
     """
     column = tracking.row_id_column
     proof = Proof([])
-    deleted = _DeletedRows(data, survey, proof.findings)
     readable = [file for file in files if file.path in survey.ids]
     holding = [file for file in readable if not survey.ids[file.path].all_fresh]
     if not holding or column is None:
         return proof
-    rows = [FileRows(file, deleted(file), survey.ids[file.path].all_materialized) for file in holding]
+    held = [survey.ids[file.path] for file in holding]
+    deleted = _DeletedRows(data, survey, proof.findings)
+    expected = sum(map(_most_materialized, held))
+    lowest, highest = _bounds(held)
+    span = None if lowest is None or highest is None else (highest // IDS) - (lowest // IDS) + 1
+    with_vectors = sum(survey.ids[file.path].rows for file in holding if file.deletion_vector)
+    here = (
+        expected <= room.ids
+        and min(expected, expected if span is None else span) <= room.buckets
+        and with_vectors <= room.rows
+    )
+    rows = [FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized) for file in holding]
     rows = [row for row in rows if row.deleted != UNREADABLE]
     if not rows:
         return proof
-    ids = survey.ids
-    expected = sum(_most_materialized(ids[row.file.path]) for row in rows)
-    proof.ids_read = expected
-    row_ids = RowIds(session, RowReader(session, data, column), rows)
+    reader = RowReader(session, data, column)
     mixed = [row.file for row in rows if not row.all_materialized]
-    compared = CollectedIds(row_ids, expected, mixed, survey.rows_of, deleted)
-    fresh = [file for file in in_order(readable) if ids[file.path].all_fresh and ids[file.path].rows]
+    row_ids = RowIds(session, reader, rows, deleted)
     mark = _kept_mark(readable, survey, tracking.high_water_mark)
-    proof.findings.extend(_judge(compared, row_ids, fresh, mark))
+    fresh = [
+        file
+        for file in in_order(readable)
+        if survey.ids[file.path].all_fresh and _meets(file, survey.ids[file.path].rows, lowest, highest)
+    ]
+    if here:
+        collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)
+        proof.findings.extend(_judge(collected, row_ids, fresh, mark))
+    else:
+        distributed = DistributedIds(session, data, reader, rows, survey.rows_of, mark, deleted.report)
+        try:
+            proof.findings.extend(_judge(distributed, row_ids, fresh, mark))
+        finally:
+            distributed.release()
+    read = [row.file.path for row in rows if row.file.path not in deleted.reported]
+    proof.ids_read = sum(_most_materialized(survey.ids[path]) for path in read)
     return proof
+
+
+def _bounds(held: Collection[FileIds]) -> tuple[int | None, int | None]:
+    """Return between which ids the materialized ones lie, None where some footer does not say."""
+    lows, highs = [ids.minimum for ids in held], [ids.maximum for ids in held]
+    known_lows, known_highs = [low for low in lows if low is not None], [high for high in highs if high is not None]
+    whole = len(known_lows) == len(known_highs) == len(held)
+    return (min(known_lows), max(known_highs)) if whole else (None, None)
+
+
+def _meets(file: LiveFile, rows: int, lowest: int | None, highest: int | None) -> bool:
+    base = base_of(file)
+    return rows > 0 and (lowest is None or base + rows > lowest) and (highest is None or base <= highest)
 
 
 def _most_materialized(ids: FileIds) -> int:
@@ -94,20 +146,19 @@ def _kept_mark(files: Collection[LiveFile], survey: FooterSurvey, high_water_mar
 
 
 def _judge(
-    compared: CollectedIds, row_ids: RowIds, fresh: list[LiveFile], high_water_mark: int | None
+    compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: list[LiveFile], high_water_mark: int | None
 ) -> Iterator[Finding]:
     repeated = compared.repeated(MOST_ROWS)
     if repeated.count:
         yield repeated_ids_found(row_ids.locate(repeated.first), repeated.count)
-    impossible = compared.impossible(high_water_mark, MOST_ROWS)
+    impossible = compared.impossible(MOST_ROWS)
     if impossible.count:
         yield impossible_ids_found(row_ids.locate(impossible.first), impossible.count, high_water_mark)
-    landings = compared.landings(fresh, MOST_ROWS)
-    shown = landings[:MOST_FINDINGS]
-    located = row_ids.locate(row_id for landing in shown for row_id in landing.ids)
-    for landing in shown:
+    landings = compared.landings(fresh, MOST_ROWS, MOST_FINDINGS)
+    located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
+    for landing in landings.first:
         yield landed_ids(landing, [row for row in located if row.row_id in landing.ids])
-    if more := len(landings) - len(shown):
+    if more := landings.files - len(landings.first):
         yield rules.DUPLICATE_ROW_IDS.finding(f"{more} more files have rows whose ids rows in other files have, too.")
 
 
@@ -118,6 +169,7 @@ class _DeletedRows:
         self._data = data
         self._survey = survey
         self._findings = findings
+        self.reported: set[str] = set()
         self._last: tuple[LiveFile, int] | None = None
 
     def __call__(self, file: LiveFile) -> int:
@@ -132,12 +184,18 @@ class _DeletedRows:
         try:
             return self._data.deleted(file, self._survey.rows_of(file))
         except (FileNotFoundError, BrokenDeletionVectorError) as error:
-            why = "its file is missing" if isinstance(error, FileNotFoundError) else str(error)
-            self._findings.append(
-                file_rules.DELETION_VECTOR.finding(
-                    f"The deletion vector of {file.path} cannot be read: {why}. Which of its rows are deleted is lost, "
-                    "and reading the table fails. RESTORE the table to a version before the vector was written.",
-                    path=file.path,
-                )
-            )
+            self.report(file, MISSING if isinstance(error, FileNotFoundError) else str(error))
             return UNREADABLE
+
+    def report(self, file: LiveFile, why: str) -> None:
+        """Keep, once, that the deletion vector of a file cannot be read."""
+        if file.path in self.reported:
+            return
+        self.reported.add(file.path)
+        self._findings.append(
+            file_rules.DELETION_VECTOR.finding(
+                f"The deletion vector of {file.path} cannot be read: {why}. Which of its rows are deleted is lost, "
+                "and reading the table fails. RESTORE the table to a version before the vector was written.",
+                path=file.path,
+            )
+        )

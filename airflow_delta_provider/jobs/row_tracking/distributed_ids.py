@@ -1,0 +1,223 @@
+"""Row ids compared by Spark, for more than this process should hold: nothing but what is wrong comes back.
+
+Exact: ids are counted and set as bits by words of 64, in tasks; a word with more rows than bits has an id twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, base_of
+from airflow_delta_provider.domain.row_tracking.id_buckets import FaultyIds, Landing, Landings, ids_in
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
+from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+
+#: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
+#: that lie close together. By default it is 16, and most rows take the slower map behind it.
+_HASH_MAP = ("spark.sql.codegen.aggregate.fastHashMap.capacityBits", "20")
+#: Ids of one bucket of the join with ranges of ids.
+_BUCKET_BITS = 16
+#: Rows of ranges up to which every task gets them all.
+_BROADCAST = 300_000
+_WORD_BITS = 6
+_ALL = (1 << 64) - 1
+
+
+class DistributedIds:
+    """The ids of live rows of some files, materialized and fresh ones.
+
+    :param rows: files of which each may hold materialized ids; what their deletion vectors delete is found in tasks
+    :param high_water_mark: above which ids are impossible, None where it does not count
+    :param unreadable: told each file whose deletion vector cannot be read, and why; its rows then count as deleted
+    """
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        data: DataFiles,
+        reader: RowReader,
+        rows: Sequence[FileRows],
+        rows_of: RowCount,
+        high_water_mark: int | None,
+        unreadable: Callable[[LiveFile, str], None],
+    ) -> None:
+        self._session = session
+        self._data = data
+        self._rows_of = rows_of
+        self._high_water_mark = high_water_mark
+        self._unreadable = unreadable
+        self._kept: list[DeletedPositions] = []
+        self._ids = self._read(reader, rows)
+        self._words = self._ids.groupBy(sql.expr(f"shiftright(id, {_WORD_BITS}) AS word")).agg(
+            sql.expr("count(1) AS rows"), sql.expr("bit_or(shiftleft(1L, CAST(id & 63 AS INT))) AS bits")
+        )
+
+    def repeated(self, limit: int) -> FaultyIds:
+        """Return the ids that more than one row has, counted by the rows too many."""
+        count, _ = self._totals
+        if not count:
+            return FaultyIds()
+        words = self._words.where("rows > bit_count(bits)").select("word").orderBy("word").limit(limit)
+        with self._comparing():
+            first = ", ".join(str(row["word"]) for row in words.collect())
+            near = self._ids.where(f"shiftright(id, {_WORD_BITS}) IN ({first})")
+            twice = near.groupBy("id").count().where("count > 1").orderBy("id").limit(limit)
+            return FaultyIds(count, tuple(row["id"] for row in twice.collect()))
+
+    def impossible(self, limit: int) -> FaultyIds:
+        """Return the ids that are negative or above the mark."""
+        _, count = self._totals
+        if not count:
+            return FaultyIds()
+        words = self._words.selectExpr("word", f"{self._wrong} AS bits").where("bits <> 0").orderBy("word")
+        with self._comparing():
+            found = words.limit(limit).collect()
+        ids = [row_id for row in found for row_id in ids_in(row["bits"] & _ALL, row["word"] << _WORD_BITS, limit)]
+        return FaultyIds(count, tuple(ids[:limit]))
+
+    @cached_property
+    def _totals(self) -> tuple[int, int]:
+        """How many rows have an id that another row had before, and how many ids are impossible; counted at once."""
+        sums = self._words.selectExpr("sum(rows - bit_count(bits))", f"sum(bit_count({self._wrong}))")
+        with self._comparing():
+            ((more, impossible),) = sums.collect()
+        return more or 0, impossible or 0
+
+    @property
+    def _wrong(self) -> str:
+        """Those bits of a word that stand for ids that are negative or above the mark."""
+        above = "0L"
+        if self._high_water_mark is not None:
+            last, bit = divmod(max(self._high_water_mark, -1), 64)
+            kept = _ALL << (bit + 1) & _ALL
+            above = f"CASE WHEN word > {last} THEN bits WHEN word = {last} THEN bits & {_signed(kept)}L ELSE 0L END"
+        return f"CASE WHEN word < 0 THEN bits ELSE {above} END"
+
+    def landings(self, fresh: Sequence[LiveFile], limit: int, most: int) -> Landings:
+        """Return the files of ``fresh`` one of whose live rows has an id of a row in the other files.
+
+        :param fresh: by their bases, with disjoint ranges
+        :param limit: how many ids of a file to name
+        :param most: how many files to name
+        """
+        if not fresh:
+            return Landings()
+        landed = self._landed(fresh).persist()
+        try:
+            with self._comparing():
+                numbers = _numbers(landed)
+                vectors = {n: (fresh[n], self._rows_of(fresh[n])) for n in numbers if fresh[n].deletion_vector}
+                live = landed.selectExpr(
+                    "file",
+                    f"shiftleft(word, {_WORD_BITS}) AS start",
+                    "base",
+                    "explode(filter(sequence(0, 63), bit -> bit_get(bits, bit) = 1)) AS bit",
+                ).selectExpr("file", "start + bit AS id", "start + bit - base AS position")
+                if vectors:
+                    live = self._deleted(vectors).live(live)
+                files = live.groupBy("file").count()
+                counts = {row["file"]: row["count"] for row in files.orderBy("file").limit(most).collect()}
+                if not counts:
+                    return Landings()
+                by_id = Window.partitionBy("file").orderBy("id")
+                first = live.where(sql.col("file").isin(list(counts))).withColumn("place", sql.row_number().over(by_id))
+                ids: dict[int, list[int]] = {number: [] for number in counts}
+                for row in first.where(f"place <= {limit}").orderBy("file", "id").collect():
+                    ids[row["file"]].append(row["id"])
+                total = files.count() if len(counts) == most else len(counts)
+        finally:
+            landed.unpersist()
+        return Landings(tuple(Landing(fresh[n], tuple(ids[n]), counts[n]) for n in counts), total)
+
+    def release(self) -> None:
+        """Free what is kept for all of this."""
+        for kept in self._kept:
+            kept.release()
+
+    def _read(self, reader: RowReader, rows: Sequence[FileRows]) -> DataFrame:
+        """Return the ids of all live rows, in one column ``id``."""
+        plain = [row for row in rows if row.all_materialized and row.file.deletion_vector is None]
+        mixed = [row for row in rows if not row.all_materialized and row.file.deletion_vector is None]
+        partly = [row for row in rows if row.file.deletion_vector is not None]
+        parts = [reader.materialized_ids(plain)] if plain else []
+        if mixed:
+            parts.append(reader.rows(mixed).select("id"))
+        if partly:
+            vectors = {number: (row.file, self._rows_of(row.file)) for number, row in enumerate(partly)}
+            parts.append(self._deleted(vectors).live(reader.rows(partly)).select("id"))
+        ids = parts[0]
+        for part in parts[1:]:
+            ids = ids.union(part)
+        return ids.where("id IS NOT NULL")
+
+    def _deleted(self, vectors: dict[int, tuple[LiveFile, int | None]]) -> DeletedPositions:
+        deleted = DeletedPositions(self._session, self._data, vectors)
+        self._kept.append(deleted)
+        for number, why in deleted.errors().items():
+            self._unreadable(vectors[number][0], why)
+        return deleted
+
+    def _landed(self, fresh: Sequence[LiveFile]) -> DataFrame:
+        """Return the ids that lie in ranges of files: ``file``, its ``base``, ``word`` and those ``bits`` of it."""
+        ranges = [
+            {"file": number, "base": base_of(file), "last": base_of(file) + (self._rows_of(file) or 0) - 1}
+            for number, file in enumerate(fresh)
+        ]
+        shipped = ship(self._session.spark, ranges, "file: int, base: bigint, last: bigint").selectExpr(
+            "*", f"explode(sequence(shiftright(base, {_BUCKET_BITS}), shiftright(last, {_BUCKET_BITS}))) AS bucket"
+        )
+        rows = sum((one["last"] >> _BUCKET_BITS) - (one["base"] >> _BUCKET_BITS) + 1 for one in ranges)
+        if rows <= _BROADCAST:
+            shipped = sql.broadcast(shipped)
+        words = self._words.withColumn("bucket", sql.expr(f"shiftright(word, {_BUCKET_BITS - _WORD_BITS})"))
+        low = _within("base", "shiftleft(-1L, CAST(base & 63 AS INT))")
+        high = _within("last", "shiftrightunsigned(-1L, CAST(63 - (last & 63) AS INT))")
+        return (
+            words.join(shipped, "bucket")
+            .where(f"word BETWEEN shiftright(base, {_WORD_BITS}) AND shiftright(last, {_WORD_BITS})")
+            .selectExpr("file", "base", "word", f"bits & {low} & {high} AS bits")
+            .where("bits <> 0")
+        )
+
+    @contextmanager
+    def _comparing(self) -> Iterator[None]:
+        conf = self._session.spark.conf
+        key, value = _HASH_MAP
+        own = conf.get(key, None)
+        conf.set(key, value)
+        try:
+            with self._session.reading_files():
+                yield
+        finally:
+            if own is None:
+                conf.unset(key)
+            else:
+                conf.set(key, own)
+
+
+def _within(end: str, mask: str) -> str:
+    return f"CASE WHEN word = shiftright({end}, {_WORD_BITS}) THEN {mask} ELSE -1L END"
+
+
+def _numbers(landed: DataFrame) -> list[int]:
+    """Return the numbers of the files that ids landed in; they come as bit sets."""
+    rows = landed.groupBy(sql.expr("shiftright(file, 15) AS number")).agg(
+        sql.expr("bitmap_construct_agg(file & 32767) AS bits")
+    )
+    found: list[int] = []
+    for row in rows.collect():
+        found.extend(ids_in(int.from_bytes(row["bits"], "little"), row["number"] << 15, 32768))
+    return sorted(found)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
