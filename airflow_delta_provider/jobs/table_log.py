@@ -25,6 +25,10 @@ from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
+_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
+#: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
+#: driver's heap would hold the rows.
+_SMALL_PARTITION = "4m"
 #: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
 _NUM_RECORDS = {
     "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
@@ -168,6 +172,15 @@ class TableLog:
             condition = " OR ".join(filter(None, [condition, "add IS NOT NULL"]))
         if not selected:
             raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} holds no actions")
-        # One partition at a time: a table may have more files than fit here as rows all at once.
-        for row in rows.where(condition).selectExpr(*selected).toLocalIterator():
+        # One small partition at a time: a table may have more files than fit here as rows all at once.
+        own = self._spark.conf.get(_PARTITION_BYTES, None)
+        self._spark.conf.set(_PARTITION_BYTES, _SMALL_PARTITION)
+        try:
+            found = rows.where(condition).selectExpr(*selected).toLocalIterator()
+        finally:
+            if own is None:
+                self._spark.conf.unset(_PARTITION_BYTES)
+            else:
+                self._spark.conf.set(_PARTITION_BYTES, own)
+        for row in found:
             yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
