@@ -195,6 +195,7 @@ QUIET = {
     "ids given anew where nobody may rely on them": transition(
         commit(file("a", 20, 4), operation="RESTORE"), configuration={}
     ),
+    "ids taken away, which RT05 says of the state": transition(commit(file("a", None))),
     "no row tracking": transition(commit(file("c", None, None)), protocol=LEGACY, configuration={}),
     "a first life of the feature": transition(
         commit(file("a", 0, 4)), state(file("a", 77), protocol=LEGACY, configuration={}, mark=None)
@@ -212,7 +213,6 @@ WRONG = {
     "RT13 without ids": (transition(commit(file("c", None, None)), configuration={}), "RT13", "ERROR"),
     "RT14 another base": (transition(commit(file("a", 20))), "RT14", "ERROR"),
     "RT14 another version": (transition(commit(file("a", 0, 4))), "RT14", "ERROR"),
-    "RT14 taken away": (transition(commit(file("a", None))), "RT14", "ERROR"),
     "RT15 ids again": (transition(commit(file("c", 19, 4))), "RT15", "ERROR"),
     "RT16 version of another commit": (transition(commit(file("c", 20, 3))), "RT16", "WARNING"),
     "RT17 another column": (transition(commit(), configuration=OTHER), "RT17", "WARNING"),

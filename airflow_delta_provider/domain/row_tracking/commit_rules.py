@@ -75,7 +75,7 @@ def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collecti
                 ("baseRowId", before.base_row_id, file.base_row_id),
                 ("defaultRowCommitVersion", before.default_row_commit_version, file.default_row_commit_version),
             )
-            if old is not None and old != new and not (new is None and tracking.suspended)
+            if old is not None and new is not None and old != new  # RT05 says it where they were taken away
         ]
         if changed:
             yield rules.REASSIGNED_BASE.finding(

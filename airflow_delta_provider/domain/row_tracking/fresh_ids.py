@@ -54,3 +54,14 @@ def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap
             yield Overlap(furthest, file, base, min(end, base + rows) - 1)
         if furthest is None or base + rows > end:
             furthest, end = file, base + rows
+
+
+def trusted_mark(ordered: Iterable[LiveFile], rows_of: RowCount, high_water_mark: int | None) -> int | None:
+    """Return the mark; None where fresh ids are above it: that is one violation, and what follows from it no other.
+
+    :param ordered: files by their bases
+    """
+    if high_water_mark is None:
+        return None
+    highest = max((base_of(file) + (rows_of(file) or 0) - 1 for file in ordered), default=-1)
+    return high_water_mark if highest <= high_water_mark else None

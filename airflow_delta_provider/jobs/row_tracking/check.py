@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.domain.row_tracking.key_rules import find_keys
 from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
 from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
@@ -108,7 +109,7 @@ class RowTrackingCheck:
             "materialized_ids_read": 0,
         }
         if self._options.level == "footers":
-            return [*findings, *_impossible_bounds(holding, surveyed, tracking)]
+            return [*findings, *_impossible_bounds(files, surveyed, tracking)]
         with self._timed("ids"):
             if holding:
                 self._progress(f"{name}: reading the row ids in {len(holding)} of them")
@@ -164,14 +165,12 @@ def _live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
     return sum(surveyed.rows_of(file) or 0 for file in files) - deleted
 
 
-def _impossible_bounds(
-    holding: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
-) -> Iterator[Finding]:
+def _impossible_bounds(files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking) -> Iterator[Finding]:
     """Yield the files whose statistics show impossible ids; where rows are deleted, theirs may be those."""
-    for file in holding:
-        ids = surveyed.ids[file.path]
-        if file.deletion_vector is not None or ids.minimum is None or ids.maximum is None:
+    mark = trusted_mark(in_order(files), surveyed.rows_of, tracking.high_water_mark)
+    for file in files:
+        ids = surveyed.ids.get(file.path)
+        if ids is None or file.deletion_vector is not None or ids.minimum is None or ids.maximum is None:
             continue
-        mark = tracking.high_water_mark
         if ids.minimum < 0 or (mark is not None and ids.maximum > mark):
             yield impossible_bounds(file.path, ids.minimum, ids.maximum, mark)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order, trusted_mark
 from airflow_delta_provider.domain.row_tracking.id_buckets import IDS
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
 from airflow_delta_provider.domain.row_tracking.row_rules import (
@@ -100,7 +100,7 @@ def prove(
     reader = RowReader(session, data, column)
     mixed = [row.file for row in rows if not row.all_materialized]
     row_ids = RowIds(session, reader, rows, deleted)
-    mark = _kept_mark(readable, survey, tracking.high_water_mark)
+    mark = trusted_mark(in_order(readable), survey.rows_of, tracking.high_water_mark)
     fresh = [
         file
         for file in in_order(readable)
@@ -135,14 +135,6 @@ def _meets(file: LiveFile, rows: int, lowest: int | None, highest: int | None) -
 
 def _most_materialized(ids: FileIds) -> int:
     return ids.rows if ids.materialized is None else ids.materialized
-
-
-def _kept_mark(files: Collection[LiveFile], survey: FooterSurvey, high_water_mark: int | None) -> int | None:
-    """Return the mark; None where fresh ids are above it: RT07 says so, and ids of rows above it follow from it."""
-    if high_water_mark is None:
-        return None
-    highest = max((base_of(file) + survey.ids[file.path].rows - 1 for file in in_order(files)), default=-1)
-    return high_water_mark if highest <= high_water_mark else None
 
 
 def _judge(
