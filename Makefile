@@ -42,6 +42,7 @@ demo: setup
 benchmark: setup
 	$(BIN)/python -m benchmarks.widen_end_to_end
 	$(BIN)/python -m benchmarks.widen_many_columns
+	$(BIN)/python -m benchmarks.check_row_tracking
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info
