@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import DataFrame, Window
@@ -30,6 +31,22 @@ _BUCKET_BITS = 16
 _BROADCAST = 300_000
 _WORD_BITS = 6
 _ALL = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """What all words together say.
+
+    :param repeated: how many rows have an id that another row had before
+    :param impossible: how many ids are negative or above the mark
+    :param lowest: no id is below it
+    :param highest: no id is above it
+    """
+
+    repeated: int
+    impossible: int
+    lowest: int
+    highest: int
 
 
 class DistributedIds:
@@ -63,7 +80,7 @@ class DistributedIds:
 
     def repeated(self, limit: int) -> FaultyIds:
         """Return the ids that more than one row has, counted by the rows too many."""
-        count, _ = self._totals
+        count = self._totals.repeated
         if not count:
             return FaultyIds()
         words = self._words.where("rows > bit_count(bits)").select("word").orderBy("word").limit(limit)
@@ -75,7 +92,7 @@ class DistributedIds:
 
     def impossible(self, limit: int) -> FaultyIds:
         """Return the ids that are negative or above the mark."""
-        _, count = self._totals
+        count = self._totals.impossible
         if not count:
             return FaultyIds()
         words = self._words.selectExpr("word", f"{self._wrong} AS bits").where("bits <> 0").orderBy("word")
@@ -85,12 +102,15 @@ class DistributedIds:
         return FaultyIds(count, tuple(ids[:limit]))
 
     @cached_property
-    def _totals(self) -> tuple[int, int]:
-        """How many rows have an id that another row had before, and how many ids are impossible; counted at once."""
-        sums = self._words.selectExpr("sum(rows - bit_count(bits))", f"sum(bit_count({self._wrong}))")
+    def _totals(self) -> _Totals:
+        sums = self._words.selectExpr(
+            "sum(rows - bit_count(bits))", f"sum(bit_count({self._wrong}))", "min(word)", "max(word)"
+        )
         with self._comparing():
-            ((more, impossible),) = sums.collect()
-        return more or 0, impossible or 0
+            ((repeated, impossible, lowest, highest),) = sums.collect()
+        if lowest is None:
+            return _Totals(0, 0, 0, -1)
+        return _Totals(repeated, impossible, lowest << _WORD_BITS, ((highest + 1) << _WORD_BITS) - 1)
 
     @property
     def _wrong(self) -> str:
@@ -109,7 +129,9 @@ class DistributedIds:
         :param limit: how many ids of a file to name
         :param most: how many files to name
         """
-        if not fresh:
+        totals = self._totals
+        fresh = [file for file in fresh if base_of(file) <= totals.highest and self._last(file) >= totals.lowest]
+        if not fresh:  # as after OPTIMIZE: what is fresh then came later
             return Landings()
         landed = self._landed(fresh).persist()
         try:
@@ -169,8 +191,7 @@ class DistributedIds:
     def _landed(self, fresh: Sequence[LiveFile]) -> DataFrame:
         """Return the ids that lie in ranges of files: ``file``, its ``base``, ``word`` and those ``bits`` of it."""
         ranges = [
-            {"file": number, "base": base_of(file), "last": base_of(file) + (self._rows_of(file) or 0) - 1}
-            for number, file in enumerate(fresh)
+            {"file": number, "base": base_of(file), "last": self._last(file)} for number, file in enumerate(fresh)
         ]
         shipped = ship(self._session.spark, ranges, "file: int, base: bigint, last: bigint").selectExpr(
             "*", f"explode(sequence(shiftright(base, {_BUCKET_BITS}), shiftright(last, {_BUCKET_BITS}))) AS bucket"
@@ -187,6 +208,9 @@ class DistributedIds:
             .selectExpr("file", "base", "word", f"bits & {low} & {high} AS bits")
             .where("bits <> 0")
         )
+
+    def _last(self, file: LiveFile) -> int:
+        return base_of(file) + (self._rows_of(file) or 0) - 1
 
     @contextmanager
     def _comparing(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order, trusted_mark
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.domain.row_tracking.id_buckets import IDS
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
 from airflow_delta_provider.domain.row_tracking.row_rules import (
@@ -63,6 +63,17 @@ class Room:
     buckets: int = 16_384
     rows: int = 1 << 24
 
+    def holds(self, files: Collection[LiveFile], survey: FooterSurvey) -> bool:
+        """Whether the ids of ``files``, which hold materialized ones, fit."""
+        held = [survey.ids[file.path] for file in files]
+        expected = sum(map(_most_materialized, held))
+        lows = [ids.minimum for ids in held if ids.minimum is not None]
+        highs = [ids.maximum for ids in held if ids.maximum is not None]
+        known = len(lows) == len(highs) == len(held)
+        buckets = min(expected, max(highs) // IDS - min(lows) // IDS + 1) if known else expected
+        with_vectors = sum(survey.ids[file.path].rows for file in files if file.deletion_vector)
+        return expected <= self.ids and buckets <= self.buckets and with_vectors <= self.rows
+
 
 def prove(
     session: DeltaSession,
@@ -82,17 +93,8 @@ def prove(
     holding = [file for file in readable if not survey.ids[file.path].all_fresh]
     if not holding or column is None:
         return proof
-    held = [survey.ids[file.path] for file in holding]
     deleted = _DeletedRows(data, survey, proof.findings)
-    expected = sum(map(_most_materialized, held))
-    lowest, highest = _bounds(held)
-    span = None if lowest is None or highest is None else (highest // IDS) - (lowest // IDS) + 1
-    with_vectors = sum(survey.ids[file.path].rows for file in holding if file.deletion_vector)
-    here = (
-        expected <= room.ids
-        and min(expected, expected if span is None else span) <= room.buckets
-        and with_vectors <= room.rows
-    )
+    here = room.holds(holding, survey)
     rows = [FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized) for file in holding]
     rows = [row for row in rows if row.deleted != UNREADABLE]
     if not rows:
@@ -101,12 +103,9 @@ def prove(
     mixed = [row.file for row in rows if not row.all_materialized]
     row_ids = RowIds(session, reader, rows, deleted)
     mark = trusted_mark(in_order(readable), survey.rows_of, tracking.high_water_mark)
-    fresh = [
-        file
-        for file in in_order(readable)
-        if survey.ids[file.path].all_fresh and _meets(file, survey.ids[file.path].rows, lowest, highest)
-    ]
+    fresh = [file for file in in_order(readable) if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
     if here:
+        expected = sum(_most_materialized(survey.ids[row.file.path]) for row in rows)
         collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)
         proof.findings.extend(_judge(collected, row_ids, fresh, mark))
     else:
@@ -118,19 +117,6 @@ def prove(
     read = [row.file.path for row in rows if row.file.path not in deleted.reported]
     proof.ids_read = sum(_most_materialized(survey.ids[path]) for path in read)
     return proof
-
-
-def _bounds(held: Collection[FileIds]) -> tuple[int | None, int | None]:
-    """Return between which ids the materialized ones lie, None where some footer does not say."""
-    lows, highs = [ids.minimum for ids in held], [ids.maximum for ids in held]
-    known_lows, known_highs = [low for low in lows if low is not None], [high for high in highs if high is not None]
-    whole = len(known_lows) == len(known_highs) == len(held)
-    return (min(known_lows), max(known_highs)) if whole else (None, None)
-
-
-def _meets(file: LiveFile, rows: int, lowest: int | None, highest: int | None) -> bool:
-    base = base_of(file)
-    return rows > 0 and (lowest is None or base + rows > lowest) and (highest is None or base <= highest)
 
 
 def _most_materialized(ids: FileIds) -> int:
