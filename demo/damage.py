@@ -24,8 +24,11 @@ class MovedBase:
 
 
 def copy_with_colliding_ids(table: Path, copy: Path, operation: str) -> MovedBase:
-    """Copy a table, and let the largest file that a commit of ``operation`` added begin with row id 0."""
-    shutil.copytree(table, copy)
+    """Copy a table, and let the largest file that a commit of ``operation`` added begin with row id 0.
+
+    Only the commits are copied: checkpoints and checksums would still tell what was there before.
+    """
+    shutil.copytree(table, copy, ignore=shutil.ignore_patterns("*.crc", "*.checkpoint.*", "_last_checkpoint"))
     commit = next(c for c in TableLog(copy).commits() if c.operation == operation)
     path = copy / "_delta_log" / f"{commit.version:020d}.json"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -35,6 +38,4 @@ def copy_with_colliding_ids(table: Path, copy: Path, operation: str) -> MovedBas
     moved = MovedBase(add["path"], commit.version, add["baseRowId"], 0)
     add["baseRowId"] = 0
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    for checksum in path.parent.glob(f".{path.name}.crc"):  # Hadoop's own, of the local file system
-        checksum.unlink()
     return moved

@@ -201,9 +201,13 @@ class FlightsTable:
         """Return what :meth:`fingerprint` has to be for the whole year, computed from the source."""
         return int(self._spark.sql(f"SELECT {_FINGERPRINT} FROM year_2013").first()[0])
 
-    def row_ids(self) -> tuple[int, int]:
-        """Return how many rows have an id, and how many different ids there are."""
-        row = self._row("count(_metadata.row_id), count(DISTINCT _metadata.row_id)")
+    def row_ids(self, path: Path | None = None) -> tuple[int, int]:
+        """Return how many rows have an id, and how many different ids there are.
+
+        :param path: of another table
+        """
+        ids = "count(_metadata.row_id), count(DISTINCT _metadata.row_id)"
+        row = self._row(ids) if path is None else self._spark.sql(f"SELECT {ids} FROM delta.`{path}`").first()
         return int(row[0]), int(row[1])
 
     def change(self, step: RowChange) -> None:

@@ -54,7 +54,7 @@ class Story:
                 self._enable_and_widen(flights, runner, before)
                 self._append(flights, before)
                 self._change_rows(flights, runner)
-                self._find_collision(runner)
+                self._find_collision(flights, runner)
                 self._refuse(flights, runner)
             self._show_history(flights)
         finally:
@@ -191,14 +191,16 @@ class Story:
         )
         self._claims.check("it wrote nothing", self._files() == before)
 
-    def _find_collision(self, runner: DagRunner) -> None:
+    def _find_collision(self, flights: FlightsTable, runner: DagRunner) -> None:
         self._screen.step("A copy of the table whose log was damaged")
         copy = self._path.with_name("flights_damaged")
         moved = copy_with_colliding_ids(self._path, copy, "MERGE")
         self._screen.say(
             f"{self._relative(copy)}: in version {moved.version} a file's baseRowId is now {moved.new}, it was "
-            f"{moved.old:,}. Spark reads and writes such a table without a word."
+            f"{moved.old:,}. Spark reads and writes such a table without a word:"
         )
+        with_id, different = flights.row_ids(copy)
+        self._screen.event(f"Spark finds {different:,} row ids for {with_id:,} rows, and says nothing")
         check = self._run(runner, "check_row_tracking", tables=[str(copy)])["check_row_ids"]
         findings = _findings(check)
         for finding in findings:
@@ -212,6 +214,11 @@ class Story:
         self._claims.check(
             "the finding names the file that was tampered with, and the commit that added it",
             moved.path in findings[0]["message"] and findings[0].get("version") == moved.version,
+            findings,
+        )
+        self._claims.check(
+            f"it counts the {with_id - different:,} rows that have another row's id",
+            findings[0]["message"].startswith(f"{with_id - different:,} rows have"),
             findings,
         )
 

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     commit_versions,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
@@ -40,12 +40,14 @@ _NUM_RECORDS = {
 class History:
     """A table, and how it came there.
 
-    :param state: the newest state, with its files
+    :param state: the newest state, with its files, from the newest checkpoint on: what readers see
     :param transitions: commits that led to it, oldest first; none where the log has no earlier state
+    :param contradictions: how a checkpoint among these commits differs from what they add up to
     """
 
     state: TableState
     transitions: tuple[Transition, ...]
+    contradictions: tuple[str, ...] = ()
 
 
 class TableLog:
@@ -84,19 +86,25 @@ class TableLog:
         :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
         """
         names = self._storage.list_names(self._directory)
-        newest = select_segment(names).version
+        newest = select_segment(names)
+        checkpointed: TableState | None = None
         try:
-            base = select_segment(names, newest - 1 if since is None else since)
-            replay = self._replay(base, with_files=True)
+            base = select_segment(names, newest.version - 1 if since is None else since)
+            if base.checkpoint_version != newest.checkpoint_version:
+                checkpointed = self._replay(newest, with_files=True).state(newest.version)
+            replay = self._replay(base, with_files=True, like=checkpointed)
             transitions = [
                 advance(replay, version, self.read_commit(commit_name(version)))
-                for version in range(base.version + 1, newest + 1)
+                for version in range(base.version + 1, newest.version + 1)
             ]
         except (BrokenLogError, FileNotFoundError):
             if since is not None:
                 raise
-            return History(self.read_state(with_files=True), ())
-        return History(replay.state(newest), tuple(transitions))
+            return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), ())
+        replayed = replay.state(newest.version)
+        if checkpointed is None:
+            return History(replayed, tuple(transitions))
+        return History(checkpointed, tuple(transitions), tuple(differences(checkpointed, replayed)))
 
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
@@ -133,8 +141,8 @@ class TableLog:
                     return commit
         return None
 
-    def _replay(self, segment: LogSegment, *, with_files: bool) -> Replay:
-        replay = Replay(with_files=with_files)
+    def _replay(self, segment: LogSegment, *, with_files: bool, like: TableState | None = None) -> Replay:
+        replay = Replay(with_files=with_files, like=like)
         replay.take(self._checkpoint_actions(segment, with_files))
         for name in segment.commits:
             replay.take(self.read_commit(name))
@@ -165,7 +173,7 @@ class TableLog:
         if with_files and "add" in rows.columns:
             present: Any = rows.schema["add"].dataType
             fields = [f"'{name}', add.{name}" for name in _FILE_FIELDS if name in present.names]
-            counts = [expression for name, expression in _NUM_RECORDS.items() if name in present.names]
+            counts = [expression for name, expression in _NUM_RECORDS.items() if _has_count(present, name)]
             if counts:
                 fields.append(f"'stats', coalesce({', '.join(counts)})")
             selected.append(f"CASE WHEN add IS NOT NULL THEN to_json(named_struct({', '.join(fields)})) END AS add")
@@ -184,3 +192,11 @@ class TableLog:
                 self._spark.conf.set(_PARTITION_BYTES, own)
         for row in found:
             yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
+
+
+def _has_count(add: Any, name: str) -> bool:
+    """Whether a checkpoint's ``add`` can have the number of rows in the field ``name``."""
+    if name not in add.names:
+        return False
+    names = getattr(add[name].dataType, "names", None)
+    return names is None or "numRecords" in names

@@ -6,10 +6,12 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from tests.tables import log
 from tests.tables import row_tracking_bad_files as bad_files
 from tests.tables import row_tracking_damage as damage
 from tests.tables import row_tracking_rows as rows
 from tests.tables.row_tracking import operations
+from tests.tables.row_tracking_history import edit_file, live
 
 LOG = {
     "RT01": [damage.feature_missing],
@@ -201,3 +203,18 @@ def test_deletion_vector_that_does_not_open_is_seen_where_it_is_needed(table, ch
     assert_clean(check(path, "log"))
     assert_clean(check(path, "footers"))
     assert_found(check(path), "DF04", files)
+
+
+def test_checkpoint_that_contradicts_the_commits_before_it_is_a_violation(table, check):
+    path = table(operations)
+    newest = log.newest(path)
+    assert log.log_file(path, newest, ".checkpoint.parquet").exists()
+    assert check(path).findings == ()
+    file, added = next(iter(live(path).items()))
+    edit_file(path, file, baseRowId=added["baseRowId"] + 1000)
+    report = check(path, "log")
+    assert (report.verdict, [(found.code, found.version) for found in report.findings]) == (
+        Verdict.VIOLATED,
+        [("LG07", newest)],
+    )
+    assert f"1 live file is with other row ids in the second, the first {file}" in report.findings[0].message

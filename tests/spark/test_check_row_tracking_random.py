@@ -114,6 +114,10 @@ def test_verdict_is_that_of_looking_at_every_row(run_job, directories, tables):
     for table, model, report in zip(tables, models, reports):
         found, expected = {finding.code for finding in report.findings}, model.codes()
         event(", ".join(sorted(expected)) or "clean")
+        if expected == {"RT19"}:
+            ids = model.row_ids()
+            said = [int(f.message.split(" ")[0].replace(",", "")) for f in report.findings if f.code == "RT19"]
+            assert (table, sum(said)) == (table, len(ids) - len(set(ids)))
         if "RT08" in expected:  # of which ids that are not unique are the consequence
             expected, found = expected - {"RT19"}, found - {"RT19"}
         assert (table, found, report.verdict, report.evidence["rows"]) == (

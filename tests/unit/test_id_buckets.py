@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.row_tracking.id_buckets import (
     IDS,
@@ -17,7 +16,6 @@ from airflow_delta_provider.domain.row_tracking.id_buckets import (
     landings,
 )
 
-VECTOR = DeletionVector("i", "", None, 0, 0)
 #: Ids around the borders of buckets, negative ones among them.
 NEAR = st.integers(-3, 3).flatmap(lambda bucket: st.integers(-40, 40).map(lambda more: bucket * IDS + more))
 
@@ -45,7 +43,7 @@ def test_first_ids_of_a_bit_set(bits, first, limit):
     assert ids_in(bits, first, limit) == tuple(first + bit for bit in range(81) if bits >> bit & 1)[:limit]
 
 
-#: Distance to the file before, rows, which of the rows are deleted (None: no deletion vector).
+#: Distance to the file before, rows, which of the rows have no fresh id (None: each has one).
 RANGES = st.lists(
     st.tuples(
         st.sampled_from([0, 1, 7, 300, IDS - 20, 3 * IDS]),
@@ -57,7 +55,7 @@ RANGES = st.lists(
 
 
 @given(described=RANGES, numbers=st.lists(st.integers(0, 999_999), max_size=40), limit=st.integers(0, 3))
-def test_landings_are_the_ids_of_rows_that_are_not_deleted(described, numbers, limit):
+def test_landings_are_the_ids_of_rows_that_have_fresh_ones(described, numbers, limit):
     files: list[LiveFile] = []
     deleted: dict[str, int] = {}
     base = 0
@@ -65,7 +63,7 @@ def test_landings_are_the_ids_of_rows_that_are_not_deleted(described, numbers, l
     for number, (distance, rows, bits) in enumerate(described):
         base += distance
         path = f"{number}.parquet"
-        files.append(LiveFile(path, 1, base, 0, rows, None if bits is None else VECTOR))
+        files.append(LiveFile(path, 1, base, 0, rows))
         deleted[path] = (bits or 0) & ((1 << rows) - 1)
         borders += [base, base + rows - 1, base + rows, base + rows // 2]
         base += rows
@@ -80,8 +78,8 @@ def test_landings_are_the_ids_of_rows_that_are_not_deleted(described, numbers, l
     assert [(landing.file.path, landing.ids, landing.count) for landing in found] == expected
 
 
-def test_deletion_vectors_are_asked_for_only_where_an_id_lands():
-    files = [LiveFile(f"{base}", 1, base, 0, 10, VECTOR) for base in (0, 10, 20)]
+def test_rows_of_a_file_are_asked_for_only_where_an_id_lands():
+    files = [LiveFile(f"{base}", 1, base, 0, 10) for base in (0, 10, 20)]
     asked: list[str] = []
 
     def deleted(one: LiveFile) -> int:

@@ -56,6 +56,15 @@ class LiveFile:
         """What tells logical files apart."""
         return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
 
+    def same_as(self, other: LiveFile) -> bool:
+        """Whether the log says the same of this logical file, statistics left out."""
+        return (self.key, self.size, self.base_row_id, self.default_row_commit_version) == (
+            other.key,
+            other.size,
+            other.base_row_id,
+            other.default_row_commit_version,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RemovedFile:

@@ -5,7 +5,7 @@ PROTOCOL.md, Action Reconciliation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,9 +33,14 @@ class TableState:
 
 
 class Replay:
-    """Takes the actions of a log, oldest first, and gives the state that they add up to."""
+    """Takes the actions of a log, oldest first, and gives the state that they add up to.
 
-    def __init__(self, *, with_files: bool) -> None:
+    :param with_files: also the live files
+    :param like: a state whose files are much the same: those that are equal are not held twice
+    """
+
+    def __init__(self, *, with_files: bool, like: TableState | None = None) -> None:
+        self._like = (like.files if like is not None else None) or {}
         self._files: dict[FileKey, LiveFile] | None = {} if with_files else None
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
@@ -85,7 +90,9 @@ class Replay:
     def _take_add(self, body: Mapping[str, Any]) -> None:
         if self._files is not None:
             file = LiveFile.from_add(body)
-            self._files[file.key] = file
+            key = file.key
+            known = self._like.get(key)
+            self._files[key] = known if known == file else file
 
     def _take_remove(self, body: Mapping[str, Any]) -> None:
         if self._files is not None:
@@ -99,3 +106,32 @@ _HANDLERS = {
     "add": Replay._take_add,
     "remove": Replay._take_remove,
 }
+
+
+def differences(one: TableState, other: TableState) -> Iterator[str]:
+    """Yield how two states of the same version contradict each other, for people.
+
+    What statistics say of files is left out, and so are domains that only one of them has: some writers
+    leave domainMetadata out of checkpoints (delta-io/delta-kernel-rs#1716).
+
+    :param one: with its files, as ``other``
+    """
+    if one.protocol != other.protocol:
+        yield f"the protocol is {one.protocol} in the first and {other.protocol} in the second"
+    if one.metadata != other.metadata:
+        yield "the metadata is not the same"
+    for domain in sorted(one.domains.keys() & other.domains.keys()):
+        ours, theirs = one.domains[domain], other.domains[domain]
+        if ours != theirs:
+            yield f"the domainMetadata {domain} is {ours} in the first and {theirs} in the second"
+    files, others = one.files or {}, other.files or {}
+    for what, paths in (
+        ("only in the first", [key[0] for key in files if key not in others]),
+        ("only in the second", [key[0] for key in others if key not in files]),
+        (
+            "with other row ids in the second",
+            [key[0] for key, file in files.items() if key in others and not file.same_as(others[key])],
+        ),
+    ):
+        if paths:
+            yield f"{len(paths)} live file{'s are' if len(paths) > 1 else ' is'} {what}, the first {paths[0]}"

@@ -113,16 +113,16 @@ def landings(
     buckets: Sequence[IdBucket],
     ordered: Sequence[LiveFile],
     rows_of: RowCount,
-    deleted: Callable[[LiveFile], int],
+    without: Callable[[LiveFile], int],
     limit: int,
 ) -> Iterator[Landing]:
-    """Yield the files of ``ordered`` one of whose live rows has an id that is in a bucket.
+    """Yield the files of ``ordered`` one of whose live rows has a fresh id that is in a bucket.
 
-    An id may lie in the range of a file only where the file's deletion vector deletes the row that had it.
+    An id may lie in the range of a file only where the row that had it is deleted, or has another id by now.
 
-    :param buckets: of ids of rows that are not in these files
-    :param ordered: files by their bases, whose rows have fresh ids only and whose ranges are disjoint
-    :param deleted: gives the deleted rows of a file as a bit set; asked only where an id lands
+    :param buckets: of materialized ids
+    :param ordered: files by their bases, whose ranges are disjoint
+    :param without: gives the rows of a file that have no fresh id, as a bit set; asked only where an id lands
     :param limit: how many ids a landing names
     """
     found: dict[int, Landing] = {}
@@ -130,7 +130,7 @@ def landings(
     for bucket in buckets:
         index = max(bisect_right(bases, bucket.first_id) - 1, 0)
         while index < len(ordered) and bases[index] < bucket.first_id + IDS:
-            landed, base = _live(bucket, ordered[index], rows_of, deleted)
+            landed, base = _live(bucket, ordered[index], rows_of, without)
             if landed:
                 earlier = found.get(index)
                 ids = earlier.ids if earlier else ()
@@ -143,7 +143,7 @@ def landings(
     yield from (found[index] for index in sorted(found))
 
 
-def _live(bucket: IdBucket, file: LiveFile, rows_of: RowCount, deleted: Callable[[LiveFile], int]) -> tuple[int, int]:
+def _live(bucket: IdBucket, file: LiveFile, rows_of: RowCount, without: Callable[[LiveFile], int]) -> tuple[int, int]:
     """Return the bucket's ids that live rows of ``file`` have, as bits, and the id of bit 0."""
     base = base_of(file)
     first = max(base, bucket.first_id)
@@ -151,6 +151,6 @@ def _live(bucket: IdBucket, file: LiveFile, rows_of: RowCount, deleted: Callable
     if width <= 0:
         return 0, first
     landed = (bucket.bits >> (first - bucket.first_id)) & ((1 << width) - 1)
-    if landed and file.deletion_vector is not None:
-        landed &= ~(deleted(file) >> (first - base))
+    if landed:
+        landed &= ~(without(file) >> (first - base))
     return landed, first

@@ -31,6 +31,7 @@ from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
 from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
+from airflow_delta_provider.jobs.table_log import History
 
 
 class RowTrackingCheck:
@@ -70,7 +71,7 @@ class RowTrackingCheck:
         }
         with self._timed("rules"):
             steps = [step_of(transition, self._table.log) for transition in past.history.transitions]
-            findings = [*([past.lost] if past.lost else []), *_judge_log(state, tracking, steps)]
+            findings = [*([past.lost] if past.lost else []), *_judge_log(past.history, tracking, steps)]
         stability = self._stability(past, steps)
         findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
         with self._timed("trace"):
@@ -154,8 +155,16 @@ def _undecidable(state: TableState) -> Iterator[Finding]:
         )
 
 
-def _judge_log(state: TableState, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
-    yield from check_state(state, tracking)
+def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
+    if history.contradictions:
+        yield log_rules.CONTRADICTING_CHECKPOINT.finding(
+            "The newest checkpoint and the commits before it tell two different tables. Of checkpoint and commits, "
+            f"{'; '.join(history.contradictions)}. Readers that start from the checkpoint see the first, those that "
+            "replay the commits the second; the rest of this report is about the first. Find out which is right, and "
+            "bring the other back from a backup.",
+            version=history.state.version,
+        )
+    yield from check_state(history.state, tracking)
     for step in steps:
         yield from check_transition(step.transition, step.earlier)
 
