@@ -74,8 +74,8 @@ def test_landings_are_the_ids_of_rows_that_have_fresh_ones(described, numbers, l
         start, rows = one.base_row_id or 0, one.num_records or 0
         landed = [i for i in sorted(ids) if 0 <= i - start < rows and not deleted[one.path] >> (i - start) & 1]
         if landed:
-            expected.append((one.path, tuple(landed[:limit]), len(landed)))
-    assert [(landing.file.path, landing.ids, landing.count) for landing in found] == expected
+            expected.append((one.path, tuple(landed[:limit]), len(landed), landed[-1]))
+    assert [(landing.file.path, landing.ids, landing.count, landing.last) for landing in found] == expected
 
 
 def test_rows_of_a_file_are_asked_for_only_where_an_id_lands():

@@ -47,10 +47,12 @@ class FaultyIds:
 
     :param count: how many there are
     :param first: the first of them, ascending
+    :param last: the last of them
     """
 
     count: int = 0
     first: tuple[int, ...] = ()
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,13 @@ class Landing:
 
     :param ids: the first of them, ascending
     :param count: how many there are
+    :param last: the last of them
     """
 
     file: LiveFile
     ids: tuple[int, ...]
     count: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,7 @@ def landings(
                     ordered[index],
                     ids + ids_in(landed, base, limit - len(ids)),
                     (earlier.count if earlier else 0) + landed.bit_count(),
+                    base + landed.bit_length() - 1,
                 )
             index += 1
     yield from (found[index] for index in sorted(found))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of
-from airflow_delta_provider.domain.row_tracking.id_buckets import Landing
+from airflow_delta_provider.domain.row_tracking.id_buckets import FaultyIds, Landing
 from airflow_delta_provider.domain.rules import row_tracking as rules
 
 #: Ids that a finding names.
@@ -36,15 +36,16 @@ class LocatedRow:
         return (self.row_id, self.file.path, self.position) < (other.row_id, other.file.path, other.position)
 
 
-def repeated_ids_found(rows: Sequence[LocatedRow], count: int) -> Finding:
+def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Finding:
     """Return the finding about ids that several rows in files with materialized ids have.
 
     :param rows: the rows of the first of them, by id
-    :param count: how many rows have an id that another row had before
+    :param repeated: those ids, counted by the rows that have an id that another row had before
     """
+    count = repeated.count
     return rules.DUPLICATE_ROW_IDS.finding(
-        f"{count:,} row{' has' if count == 1 else 's have'} a row id that another row has, too. "
-        f"{_listed(rows)} {_REMEDY}.",
+        f"{count:,} row{' has' if count == 1 else 's have'} a row id that another row has, "
+        f"too{_range(repeated)}. {_listed(rows)} {_REMEDY}.",
         path=_newest(rows),
     )
 
@@ -59,20 +60,21 @@ def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
     both = sorted([*rows, *here])
     return rules.DUPLICATE_ROW_IDS.finding(
         f"{landing.count:,} row{' has' if landing.count == 1 else 's have'} a row id that a row of "
-        f"{landing.file.path} has, too, which no deletion vector deletes. {_listed(both)} {_REMEDY}.",
+        f"{landing.file.path} has, too{_range(landing)}, which no deletion vector deletes. {_listed(both)} {_REMEDY}.",
         path=_newest(both),
     )
 
 
-def impossible_ids_found(rows: Sequence[LocatedRow], count: int, high_water_mark: int | None) -> Finding:
+def impossible_ids_found(rows: Sequence[LocatedRow], impossible: FaultyIds, high_water_mark: int | None) -> Finding:
     """Return the finding about row ids that are negative or above the mark.
 
     :param rows: the first rows that have them
     """
+    count = impossible.count
     mark = "" if high_water_mark is None else f" or above the high water mark {high_water_mark}"
     return rules.IMPOSSIBLE_ROW_ID.finding(
-        f"{count:,} row id{' is' if count == 1 else 's are'} negative{mark}. {_listed(rows)} Ids above "
-        f"the mark will be given out again by later inserts. {_REMEDY}.",
+        f"{count:,} row id{' is' if count == 1 else 's are'} negative{mark}{_range(impossible)}. {_listed(rows)} "
+        f"Ids above the mark will be given out again by later inserts. {_REMEDY}.",
         path=_newest(rows),
     )
 
@@ -85,6 +87,12 @@ def impossible_bounds(path: str, minimum: int, maximum: int, high_water_mark: in
         f"out again by later inserts, negative ones no writer gives out. {_REMEDY}.",
         path=path,
     )
+
+
+def _range(ids: FaultyIds | Landing) -> str:
+    """Return between which ids they are."""
+    first = ids.first if isinstance(ids, FaultyIds) else ids.ids
+    return "" if not first or ids.last is None or ids.last == first[0] else f", between id {first[0]} and {ids.last}"
 
 
 def _listed(rows: Sequence[LocatedRow]) -> str:

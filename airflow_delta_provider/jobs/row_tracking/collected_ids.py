@@ -50,13 +50,15 @@ class CollectedIds:
         """Return the ids that more than one row in files with materialized ids has, counted by the rows too many."""
         buckets = [bucket for bucket in self._buckets if bucket.repeated]
         materialized: Sequence[int] = ()
-        if buckets:
-            start = buckets[0].first_id
-            materialized = self._row_ids.repeated_between(start, start + IDS - 1, limit)
         landed = self._landed_in_mixed(limit)
+        last = [landing.last for landing in landed]
+        if buckets:
+            start, end = buckets[0].first_id, buckets[-1].first_id
+            materialized = self._row_ids.repeated_between(start, start + IDS - 1, limit)
+            last += self._row_ids.repeated_between(end, end + IDS - 1, 1, last=True)
         first = (row_id for row_id, _ in groupby(merge(materialized, *(landing.ids for landing in landed))))
         count = sum(bucket.repeated for bucket in buckets) + sum(landing.count for landing in landed)
-        return FaultyIds(count, tuple(islice(first, limit)))
+        return FaultyIds(count, tuple(islice(first, limit)), max(last, default=None))
 
     def impossible(self, limit: int) -> FaultyIds:
         """Return the ids that are negative or above the mark."""
@@ -64,7 +66,8 @@ class CollectedIds:
         found = [(first, bits) for first, bits in found if bits]
         count = sum(bits.bit_count() for _, bits in found)
         ids = (row_id for first, bits in found for row_id in ids_in(bits, first, limit))
-        return FaultyIds(count, tuple(islice(ids, limit)))
+        last = found[-1][0] + found[-1][1].bit_length() - 1 if found else None
+        return FaultyIds(count, tuple(islice(ids, limit)), last)
 
     def landings(self, fresh: Sequence[LiveFile], limit: int, most: int) -> Landings:
         """Return the files of ``fresh`` one of whose live rows has an id that is materialized elsewhere.

@@ -83,23 +83,31 @@ class DistributedIds:
         count = self._totals.repeated
         if not count:
             return FaultyIds()
-        words = self._words.where("rows > bit_count(bits)").select("word").orderBy("word").limit(limit)
+        return FaultyIds(count, tuple(self._twice(limit)), next(iter(self._twice(1, last=True)), None))
+
+    def _twice(self, limit: int, *, last: bool = False) -> list[int]:
+        """Return the first ids that more than one row has, or the last ones."""
+        words = self._words.where("rows > bit_count(bits)").select("word")
         with self._comparing():
-            first = ", ".join(str(row["word"]) for row in words.collect())
-            near = self._ids.where(f"shiftright(id, {_WORD_BITS}) IN ({first})")
-            twice = near.groupBy("id").count().where("count > 1").orderBy("id").limit(limit)
-            return FaultyIds(count, tuple(row["id"] for row in twice.collect()))
+            chosen = ", ".join(
+                str(row["word"]) for row in words.orderBy("word", ascending=not last).limit(limit).collect()
+            )
+            near = self._ids.where(f"shiftright(id, {_WORD_BITS}) IN ({chosen})")
+            twice = near.groupBy("id").count().where("count > 1").orderBy("id", ascending=not last).limit(limit)
+            return [row["id"] for row in twice.collect()]
 
     def impossible(self, limit: int) -> FaultyIds:
         """Return the ids that are negative or above the mark."""
         count = self._totals.impossible
         if not count:
             return FaultyIds()
-        words = self._words.selectExpr("word", f"{self._wrong} AS bits").where("bits <> 0").orderBy("word")
+        words = self._words.selectExpr("word", f"{self._wrong} AS bits").where("bits <> 0")
         with self._comparing():
-            found = words.limit(limit).collect()
+            found = words.orderBy("word").limit(limit).collect()
+            ((highest, bits),) = words.orderBy("word", ascending=False).limit(1).collect()
+        last = (highest << _WORD_BITS) + (bits & _ALL).bit_length() - 1
         ids = [row_id for row in found for row_id in ids_in(row["bits"] & _ALL, row["word"] << _WORD_BITS, limit)]
-        return FaultyIds(count, tuple(ids[:limit]))
+        return FaultyIds(count, tuple(ids[:limit]), last)
 
     @cached_property
     def _totals(self) -> _Totals:
@@ -146,8 +154,9 @@ class DistributedIds:
                 ).selectExpr("file", "start + bit AS id", "start + bit - base AS position")
                 if vectors:
                     live = self._deleted(vectors).live(live)
-                files = live.groupBy("file").count()
-                counts = {row["file"]: row["count"] for row in files.orderBy("file").limit(most).collect()}
+                files = live.groupBy("file").agg(sql.expr("count(1) AS count"), sql.expr("max(id) AS last"))
+                chosen = files.orderBy("file").limit(most).collect()
+                counts = {row["file"]: (row["count"], row["last"]) for row in chosen}
                 if not counts:
                     return Landings()
                 by_id = Window.partitionBy("file").orderBy("id")
@@ -158,7 +167,7 @@ class DistributedIds:
                 total = files.count() if len(counts) == most else len(counts)
         finally:
             landed.unpersist()
-        return Landings(tuple(Landing(fresh[n], tuple(ids[n]), counts[n]) for n in counts), total)
+        return Landings(tuple(Landing(fresh[n], tuple(ids[n]), *counts[n]) for n in counts), total)
 
     def release(self) -> None:
         """Free what is kept for all of this."""

@@ -74,11 +74,12 @@ class RowIds:
                 bits.extend(row["bits"])
         return {path: int.from_bytes(bits, "little") for path, bits in found.items()}
 
-    def repeated_between(self, first: int, last: int, limit: int) -> list[int]:
-        """Return the first ids from ``first`` to ``last`` that several rows have, materialized."""
-        counted = self._materialized().where(f"id BETWEEN {first} AND {last}").groupBy("id").count().where("count > 1")
+    def repeated_between(self, low: int, high: int, limit: int, *, last: bool = False) -> list[int]:
+        """Return the first ids from ``low`` to ``high`` that several rows have, materialized; or the last ones."""
+        counted = self._materialized().where(f"id BETWEEN {low} AND {high}").groupBy("id").count().where("count > 1")
+        ordered = counted.orderBy("id", ascending=not last)
         with self._session.reading_files():
-            return [row["id"] for row in counted.orderBy("id").limit(limit).collect()]
+            return [row["id"] for row in ordered.limit(limit).collect()]
 
     def locate(self, ids: Iterable[int]) -> list[LocatedRow]:
         """Return the live rows that have one of ``ids``, materialized or fresh, by id; of very many, some."""

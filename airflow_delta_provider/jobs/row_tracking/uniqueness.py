@@ -128,10 +128,10 @@ def _judge(
 ) -> Iterator[Finding]:
     repeated = compared.repeated(MOST_ROWS)
     if repeated.count:
-        yield repeated_ids_found(row_ids.locate(repeated.first), repeated.count)
+        yield repeated_ids_found(row_ids.locate(repeated.first), repeated)
     impossible = compared.impossible(MOST_ROWS)
     if impossible.count:
-        yield impossible_ids_found(row_ids.locate(impossible.first), impossible.count, high_water_mark)
+        yield impossible_ids_found(row_ids.locate(impossible.first), impossible, high_water_mark)
     landings = compared.landings(fresh, MOST_ROWS, MOST_FINDINGS)
     located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
     for landing in landings.first:
