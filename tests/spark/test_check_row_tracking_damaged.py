@@ -205,8 +205,9 @@ def test_deletion_vector_that_does_not_open_is_seen_where_it_is_needed(table, ch
     assert_found(check(path), "DF04", files)
 
 
-def test_checkpoint_that_contradicts_the_commits_before_it_is_a_violation(table, check):
+def test_checkpoint_that_contradicts_the_commits_before_it_is_a_violation(table, check, spark):
     path = table(operations)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.checkpointInterval' = '1')")
     newest = log.newest(path)
     assert log.log_file(path, newest, ".checkpoint.parquet").exists()
     assert check(path).findings == ()
