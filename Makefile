@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test unit airflow spark system lint demo benchmark clean
+.PHONY: setup test unit airflow spark system soak lint demo benchmark clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,10 @@ spark: setup
 
 system: setup
 	$(BIN)/python -m pytest tests/system
+
+# Not part of `make test`: long histories, once more with other settings.
+soak: setup
+	$(BIN)/python -m pytest -m soak tests/spark
 
 lint: setup
 	$(BIN)/ruff check .

@@ -12,7 +12,9 @@ def codes(report):
     return [finding.code for finding in report.findings]
 
 
-@pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "no_vectors"])
+@pytest.mark.parametrize(
+    "deletion_vectors", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["vectors", "no_vectors"]
+)
 def test_ids_are_stable_over_every_operation_that_moves_rows(snapshots, check, deletion_vectors):
     path = snapshots(deletion_vectors)[MOVED]
     for version, keys in ((0, ()), (2, ("id",)), (MOVED, ("id",))):

@@ -11,12 +11,19 @@ from tests.spark.test_check_row_tracking import STORIES
 from tests.tables import row_tracking
 
 TABLES = [(row_tracking.operations, {}), (row_tracking.operations_without_vectors, {}), *STORIES]
+AT_ONCE = ("operations", "partitioned", "mapped-name", "enabled_again")
+
+
+def name_of(builder, arguments):
+    return "-".join([builder.__name__, *arguments.values()])
 
 
 @pytest.mark.parametrize(
     ("builder", "arguments"),
-    TABLES,
-    ids=["-".join([builder.__name__, *arguments.values()]) for builder, arguments in TABLES],
+    [
+        pytest.param(*table, id=name_of(*table), marks=[] if name_of(*table) in AT_ONCE else [pytest.mark.soak])
+        for table in TABLES
+    ],
 )
 def test_ids_and_commit_versions_are_those_that_spark_gives_every_row(built, session, builder, arguments):
     path = built(builder, **arguments)

@@ -143,13 +143,13 @@ def proofs(session: DeltaSession, path: Path) -> tuple[Proof, Proof]:
     [
         (nothing, []),
         (twice_materialized, ["RT19"]),
-        (twice_in_one_file, ["RT19"]),
+        pytest.param(twice_in_one_file, ["RT19"], marks=pytest.mark.soak),
         (on_a_fresh_row_beside_materialized_ones, ["RT19"]),
         (on_rows_of_fresh_files, ["RT19"]),
         (on_rows_that_no_vector_deletes_any_more, ["RT19"]),
         (negative_and_above, ["RT21"]),
-        (far_above_and_far_below, ["RT21"]),
-        (without_a_mark_that_counts, []),
+        pytest.param(far_above_and_far_below, ["RT21"], marks=pytest.mark.soak),
+        pytest.param(without_a_mark_that_counts, [], marks=pytest.mark.soak),
     ],
 )
 def test_spark_finds_what_the_driver_finds(session, tmp_path, damage, codes):
@@ -161,7 +161,7 @@ def test_spark_finds_what_the_driver_finds(session, tmp_path, damage, codes):
     assert spark == driver
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
 def test_spark_finds_what_the_driver_finds_at_random(session, tmp_path, seed):
     model = tracked()
     damaged_at_random(model, seed)

@@ -114,7 +114,7 @@ def test_rewrites_that_change_no_data_keep_ids(built, check):
     assert (report.verdict, report.findings) == (Verdict.PASS, ())
 
 
-@pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "no_vectors"])
+@pytest.mark.parametrize("vectors", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["vectors", "no_vectors"])
 def test_ids_lost_by_a_rewrite_are_seen_by_the_keys_alone(table, check, vectors):
     path = as_of(table(rewritten, deletion_vectors=vectors), 2)
     written = [name for name, add in live(path).items() if add["defaultRowCommitVersion"] == 2]
@@ -170,13 +170,6 @@ def test_files_that_vacuum_deleted_leave_their_commits_undecided(table, check):
     report = check(path, compare_to_version=1)
     assert (report.verdict, [finding.version for finding in report.findings]) == (Verdict.UNDETERMINED, [2, 3])
     assert check(path).verdict is Verdict.PASS
-
-
-def test_version_that_the_log_no_longer_has_is_undecided_with_the_earliest(built, check):
-    report = check(built(row_tracking.checkpointed, kind="classic"), compare_to_version=1, key_columns=("id",))
-    assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["RT30"])
-    assert "The earliest version that can be compared is 3." in report.findings[0].message
-    assert report.evidence["rows"] is not None
 
 
 def test_version_before_row_tracking_was_enabled_is_undecided_with_the_version_since(built, check):
