@@ -19,7 +19,7 @@ from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTra
 
 with DAG(
     dag_id="check_row_tracking",
-    schedule="30 2 * * *",
+    schedule=None,  # for every night: "30 2 * * *"
     start_date=datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
