@@ -7,6 +7,9 @@ from tests.tables import row_tracking
 from tests.tables import row_tracking_rows as rows
 from tests.tables.row_tracking import MOVED, operations
 
+#: Long histories; test_row_tracking_stability judges shorter ones in every run.
+pytestmark = pytest.mark.soak
+
 
 def codes(report):
     return [finding.code for finding in report.findings]
