@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
 _SPEC = "PROTOCOL.md, Column Mapping"
 _WRITERS = "PROTOCOL.md, Writer Requirements for Column Mapping"
 _READERS = "PROTOCOL.md, Reader Requirements for Column Mapping"
 _PATH = "PROTOCOL.md, Field Path"
 
-
-def _error(number: int, title: str, source: str = _WRITERS) -> Rule:
-    return Rule(f"CM{number:02d}", Severity.ERROR, title, source)
-
-
-def _warning(number: int, title: str, source: str = _WRITERS) -> Rule:
-    return Rule(f"CM{number:02d}", Severity.WARNING, title, source)
-
+_FAMILY = RuleFamily("CM", _WRITERS)
+_error = _FAMILY.error
+_warning = _FAMILY.warning
 
 # The state of a table.
 UNSUPPORTED_MODE = _error(1, "column mapping without protocol support", _SPEC)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
 _SPEC = "PROTOCOL.md, Change Metadata"
 _ENTRIES = "PROTOCOL.md, Delta Log Entries"
 _SCHEMA = "PROTOCOL.md, Schema Serialization Format"
 
-
-def _error(number: int, title: str, source: str = _SPEC) -> Rule:
-    return Rule(f"MD{number:02d}", Severity.ERROR, title, source)
-
-
-def _warning(number: int, title: str, source: str = _SPEC) -> Rule:
-    return Rule(f"MD{number:02d}", Severity.WARNING, title, source)
-
+_FAMILY = RuleFamily("MD", _SPEC)
+_error = _FAMILY.error
+_warning = _FAMILY.warning
 
 # The state of a table.
 NO_ID = _error(1, "table id missing")

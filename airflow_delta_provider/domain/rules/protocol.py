@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
 _EVOLUTION = "PROTOCOL.md, Protocol Evolution"
 _FEATURES = "PROTOCOL.md, Table Features"
@@ -11,18 +10,10 @@ _SUPPORTED = "PROTOCOL.md, Supported Features"
 _NEW_TABLES = "PROTOCOL.md, Table Features for New and Existing Tables"
 _NAMES = "PROTOCOL.md, Valid Feature Names in Table Features"
 
-
-def _error(number: int, title: str, source: str = "") -> Rule:
-    return Rule(f"TF{number:02d}", Severity.ERROR, title, source)
-
-
-def _warning(number: int, title: str, source: str = "") -> Rule:
-    return Rule(f"TF{number:02d}", Severity.WARNING, title, source)
-
-
-def _undecided(number: int, title: str, source: str = "") -> Rule:
-    return Rule(f"TF{number:02d}", Severity.UNDECIDED, title, source)
-
+_FAMILY = RuleFamily("TF")
+_error = _FAMILY.error
+_warning = _FAMILY.warning
+_undecided = _FAMILY.undecided
 
 # The state of a table.
 NO_READER_FEATURES = _error(1, "reader version 3 without readerFeatures", _FEATURES)
@@ -41,7 +32,6 @@ NO_PROTOCOL = _error(13, "no protocol action", "PROTOCOL.md, Action Reconciliati
 ORPHAN_PROPERTY = _warning(15, "property of a feature that the table lacks", f"{_FEATURES}; trinodb/trino#23622")
 PREVIEW_AND_STABLE = _warning(16, "a feature and its preview both listed", _NAMES)
 UNKNOWN_FEATURE = _undecided(17, "unknown feature", f"{_NAMES}; delta-io/delta-kernel-rs#2557")
-UNKNOWN_READER_FEATURE = UNKNOWN_FEATURE
 UNKNOWN_VERSION = _undecided(20, "unknown protocol version", _EVOLUTION)
 WRITERS_FEATURE_FOR_READERS = _warning(21, "writer feature listed for readers", _SUPPORTED)
 FEATURE_NEEDED = _error(
@@ -61,4 +51,4 @@ USED_FEATURE_NOT_LISTED = _warning(14, "feature in use not listed after an upgra
 FEATURE_NOT_ENABLED = _error(18, "feature not enabled after it was enabled")
 PROPERTY_NOT_SET = _error(19, "property not as it was set")
 
-RULES = tuple(dict.fromkeys(rule for rule in list(globals().values()) if isinstance(rule, Rule)))
+RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
-
-def _rule(number: int, title: str, source: str = "") -> Rule:
-    return Rule(f"RQ{number:02d}", Severity.ERROR, title, source)
-
+_rule = RuleFamily("RQ").error
 
 NO_SUCH_TABLE = _rule(1, "no such table")
 NOT_DELTA = _rule(2, "not a Delta table")

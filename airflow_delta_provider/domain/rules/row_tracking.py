@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
 _SPEC = "PROTOCOL.md, Row Tracking"
 _WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"
 _READERS = "PROTOCOL.md, Reader Requirements for Row Tracking"
 
-
-def _error(number: int, title: str, source: str = _WRITERS) -> Rule:
-    return Rule(f"RT{number:02d}", Severity.ERROR, title, source)
-
-
-def _warning(number: int, title: str, source: str = _WRITERS) -> Rule:
-    return Rule(f"RT{number:02d}", Severity.WARNING, title, source)
-
-
-def _undecided(number: int, title: str, source: str = _SPEC) -> Rule:
-    return Rule(f"RT{number:02d}", Severity.UNDECIDED, title, source)
-
+_FAMILY = RuleFamily("RT", _WRITERS)
+_error = _FAMILY.error
+_warning = _FAMILY.warning
+_undecided = RuleFamily("RT", _SPEC).undecided
 
 # The state of a table.
 ENABLED_WITHOUT_FEATURE = _error(1, "row tracking enabled without the feature", _SPEC)

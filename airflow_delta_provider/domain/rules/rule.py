@@ -27,3 +27,30 @@ class Rule:
     def finding(self, message: str, **where: Any) -> Finding:
         """Return a finding of this rule; ``where`` as in :class:`Finding`."""
         return Finding(self.code, self.severity, message, **where)
+
+
+@dataclass(frozen=True)
+class RuleFamily:
+    """Rules whose codes begin alike; makes them.
+
+    :param prefix: what their codes begin with
+    :param source: where those come from that name no source of their own
+    """
+
+    prefix: str
+    source: str = ""
+
+    def error(self, number: int, title: str, source: str | None = None) -> Rule:
+        """Return a rule whose findings are errors."""
+        return self._rule(Severity.ERROR, number, title, source)
+
+    def warning(self, number: int, title: str, source: str | None = None) -> Rule:
+        """Return a rule whose findings are warnings."""
+        return self._rule(Severity.WARNING, number, title, source)
+
+    def undecided(self, number: int, title: str, source: str | None = None) -> Rule:
+        """Return a rule whose findings say that something could not be decided."""
+        return self._rule(Severity.UNDECIDED, number, title, source)
+
+    def _rule(self, severity: Severity, number: int, title: str, source: str | None) -> Rule:
+        return Rule(f"{self.prefix}{number:02d}", severity, title, self.source if source is None else source)

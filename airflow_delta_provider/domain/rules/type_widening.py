@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
 _SPEC = "PROTOCOL.md, Type Widening"
 _RECORD = "PROTOCOL.md, Type Change Metadata"
 _WRITERS = "PROTOCOL.md, Writer Requirements for Type Widening"
 _READERS = "PROTOCOL.md, Reader Requirements for Type Widening"
 
-
-def _error(number: int, title: str, source: str = _RECORD) -> Rule:
-    return Rule(f"TW{number:02d}", Severity.ERROR, title, source)
-
-
-def _warning(number: int, title: str, source: str = _RECORD) -> Rule:
-    return Rule(f"TW{number:02d}", Severity.WARNING, title, source)
-
+_FAMILY = RuleFamily("TW", _RECORD)
+_error = _FAMILY.error
+_warning = _FAMILY.warning
 
 # The state of a table.
 ENABLED_WITHOUT_FEATURE = _error(1, "type widening enabled without the feature", _SPEC)
