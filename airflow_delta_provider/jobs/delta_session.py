@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.table_name import TableName, TableNameE
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.storage import HadoopStorage
 from airflow_delta_provider.jobs.table_log import TableLog
 
@@ -119,7 +120,7 @@ class DeltaSession:
         Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
         """
         merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
-        with self._configured(_USER_METADATA, json.dumps(merged, sort_keys=True)):
+        with configured(self.spark, {_USER_METADATA: json.dumps(merged, sort_keys=True)}):
             yield
 
     @contextmanager
@@ -129,24 +130,8 @@ class DeltaSession:
         Fields are found by id where the schema gives one, as column mapping mode id needs it; and
         Spark does not stop between the stages to plan anew, which takes longer than it saves here.
         """
-        with (
-            self._configured(_FIELD_ID_READ, "true"),
-            self._configured(_FIELD_ID_MISSING, "true"),
-            self._configured(_ADAPTIVE, "false"),
-        ):
+        with configured(self.spark, {_FIELD_ID_READ: "true", _FIELD_ID_MISSING: "true", _ADAPTIVE: "false"}):
             yield
-
-    @contextmanager
-    def _configured(self, key: str, value: str) -> Iterator[None]:
-        own = self.spark.conf.get(key, None)
-        self.spark.conf.set(key, value)
-        try:
-            yield
-        finally:
-            if own is None:
-                self.spark.conf.unset(key)
-            else:
-                self.spark.conf.set(key, own)
 
     def _locate(self, name: TableName) -> str:
         try:

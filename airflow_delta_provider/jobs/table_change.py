@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
@@ -20,6 +18,7 @@ from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
 from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.timings import Timings
 
 _TRIES = 3
 
@@ -59,13 +58,13 @@ class TableChange:
         self._change = change
         self._labels = labels
         self._progress = progress
-        self._timings: dict[str, float] = {}
+        self._timings = Timings()
 
     def run(self, *, dry_run: bool) -> TableReport:
         """Plan, and unless it is a dry run, do it and verify it."""
         name = self._table.name.text
         try:
-            with self._timed("read"):
+            with self._timings.phase("read"):
                 before = self._read()
             planned = self._change.plan(self._table, before)
         except BrokenLogError as error:
@@ -82,7 +81,7 @@ class TableChange:
             return TableReport.refused(name, *planned.refusals, **known)
         if not planned.plan.steps:
             self._progress(f"{name}: nothing to do at version {before.version}")
-            with self._timed("verify"):
+            with self._timings.phase("verify"):
                 findings = self._change.verify(self._table, before, before, {})
             return TableReport.judged(name, *findings, **known)
         if dry_run:
@@ -93,7 +92,7 @@ class TableChange:
         name = self._table.name.text
         failure: BaseException | None = None
         labels = {**self._labels, "plan_digest": plan.digest}
-        with self._timed("apply"), self._session.labelled(labels):
+        with self._timings.phase("apply"), self._session.labelled(labels):
             try:
                 for step in plan.steps:
                     self._progress(f"{name}: {explain(step)}")
@@ -101,7 +100,7 @@ class TableChange:
                     self._execute(render_sql(step, self._table.name))
             except Exception as error:
                 failure = error
-        with self._timed("read"):
+        with self._timings.phase("read"):
             after = self._read()
             commits = self._own_commits(before.version, labels)
         known |= {
@@ -112,7 +111,7 @@ class TableChange:
         if failure is not None:
             return self._failed(failure, known)
         try:
-            with self._timed("verify"):
+            with self._timings.phase("verify"):
                 findings = self._change.verify(self._table, before, after, commits)
         except Exception as error:
             unverified = f"{name} was changed, but it could not be verified afterwards. {understand(error).message}"
@@ -156,14 +155,6 @@ class TableChange:
 
     def _read(self) -> TableState:
         return self._table.log.read_state(with_files=self._change.needs_files)
-
-    @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
 
 
 def _is_own(actions: list[Action], labels: Mapping[str, Any]) -> bool:

@@ -17,10 +17,12 @@ from airflow_delta_provider.domain.delta.log_files import (
     NoLogError,
     commit_name,
     commit_versions,
+    earliest_version,
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
@@ -106,6 +108,10 @@ class TableLog:
             return History(replayed, tuple(transitions))
         return History(checkpointed, tuple(transitions), tuple(differences(checkpointed, replayed)))
 
+    def earliest_version(self) -> int | None:
+        """Return the first version from which the log leads to the newest one, going by the names of its files."""
+        return earliest_version(self._storage.list_names(self._directory))
+
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
 
@@ -181,15 +187,8 @@ class TableLog:
         if not selected:
             raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} holds no actions")
         # One small partition at a time: a table may have more files than fit here as rows all at once.
-        own = self._spark.conf.get(_PARTITION_BYTES, None)
-        self._spark.conf.set(_PARTITION_BYTES, _SMALL_PARTITION)
-        try:
+        with configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
             found = rows.where(condition).selectExpr(*selected).toLocalIterator()
-        finally:
-            if own is None:
-                self._spark.conf.unset(_PARTITION_BYTES)
-            else:
-                self._spark.conf.set(_PARTITION_BYTES, own)
         for row in found:
             yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -13,9 +13,12 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 
 #: An action as it stands in the log: one key, its kind, with the action below it.
 Action = Mapping[str, Any]
+#: A kind of action, and an action of that kind as a value.
+ActionValue = tuple[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,14 @@ class Commit:
 
         :raises BrokenLogError: if an action is malformed
         """
+        return cls.of(version, read_actions(actions, where=f" of version {version}"))
+
+    @classmethod
+    def of(cls, version: int, values: Iterable[ActionValue]) -> Commit:
+        """Return the commit whose actions have these values."""
         found: dict[str, list[Any]] = {kind: [] for kind in _READERS}
-        for action in actions:
-            for kind, body in action.items():
-                if body is None or kind not in _READERS:
-                    continue
-                try:
-                    found[kind].append(_READERS[kind](body))
-                except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
-                    raise BrokenLogError(f"a {kind} action of version {version} is malformed: {error!r}") from error
+        for kind, value in values:
+            found[kind].append(value)
         info: Mapping[str, Any] = next(iter(found["commitInfo"]), {})
         kinds = ("add", "remove", "protocol", "metaData", "domainMetadata")
         return cls(version, info, *(tuple(found[kind]) for kind in kinds))
@@ -81,7 +83,8 @@ class Commit:
 
 
 def _domain(body: Mapping[str, Any]) -> DomainMetadata:
-    return DomainMetadata(body["domain"], body.get("configuration") or "", bool(body.get("removed")))
+    removed = bool(body.get("removed"))
+    return DomainMetadata(body["domain"], "" if removed else body["configuration"], removed)
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
@@ -92,6 +95,24 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "metaData": Metadata.from_json,
     "domainMetadata": _domain,
 }
+
+
+def read_actions(
+    actions: Iterable[Action], kinds: Collection[str] = _READERS.keys(), where: str = ""
+) -> Iterator[ActionValue]:
+    """Yield the values of those actions that are of ``kinds``, in their order.
+
+    :param where: which commit's they are, for the error
+    :raises BrokenLogError: if an action lacks what its kind must have
+    """
+    for action in actions:
+        for kind, body in action.items():
+            if body is None or kind not in kinds:
+                continue
+            try:
+                yield kind, _READERS[kind](body)
+            except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
+                raise BrokenLogError(f"a {kind} action{where} is malformed: {error!r}") from error
 
 
 def parse_commit(name: str, content: bytes) -> list[Action]:
@@ -125,8 +146,10 @@ def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:
     """
     milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
     return {
-        "engine": _text(info.get("engineInfo")),
+        "engine": signature_of(info),
+        "writer": writer_of(info),
         "operation": _text(info.get("operation")),
+        "user": _text(info.get("userName")) or _text(info.get("userId")),
         "timestamp": _time(milliseconds),
     }
 

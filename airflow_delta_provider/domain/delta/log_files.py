@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -88,6 +89,20 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
         commits=tuple(commit_name(v) for v in range(first, wanted + 1)),
         checksum=f"{wanted:020d}.crc" if wanted in checksums else None,
     )
+
+
+def earliest_version(names: Iterable[str]) -> int | None:
+    """Return the first version from which the log leads to the newest one, going by the names of its files."""
+    names = list(names)
+    first = newest = max(commit_versions(names), default=0)
+    for version in reversed(commit_versions(names)):
+        if version < first - 1:
+            break
+        first = version
+    for version in range(max(first - 1, 0), newest + 1):
+        with suppress(BrokenLogError):
+            return select_segment(names, version).version
+    return None
 
 
 def _checkpoints(names: Iterable[str]) -> dict[int, tuple[str, ...]]:

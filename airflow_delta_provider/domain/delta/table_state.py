@@ -5,12 +5,11 @@ PROTOCOL.md, Action Reconciliation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.commit import Action, ActionValue, DomainMetadata, read_actions
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -56,14 +55,13 @@ class Replay:
 
         :raises BrokenLogError: if an action lacks what its kind must have
         """
-        for action in actions:
-            for kind, body in action.items():
-                if body is None or kind not in _HANDLERS:
-                    continue
-                try:
-                    _HANDLERS[kind](self, body)
-                except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
-                    raise BrokenLogError(f"a {kind} action is malformed: {error!r}") from error
+        self.apply(read_actions(actions, _STATE_KINDS if self._files is None else _HANDLERS.keys()))
+
+    def apply(self, values: Iterable[ActionValue]) -> None:
+        """Take actions that were read already; those of other kinds are left out."""
+        for kind, value in values:
+            if kind in _HANDLERS:
+                _HANDLERS[kind](self, value)
 
     def state(self, version: int) -> TableState:
         """Return the state; its files are not a copy.
@@ -75,37 +73,37 @@ class Replay:
             raise BrokenLogError(f"no {missing} action up to version {version}")
         return TableState(version, self._protocol, self._metadata, dict(self._domains), self._files)
 
-    def _take_protocol(self, body: Mapping[str, Any]) -> None:
-        self._protocol = Protocol.from_json(body)
+    def _take_protocol(self, protocol: Protocol) -> None:
+        self._protocol = protocol
 
-    def _take_metadata(self, body: Mapping[str, Any]) -> None:
-        self._metadata = Metadata.from_json(body)
+    def _take_metadata(self, metadata: Metadata) -> None:
+        self._metadata = metadata
 
-    def _take_domain(self, body: Mapping[str, Any]) -> None:
-        if body.get("removed"):
-            self._domains.pop(body["domain"], None)
+    def _take_domain(self, domain: DomainMetadata) -> None:
+        if domain.removed:
+            self._domains.pop(domain.domain, None)
         else:
-            self._domains[body["domain"]] = body["configuration"]
+            self._domains[domain.domain] = domain.configuration
 
-    def _take_add(self, body: Mapping[str, Any]) -> None:
+    def _take_add(self, file: LiveFile) -> None:
         if self._files is not None:
-            file = LiveFile.from_add(body)
             key = file.key
             known = self._like.get(key)
             self._files[key] = known if known == file else file
 
-    def _take_remove(self, body: Mapping[str, Any]) -> None:
+    def _take_remove(self, file: RemovedFile) -> None:
         if self._files is not None:
-            self._files.pop(RemovedFile.from_remove(body).key, None)
+            self._files.pop(file.key, None)
 
 
-_HANDLERS = {
+_HANDLERS: Mapping[str, Callable[[Replay, Any], None]] = {
     "protocol": Replay._take_protocol,
     "metaData": Replay._take_metadata,
     "domainMetadata": Replay._take_domain,
     "add": Replay._take_add,
     "remove": Replay._take_remove,
 }
+_STATE_KINDS = frozenset(_HANDLERS) - {"add", "remove"}
 
 
 def differences(one: TableState, other: TableState) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
@@ -40,12 +40,13 @@ def advance(replay: Replay, version: int, actions: Sequence[Action]) -> Transiti
     :raises BrokenLogError: if an action is malformed, or there is no protocol or metadata before
     """
     before = replace(replay.state(version - 1), files=None)
-    commit = Commit.from_actions(version, actions)
+    values = list(read_actions(actions, where=f" of version {version}"))
+    commit = Commit.of(version, values)
     live = replay.files
     removed = {file.key[0]: live[file.key] for file in commit.removes if file.key in live}
     added_again = {file.path: live[file.key] for file in commit.adds if file.key in live}
     replaces_all = len(removed) == len(live) and not any(file.path in removed for file in commit.adds)
-    replay.take(actions)
+    replay.apply(values)
     return Transition(
         before, commit, replace(replay.state(version), files=None), {**removed, **added_again}, replaces_all
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +30,7 @@ from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey,
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
 from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
 from airflow_delta_provider.jobs.table_log import History
+from airflow_delta_provider.jobs.timings import Timings
 
 
 class RowTrackingCheck:
@@ -44,14 +43,14 @@ class RowTrackingCheck:
         self._table = table
         self._options = options
         self._progress = progress
-        self._timings: dict[str, float] = {}
+        self._timings = Timings()
 
     def run(self) -> TableReport:
         """Check the newest version of the table."""
         name = self._table.name.text
         try:
-            with self._timed("read"):
-                past = read_past(self._session, self._table, self._options.compare_to_version)
+            with self._timings.phase("read"):
+                past = read_past(self._table.log, self._options.compare_to_version)
         except BrokenLogError as error:
             return TableReport.refused(name, requests.broken_log(name, error))
         state = past.history.state
@@ -69,12 +68,12 @@ class RowTrackingCheck:
             "row_id_high_water_mark": tracking.high_water_mark,
             "compare_to_version": self._options.compare_to_version,
         }
-        with self._timed("rules"):
+        with self._timings.phase("rules"):
             steps = [step_of(transition, self._table.log) for transition in past.history.transitions]
             findings = [*([past.lost] if past.lost else []), *_judge_log(past.history, tracking, steps)]
         stability = self._stability(past, steps)
         findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
-        with self._timed("trace"):
+        with self._timings.phase("trace"):
             by_path = {file.path: file for file in files} if findings else {}
             findings = [self._traced(finding, by_path) for finding in findings]
         return TableReport.judged(name, *findings, evidence=evidence, **known)
@@ -99,7 +98,7 @@ class RowTrackingCheck:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text
         data = DataFiles(self._session.storage, self._table.location)
-        with self._timed("footers"):
+        with self._timings.phase("footers"):
             self._progress(f"{name}: reading the footers of {len(files)} files")
             surveyed = survey(data, files, tracking.row_id_column)
             findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
@@ -111,14 +110,14 @@ class RowTrackingCheck:
         }
         if self._options.level == "footers":
             return [*findings, *_impossible_bounds(files, surveyed, tracking)]
-        with self._timed("ids"):
+        with self._timings.phase("ids"):
             if holding:
                 self._progress(f"{name}: reading the row ids in {len(holding)} of them")
             proof = prove(self._session, data, files, surveyed, tracking)
         evidence["materialized_ids_read"] = proof.ids_read
         findings += proof.findings
         if stability is not None:
-            with self._timed("stability"):
+            with self._timings.phase("stability"):
                 findings += stability.judge(state, data, surveyed, tracking.row_id_column, keys)
         return findings
 
@@ -130,14 +129,6 @@ class RowTrackingCheck:
         commit = self._table.log.commit_that_added(file)
         return finding if commit is None else replace(finding, **commit.provenance)
 
-    @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._timings[phase] = self._timings.get(phase, 0.0) + time.monotonic() - started
-
 
 def _undecidable(state: TableState) -> Iterator[Finding]:
     """Yield why the log does not tell what the table is."""
@@ -148,7 +139,7 @@ def _undecidable(state: TableState) -> Iterator[Finding]:
         )
     unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
     if unknown:
-        yield protocol_rules.UNKNOWN_READER_FEATURE.finding(
+        yield protocol_rules.UNKNOWN_FEATURE.finding(
             f"The protocol has the reader feature {', '.join(unknown)}, which this version of the provider does not "
             "know: it may change what the log means. Update the provider.",
             version=state.version,

@@ -21,10 +21,11 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.jobs.spark_settings import configured
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
 #: that lie close together. By default it is 16, and most rows take the slower map behind it.
-_HASH_MAP = ("spark.sql.codegen.aggregate.fastHashMap.capacityBits", "20")
+_HASH_MAP = {"spark.sql.codegen.aggregate.fastHashMap.capacityBits": "20"}
 #: Ids of one bucket of the join with ranges of ids.
 _BUCKET_BITS = 16
 #: Rows of ranges up to which every task gets them all.
@@ -223,18 +224,8 @@ class DistributedIds:
 
     @contextmanager
     def _comparing(self) -> Iterator[None]:
-        conf = self._session.spark.conf
-        key, value = _HASH_MAP
-        own = conf.get(key, None)
-        conf.set(key, value)
-        try:
-            with self._session.reading_files():
-                yield
-        finally:
-            if own is None:
-                conf.unset(key)
-            else:
-                conf.set(key, own)
+        with configured(self._session.spark, _HASH_MAP), self._session.reading_files():
+            yield
 
 
 def _within(end: str, mask: str) -> str:

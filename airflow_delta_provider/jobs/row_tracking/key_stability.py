@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -34,8 +32,10 @@ from airflow_delta_provider.domain.rules import faults
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
+from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.jobs.spark_settings import configured
 
-_RANGES = "array<struct<first: bigint, end: bigint, version: bigint>>"
+_RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.
 _KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 _METADATA = "_metadata"
@@ -77,7 +77,7 @@ class KeyStability:
         if findings:
             yield from findings
             return
-        with self._any_version():
+        with configured(self._session.spark, {_KEEP_TO_RETENTION: "false"}):
             try:
                 changed = self._changed(keys, then).persist()
                 try:
@@ -96,7 +96,7 @@ class KeyStability:
         """Tell by whom the new id of each key was given out, and whether its row says that it was written since."""
         since, newest = self._before.version, self._state.version
         ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
-        given = self._session.spark.range(1).select(sql.inline(sql.from_json(sql.lit(json.dumps(ranges)), _RANGES)))
+        given = ship(self._session.spark, ranges, _RANGES)
         located = changed.join(
             sql.broadcast(given), sql.expr("NOT repeated AND new_id >= first AND new_id < end"), "left"
         ).selectExpr("repeated", "new_id", "old_id", "version", f"coalesce(written <= {since}, false) AS unwritten")
@@ -194,19 +194,6 @@ class KeyStability:
         return self._session.spark.sql(
             f"SELECT {', '.join(selected)} FROM {self._table.name.sql} VERSION AS OF {version}"
         )
-
-    @contextmanager
-    def _any_version(self) -> Iterator[None]:
-        conf = self._session.spark.conf
-        own = conf.get(_KEEP_TO_RETENTION, None)
-        conf.set(_KEEP_TO_RETENTION, "false")
-        try:
-            yield
-        finally:
-            if own is None:
-                conf.unset(_KEEP_TO_RETENTION)
-            else:
-                conf.set(_KEEP_TO_RETENTION, own)
 
 
 def _selected(columns: Sequence[Column], names: Sequence[str]) -> list[str]:

@@ -5,7 +5,6 @@ PROTOCOL.md, Reader Requirements for Row Tracking.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.storage import literal_paths
 
-_LOOKUP = "array<struct<key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>>>"
+_LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 
 
@@ -72,9 +72,7 @@ class RowReader:
             "_metadata.file_path AS key",
             "_metadata.row_index AS position",
         )
-        lookup = self._session.spark.range(1).select(
-            sql.inline(sql.from_json(sql.lit(json.dumps(self._lookup(rows))), _LOOKUP))
-        )
+        lookup = ship(self._session.spark, self._lookup(rows), _LOOKUP)
         # A file that the lookup does not know must not go unseen, so it fails in the columns that all readers need.
         known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', key)) ELSE {} END"
         return (

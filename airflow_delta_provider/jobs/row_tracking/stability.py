@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     commit_name,
-    commit_versions,
-    select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -62,7 +60,7 @@ class Past:
     refusal: Finding | None = None
 
 
-def read_past(session: DeltaSession, table: OpenTable, since: int | None) -> Past:
+def read_past(log: TableLog, since: int | None) -> Past:
     """Read a table's newest state and the commits since a version.
 
     :param since: None for those commits alone that are checked without any comparison
@@ -71,34 +69,20 @@ def read_past(session: DeltaSession, table: OpenTable, since: int | None) -> Pas
     error: Exception | None = None
     if since is not None:
         try:
-            history = table.log.read_history(since)
+            history = log.read_history(since)
             if history.transitions:
                 return Past(history, comparable=True)
         except (BrokenLogError, FileNotFoundError) as broken:
             error = broken
-    history = table.log.read_history()
+    history = log.read_history()
     newest = history.state.version
     if since is None or since == newest:
         return Past(history, comparable=since is not None)
     if since > newest:
         return Past(history, refusal=no_such_version(since, newest))
     assert error is not None  # a version before the newest has commits after it
-    earliest = earliest_version(session.storage.list_names(f"{table.location.rstrip('/')}/_delta_log"))
+    earliest = log.earliest_version()
     return Past(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
-
-
-def earliest_version(names: Iterable[str]) -> int | None:
-    """Return the first version from which the log leads to the newest one, going by the names of its files."""
-    names = list(names)
-    first = newest = max(commit_versions(names), default=0)
-    for version in reversed(commit_versions(names)):
-        if version < first - 1:
-            break
-        first = version
-    for version in range(max(first - 1, 0), newest + 1):
-        with suppress(BrokenLogError):
-            return select_segment(names, version).version
-    return None
 
 
 def step_of(transition: Transition, log: TableLog) -> Step:
@@ -150,8 +134,9 @@ class Stability:
     def _moves(self, step: Step) -> Moves:
         """Return what a commit did to rows; what no kept commit added may have been added by one that is gone."""
         lost = [path for path in step.suspicious if path not in step.earlier]
-        return moves_of(step.transition, step.earlier, lost if lost and not self._log_is_whole() else ())
+        return moves_of(step.transition, step.earlier, lost if lost and not self._log_is_whole else ())
 
+    @cached_property
     def _log_is_whole(self) -> bool:
         try:
             self._table.log.read_commit(commit_name(0))

@@ -102,8 +102,9 @@ def prove(
     reader = RowReader(session, data, column)
     mixed = [row.file for row in rows if not row.all_materialized]
     row_ids = RowIds(session, reader, rows, deleted)
-    mark = trusted_mark(in_order(readable), survey.rows_of, tracking.high_water_mark)
-    fresh = [file for file in in_order(readable) if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
+    ordered = in_order(readable)
+    mark = trusted_mark(ordered, survey.rows_of, tracking.high_water_mark)
+    fresh = [file for file in ordered if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
     if here:
         expected = sum(_most_materialized(survey.ids[row.file.path]) for row in rows)
         collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)

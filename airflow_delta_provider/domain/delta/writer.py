@@ -1,0 +1,50 @@
+"""Which engine wrote a commit, by what it signs. No specification says how engines sign; this is what they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+#: Where an engine signs in ``commitInfo``, how, and what it is called; the first that fits counts.
+_SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
+    (key, re.compile(pattern), name)
+    for key, pattern, name in (
+        ("engineInfo", r"Databricks-Runtime/(?P<version>\S+)", "Databricks Runtime"),
+        ("engineInfo", r"Apache-Spark/\S+ Delta-Lake/(?P<version>\S+)", "Delta Spark"),
+        ("engineInfo", r"delta-rs:(?:py-)?(?P<version>\S+)", "delta-rs"),
+        ("clientVersion", r"delta-rs\.(?P<version>\S+)", "delta-rs"),
+        ("engineInfo", r"DuckDB(?:[ /](?P<version>\S+))?", "DuckDB"),
+        ("engineInfo", r"Kernel-(?P<version>[^/\s]+)/?.*", "Delta Kernel"),
+        ("engineInfo", r"(?P<name>[A-Za-z][\w .-]*?)[/: ]v?(?P<version>\d\S*).*", ""),
+        ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),
+    )
+)
+
+
+def signature_of(info: Mapping[str, Any]) -> str | None:
+    """Return how the engine that made a commit signed it: None where it did not.
+
+    :param info: its ``commitInfo``
+    """
+    for key in ("engineInfo", "clientVersion"):
+        if isinstance(info.get(key), str) and info[key]:
+            return str(info[key])
+    cluster = info.get("clusterId")
+    return cluster if isinstance(cluster, str) and cluster.startswith("trino-") else None
+
+
+def writer_of(info: Mapping[str, Any]) -> str | None:
+    """Return name and version of the engine that made a commit: None where its signature is unknown or missing.
+
+    For delta-rs the version is that of its Rust crate, not of the Python package.
+
+    :param info: its ``commitInfo``
+    """
+    for key, pattern, name in _SIGNATURES:
+        value = info.get(key)
+        match = pattern.fullmatch(value) if isinstance(value, str) else None
+        if match:
+            found = match.groupdict()
+            return " ".join(filter(None, (name or found["name"], found["version"])))
+    return None
