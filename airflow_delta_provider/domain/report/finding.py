@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.report.verdict import Severity
+
+
+class Status(str, Enum):
+    """How a finding stands to those of the audit before. ``RESOLVED`` ones are of that audit, and gone since."""
+
+    NEW = "NEW"
+    KNOWN = "KNOWN"
+    CHANGED = "CHANGED"
+    RESOLVED = "RESOLVED"
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Who accepts a finding, why, and until when.
+
+    :param expires: last day, ISO 8601
+    """
+
+    owner: str
+    reason: str
+    expires: str
 
 
 @dataclass(frozen=True)
@@ -16,12 +38,21 @@ class Finding:
     :param code: stable code of the rule, for instance ``RT05`` or ``RQ06``
     :param severity: how much it weighs
     :param message: a sentence that names the thing and says what to do about it
-    :param version: table version that the finding is about
+    :param version: table version that the finding is about; of a broken rule, the first that broke it
+    :param at_or_before: whether the log is not kept far enough back to tell whether an earlier version broke it
     :param path: data or log file, relative to the table
     :param column: column path, in the table's own spelling
     :param engine: writer of the commit, as it signed itself
+    :param writer: name and version of that engine, where the signature is known
     :param operation: operation that the commit names
+    :param user: who made the commit, as it says
     :param timestamp: time of the commit, ISO 8601, UTC
+    :param action: the action that broke the rule, as JSON, shortened
+    :param healed_version: version since which the rule holds again; None while it does not
+    :param consequences: what else is broken only because this is
+    :param fingerprint: the same as long as it is the same violation, whatever the message says
+    :param status: against the audit before, where there was one
+    :param waiver: by whom it is accepted
     """
 
     code: str
@@ -33,15 +64,37 @@ class Finding:
     engine: str | None = None
     operation: str | None = None
     timestamp: str | None = None
+    at_or_before: bool | None = None
+    writer: str | None = None
+    user: str | None = None
+    action: str | None = None
+    healed_version: int | None = None
+    consequences: tuple[Finding, ...] = ()
+    fingerprint: str | None = None
+    status: Status | None = None
+    waiver: Waiver | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it still says something about the table, that nobody has accepted."""
+        return self.healed_version is None and self.waiver is None and self.status is not Status.RESOLVED
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
-        wire = {key: value for key, value in asdict(self).items() if value is not None}
-        wire["severity"] = self.severity.value
-        return wire
+        wire = {field.name: getattr(self, field.name) for field in fields(self)}
+        wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
+        wire["waiver"] = None if self.waiver is None else vars(self.waiver)
+        wire["consequences"] = [finding.to_json() for finding in self.consequences] or None
+        return {key: value for key, value in wire.items() if value is not None}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Finding:
         """Read the wire form; keys of later schema versions are ignored."""
         known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
-        return cls(**{**known, "severity": Severity(wire["severity"])})
+        known["severity"] = Severity(wire["severity"])
+        known["consequences"] = tuple(map(cls.from_json, wire.get("consequences", ())))
+        if "status" in known:
+            known["status"] = Status(known["status"])
+        if "waiver" in known:
+            known["waiver"] = Waiver(*(known["waiver"][name] for name in Waiver.__dataclass_fields__))
+        return cls(**known)
