@@ -1,4 +1,4 @@
-"""All rules by code."""
+"""All rules by family and by code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from airflow_delta_provider.domain.rules import (
     row_tracking,
     type_widening,
 )
-from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
-_FAMILIES = (requests, faults, log, protocol, metadata, column_mapping, type_widening, row_tracking, data_files)
+_MODULES = (requests, faults, log, protocol, metadata, column_mapping, type_widening, row_tracking, data_files)
 
-CATALOGUE: dict[str, Rule] = {rule.code: rule for family in _FAMILIES for rule in family.RULES}
+FAMILIES: dict[RuleFamily, tuple[Rule, ...]] = {module.FAMILY: module.RULES for module in _MODULES}
+
+CATALOGUE: dict[str, Rule] = {rule.code: rule for rules in FAMILIES.values() for rule in rules}

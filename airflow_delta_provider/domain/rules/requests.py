@@ -3,31 +3,122 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
 
-_rule = RuleFamily("RQ").error
+_WIDENING = "PROTOCOL.md, Type Widening"
 
-NO_SUCH_TABLE = _rule(1, "no such table")
-NOT_DELTA = _rule(2, "not a Delta table")
-BROKEN_LOG = _rule(3, "the log cannot be read as one table", "PROTOCOL.md, Delta Log Entries")
-CATALOG_MANAGED = _rule(4, "catalog-managed table", "PROTOCOL.md, Catalog-managed tables")
-UNSUPPORTED_BY_ENGINE = _rule(5, "the engine cannot do this", "PROTOCOL.md, Table Features")
-UNKNOWN_FEATURE = _rule(6, "unknown table feature", "PROTOCOL.md, Valid Feature Names in Table Features")
-SPECIAL_FEATURE = _rule(7, "feature that needs another way, or allow_special")
-PROPERTY_NOT_ALLOWED = _rule(8, "property that this job does not set")
-PROTOCOL_UPGRADE = _rule(9, "protocol upgrade not allowed", "PROTOCOL.md, Protocol Evolution")
-UNKNOWN_COLUMN = _rule(10, "unknown column")
-ILLEGAL_TYPE_CHANGE = _rule(11, "type change not allowed", "PROTOCOL.md, Type Widening")
-COLUMN_IN_USE = _rule(12, "an expression depends on the column")
-WIDENING_DISABLED = _rule(13, "type widening is not enabled", "PROTOCOL.md, Type Widening")
-ICEBERG_COMPATIBILITY = _rule(
-    14, "type change not allowed with Iceberg compatibility", "PROTOCOL.md, Iceberg Compatibility V2"
+FAMILY = RuleFamily(
+    "RQ",
+    "requests",
+    "What a request got wrong, or asked of the wrong table. A refused table was not changed, unless its report says "
+    "so.",
 )
-TABLE_MOVED = _rule(15, "the table was changed by someone else meanwhile")
-LOCATION_NOT_ALLOWED = _rule(16, "location outside allowed_locations")
-COLUMN_TWICE = _rule(18, "column named twice")
-ENGINE_REFUSED = _rule(17, "the engine refused the change")
-NO_SUCH_VERSION = _rule(19, "no such version")
+_rule = FAMILY.of(Scope.REQUEST).error
+
+NO_SUCH_TABLE = _rule(
+    1,
+    "no such table",
+    remedy="Check the name or the path; a path needs no catalog.",
+)
+NOT_DELTA = _rule(
+    2,
+    "not a Delta table",
+    remedy="Name a Delta table, by its own directory where it is a path.",
+)
+BROKEN_LOG = _rule(
+    3,
+    "the log cannot be read as one table",
+    remedy="Bring the file of the log back from a backup or another replica.",
+    source="PROTOCOL.md, Delta Log Entries",
+)
+CATALOG_MANAGED = _rule(
+    4,
+    "catalog-managed table",
+    remedy="Change the table through the catalog that owns it.",
+    source="PROTOCOL.md, Catalog-managed tables",
+)
+UNSUPPORTED_BY_ENGINE = _rule(
+    5,
+    "the engine cannot do this",
+    remedy="Use an engine that knows the table's features and can make the change.",
+    source="PROTOCOL.md, Table Features",
+)
+UNKNOWN_FEATURE = _rule(
+    6,
+    "unknown table feature",
+    remedy="Name one of the features that the message lists.",
+    source="PROTOCOL.md, Valid Feature Names in Table Features",
+)
+SPECIAL_FEATURE = _rule(
+    7,
+    "feature that needs another way, or allow_special",
+    remedy="Go the way that the message names, or repeat the request with allow_special=True if the feature is meant.",
+)
+PROPERTY_NOT_ALLOWED = _rule(
+    8,
+    "property that this job does not set",
+    remedy="Leave the property out, and do in its place what the message says.",
+)
+PROTOCOL_UPGRADE = _rule(
+    9,
+    "protocol upgrade not allowed",
+    remedy="If every reader and writer of the table can follow, repeat the request with allow_protocol_upgrade=True.",
+    source="PROTOCOL.md, Protocol Evolution",
+)
+UNKNOWN_COLUMN = _rule(
+    10,
+    "unknown column",
+    remedy="Name a column that the table has; for a key, one whose values can be compared.",
+)
+ILLEGAL_TYPE_CHANGE = _rule(
+    11,
+    "type change not allowed",
+    remedy="Name one of the wider types that the message lists.",
+    source=_WIDENING,
+)
+COLUMN_IN_USE = _rule(
+    12,
+    "an expression depends on the column",
+    remedy="Drop the CHECK constraint, widen the column, and add the constraint again; under a generated column, widen "
+    "it in a new table.",
+)
+WIDENING_DISABLED = _rule(
+    13,
+    "type widening is not enabled",
+    remedy="Enable the feature typeWidening first, or repeat the request with enable_type_widening=True.",
+    source=_WIDENING,
+)
+ICEBERG_COMPATIBILITY = _rule(
+    14,
+    "type change not allowed with Iceberg compatibility",
+    remedy="Choose a type that Iceberg can promote to, or disable the compatibility first.",
+    source="PROTOCOL.md, Iceberg Compatibility V2",
+)
+TABLE_MOVED = _rule(
+    15,
+    "the table was changed by someone else meanwhile",
+    remedy="Run the job again.",
+)
+LOCATION_NOT_ALLOWED = _rule(
+    16,
+    "location outside allowed_locations",
+    remedy="Name a table below one of the allowed locations, or have an administrator extend them.",
+)
+COLUMN_TWICE = _rule(
+    18,
+    "column named twice",
+    remedy="Name it once.",
+)
+ENGINE_REFUSED = _rule(
+    17,
+    "the engine refused the change",
+    remedy="See to what the engine's own message says, and run the job again.",
+)
+NO_SUCH_VERSION = _rule(
+    19,
+    "no such version",
+    remedy="Name the newest version of the table, or an earlier one.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:
