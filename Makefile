@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup test unit airflow spark system soak lint demo benchmark clean
+.PHONY: setup test unit airflow spark system soak lint docs demo benchmark clean
 
 setup: $(STAMP)
 
@@ -39,6 +39,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: setup
+	$(BIN)/python -m scripts.rules_page
 
 demo: setup
 	@$(BIN)/python -m demo

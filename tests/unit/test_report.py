@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import pkgutil
 from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain import rules as families
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -26,7 +23,6 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
 from airflow_delta_provider.domain.request.options import OPTIONS
-from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.report_contract import SCHEMA, violations
 
@@ -308,18 +304,3 @@ def test_text_of_many_findings_counts_those_it_does_not_list():
     text = render(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
     assert text.endswith("… and 5 more findings")
     assert os.linesep + os.linesep not in text
-
-
-# -- catalogue ------------------------------------------------------------------------------------
-
-
-def test_codes_of_rules_are_stable_unique_and_of_their_family():
-    modules = [
-        importlib.import_module(f"{families.__name__}.{m.name}") for m in pkgutil.iter_modules(families.__path__)
-    ]
-    rules = [rule for module in modules for rule in getattr(module, "RULES", ())]
-    assert len({rule.code for rule in rules}) == len(rules) == len(CATALOGUE)
-    assert {rule.code[:2] for rule in requests.RULES} == {"RQ"}
-    assert {rule.code[:2] for rule in faults.RULES} == {"FT"}
-    assert {rule.severity for rule in requests.RULES} == {Severity.ERROR}
-    assert all(rule.title for rule in rules)

@@ -1,0 +1,1 @@
+"""What ``make`` calls, apart from the package."""

@@ -1,0 +1,77 @@
+"""Writes ``docs/rules.md`` from the catalogue of rules: ``make docs``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.catalogue import FAMILIES
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+_INTRODUCTION = """\
+# Rules
+
+<!-- Written by `make docs` from airflow_delta_provider/domain/rules: change it there. -->
+
+Every finding of a [report](report.md) has the code of a rule, and codes are stable. Sources are sections of
+[PROTOCOL.md](https://github.com/delta-io/delta/blob/master/PROTOCOL.md), and threads in which the fault was met.\
+"""
+_SEVERITIES = {
+    Severity.ERROR: "something is wrong: `VIOLATED`; with a request, `REFUSED`; with the platform, `FAULT`",
+    Severity.WARNING: "something is suspicious, or not as it should be: alone, still `PASS`",
+    Severity.UNDECIDED: "whether something is wrong cannot be decided: without an error, `UNDETERMINED`",
+}
+
+
+def render() -> str:
+    """Return the page."""
+    blocks = [
+        _INTRODUCTION,
+        _table("family", "about", [(f"[`{f.prefix}`](#{_anchor(_heading(f))})", f.title) for f in FAMILIES]),
+        _table(
+            "severity", "says, and verdict", [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()]
+        )
+        + "\n\nA single finding may weigh less than its rule, where less follows from it.",
+        _table("scope", "what the rule looks at", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),
+        *(block for family, rules in FAMILIES.items() for block in _family(family, rules)),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _family(family: RuleFamily, rules: Sequence[Rule]) -> Iterator[str]:
+    yield f"## {_heading(family)}"
+    yield family.about
+    yield from (_rule(rule) for rule in sorted(rules, key=lambda rule: rule.code))
+
+
+def _rule(rule: Rule) -> str:
+    sources = [*([rule.source] if rule.source else []), *map(_link, rule.threads)]
+    rows = {"Effect": rule.effect, "Remedy": rule.remedy, "Source": ", ".join(sources)}
+    lines = [f"- {name}: {text}" for name, text in rows.items() if text]
+    title = f"**{rule.title}** (`{rule.severity.value}`, `{rule.scope.value}`)"
+    return "\n".join([f"### {rule.code}", "", title, "", *lines])
+
+
+def _table(left: str, right: str, rows: Sequence[tuple[str, str]]) -> str:
+    return "\n".join([f"| {left} | {right} |", "|---|---|", *(f"| {one} | {other} |" for one, other in rows)])
+
+
+def _heading(family: RuleFamily) -> str:
+    return f"{family.prefix}: {family.title}"
+
+
+def _anchor(heading: str) -> str:
+    """Return what GitHub makes of a heading in links."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _link(thread: str) -> str:
+    repository, number = thread.split("#")
+    return f"[{thread}](https://github.com/{repository}/issues/{number})"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

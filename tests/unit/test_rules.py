@@ -1,0 +1,77 @@
+"""The catalogue of rules: its codes, what each rule says of itself, and the page that is made of it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import airflow_delta_provider
+from airflow_delta_provider.domain import rules as modules
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules import faults, requests
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE, FAMILIES
+from airflow_delta_provider.domain.rules.rule import Rule, Scope
+from scripts.rules_page import PAGE, render
+
+PACKAGE = Path(airflow_delta_provider.__file__).parent
+CODE = re.compile(rf"\b(?:{'|'.join(family.prefix for family in FAMILIES)})\d\d\b")
+SENTENCE = re.compile(r"[A-Z].{5,200}[^.…]\.")
+THREAD = re.compile(r"[\w-]+/[\w-]+#\d+")
+each_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE)
+
+
+def test_codes_are_unique_and_of_their_family():
+    codes = [(family.prefix, rule.code) for family, rules in FAMILIES.items() for rule in rules]
+    assert [code for code, times in Counter(code for _, code in codes).items() if times > 1] == []
+    assert [code for prefix, code in codes if not re.fullmatch(rf"{prefix}\d\d", code)] == []
+
+
+def test_catalogue_has_the_rules_of_every_module():
+    found = [importlib.import_module(f"{modules.__name__}.{m.name}") for m in pkgutil.iter_modules(modules.__path__)]
+    rules = [rule for module in found for rule in vars(module).values() if isinstance(rule, Rule)]
+    assert {rule.code for rule in rules} == CATALOGUE.keys()
+    assert len(rules) == len(CATALOGUE)
+
+
+def test_codes_that_the_package_and_its_pages_name_are_in_the_catalogue():
+    files = [*PACKAGE.rglob("*.py"), *PAGE.parent.glob("*.md"), PAGE.parents[1] / "README.md"]
+    named = {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
+    assert named - CATALOGUE.keys() == set()
+
+
+def test_rules_and_findings_are_made_of_the_catalogue_alone():
+    made = re.compile(r"""\bRule\(|\bFinding\(\s*f?["']""")
+    elsewhere = [file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE / "domain" / "rules"]
+    assert [str(file) for file in elsewhere if made.search(file.read_text(encoding="utf-8"))] == []
+
+
+@each_rule
+def test_rule_says_what_is_wrong_what_to_do_and_of_a_table_what_it_can_do(rule: Rule):
+    assert rule.title
+    assert SENTENCE.fullmatch(rule.remedy)
+    assert SENTENCE.fullmatch(rule.effect) or (not rule.effect and not rule.scope.is_table)
+    assert all(THREAD.fullmatch(thread) for thread in rule.threads)
+
+
+def test_requests_and_faults_are_no_rules_about_tables():
+    assert {(rule.scope, rule.severity) for rule in requests.RULES} == {(Scope.REQUEST, Severity.ERROR)}
+    assert {rule.scope for rule in faults.RULES} == {Scope.PLATFORM}
+    others = [rule for rule in CATALOGUE.values() if rule not in (*requests.RULES, *faults.RULES)]
+    assert all(rule.scope.is_table for rule in others)
+
+
+def test_page_of_rules_is_what_the_catalogue_says_now():
+    assert PAGE.read_text(encoding="utf-8") == render(), "docs/rules.md is stale: run `make docs`"
+
+
+def test_page_leads_to_each_family_and_each_thread():
+    page = render()
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    anchors = {heading.lower().replace(":", "").replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\(#([^)]+)\)", page)) == anchors
+    assert "[trinodb/trino#24910](https://github.com/trinodb/trino/issues/24910)" in page
