@@ -21,8 +21,8 @@ from airflow_delta_provider.domain.invariants.metadata import (
     check_state,
     check_transition,
     no_metadata,
-    readable_columns,
 )
+from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import metadata as rules
 from airflow_delta_provider.domain.rules.rule import Rule

@@ -1,0 +1,53 @@
+"""The lists of features in a protocol action: whether one can go by them, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
+
+_PREVIEWS = ("-preview", "-dev")
+
+
+def lacks_a_list(protocol: Protocol) -> bool:
+    """Whether nobody can tell which features the table has."""
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    return (
+        (reader >= READER_FEATURES_VERSION and protocol.reader_features is None)
+        or (writer >= WRITER_FEATURES_VERSION and protocol.writer_features is None)
+        or (reader >= READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION)
+    )
+
+
+def contradicts_itself(protocol: Protocol) -> bool:
+    """Whether a list is missing, or is there where the versions have none."""
+    return (
+        lacks_a_list(protocol)
+        or (protocol.min_reader_version < READER_FEATURES_VERSION and protocol.reader_features is not None)
+        or (protocol.min_writer_version < WRITER_FEATURES_VERSION and protocol.writer_features is not None)
+    )
+
+
+def reader_features(protocol: Protocol) -> frozenset[str]:
+    """Return what the protocol demands of readers: reader version 2 is column mapping."""
+    implied = (
+        frozenset({"columnMapping"}) if protocol.min_reader_version == READER_FEATURES_VERSION - 1 else frozenset()
+    )
+    return implied | (protocol.reader_features or frozenset())
+
+
+def has_feature(features: Collection[str], name: str) -> bool:
+    """Whether a feature is among ``features``, be it as a preview."""
+    return any(stable_name(feature) == stable_name(name) for feature in features)
+
+
+def stable_name(name: str) -> str:
+    """Return the name that a feature has, or will have, when it is no preview."""
+    for suffix in _PREVIEWS:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def listing(names: Collection[str]) -> str:
+    """Return names of features as one text."""
+    return ", ".join(sorted(names)) or "none"
