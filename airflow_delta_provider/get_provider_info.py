@@ -24,6 +24,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
+                    "airflow_delta_provider.operators.audit_protocol",
                     "airflow_delta_provider.operators.check_row_tracking",
                     "airflow_delta_provider.operators.enable_feature",
                     "airflow_delta_provider.operators.widen_types",

@@ -8,13 +8,16 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import FAIL_ON
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
+    AuditOptions,
     CheckRowTrackingOptions,
     EnableFeatureOptions,
     Options,
@@ -117,7 +120,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(dry_run=False)
 
-    for kind in (enable, widen, check):
+    audit = kinds.add_parser(AuditOptions.kind, help="judge the whole history by every rule of the protocol")
+    audit.add_argument(
+        "--level", choices=LEVELS, default="log", help="rules of the log (default), also footers, also row ids"
+    )
+    audit.add_argument("--since-version", type=int, metavar="VERSION", help="judge the commits after this one only")
+    audit.add_argument("--version", type=int, help="judge up to this version; default the newest")
+    audit.add_argument("--timestamp", metavar="TIME", help="or up to the newest version that is not later, ISO 8601")
+    audit.add_argument("--rule", action="append", default=[], metavar="CODE", help="apply this rule; may be repeated")
+    audit.add_argument("--fail-on", choices=FAIL_ON, default="error", help="what makes a table VIOLATED")
+    audit.add_argument("--waivers", metavar="FILE", type=_waivers, default=(), help="accepted findings, YAML or JSON")
+    audit.add_argument("--state-path", metavar="DIRECTORY", help="where audits remember what they have seen")
+    audit.set_defaults(dry_run=False)
+
+    for kind in (enable, widen, check, audit):
         kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
         kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
         kind.add_argument("--master", help="Spark master; default local[*]")
@@ -133,6 +149,17 @@ def _options(parsed: argparse.Namespace) -> Options:
         )
     if parsed.kind == CheckRowTrackingOptions.kind:
         return CheckRowTrackingOptions(parsed.level, parsed.compare_to, tuple(parsed.key))
+    if parsed.kind == AuditOptions.kind:
+        return AuditOptions(
+            parsed.level,
+            parsed.since_version,
+            parsed.version,
+            parsed.timestamp,
+            tuple(parsed.rule),
+            parsed.fail_on,
+            parsed.waivers,
+            parsed.state_path,
+        )
     columns = _once("--column", parsed.column)
     return WidenTypesOptions(columns, parsed.enable_type_widening, parsed.allow_protocol_upgrade, parsed.verify)
 
@@ -143,6 +170,23 @@ def _once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:
         if names.count(name) > 1:
             raise RequestError(f"{option} names {name!r} more than once. Name it once.")
     return dict(pairs)
+
+
+def _waivers(path: str) -> tuple[Any, ...]:
+    """Read a file of waivers; YAML where PyYAML is installed, JSON anywhere."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        try:
+            entries = json.loads(text)
+        except ValueError:
+            import yaml  # type: ignore[import-untyped]
+
+            entries = yaml.safe_load(text) or []
+    except ImportError:
+        raise argparse.ArgumentTypeError(f"{path} is not JSON; for YAML install PyYAML") from None
+    except Exception as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+    return tuple(entries) if isinstance(entries, list) else (entries,)
 
 
 def _property(text: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,10 @@ FILE_CONFLICTS = frozenset(
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
 #: The session has no driver for the location's scheme.
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.ClassNotFoundException")
+#: What Parquet's reader says of a file that is none, or damaged.
+_DAMAGE = re.compile(
+    r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,13 @@ def understand(error: BaseException) -> EngineError:
     return EngineError(faults.UNEXPECTED, Verdict.FAULT, False, condition, unexpected)
 
 
+def damage(error: BaseException) -> str | None:
+    """Return what is wrong with a Parquet file that could not be read, None where it is not the file's own fault."""
+    causes = list(_java_causes(_origin(error))) if isinstance(_origin(error), Py4JJavaError) else []
+    messages = (cause.getMessage() or "" for cause in causes)
+    return next((message for message in messages if _DAMAGE.search(message)), None)
+
+
 def _condition(error: BaseException) -> str:
     condition: str | None = None
     if isinstance(error, PySparkException):
@@ -102,11 +114,15 @@ def _message(error: BaseException) -> str:
 
 
 def _is_java(error: BaseException, classes: tuple[str, ...]) -> bool:
-    if isinstance(error, PySparkException):
-        error = getattr(error, "_origin", None) or error
+    error = _origin(error)
     if not isinstance(error, Py4JJavaError):
         return False
     return any(_is_instance(cause, name) for cause in _java_causes(error) for name in classes)
+
+
+def _origin(error: BaseException) -> BaseException:
+    """Return the Java exception that an exception of PySpark stands for."""
+    return (getattr(error, "_origin", None) or error) if isinstance(error, PySparkException) else error
 
 
 def _java_causes(error: Py4JJavaError) -> Iterator[Any]:

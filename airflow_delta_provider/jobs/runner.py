@@ -9,11 +9,13 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
+    AuditOptions,
     CheckRowTrackingOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
 from airflow_delta_provider.domain.rules import faults
+from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.engine_errors import understand
@@ -41,6 +43,8 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
     try:
         table = session.open_table(text)
+        if isinstance(request.options, AuditOptions):
+            return ProtocolAudit(table, request.options, progress).run()
         if isinstance(request.options, CheckRowTrackingOptions):
             return RowTrackingCheck(session, table, request.options, progress).run()
         change = _change(request.options, session)

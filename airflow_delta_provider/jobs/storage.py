@@ -6,8 +6,11 @@ import io
 import os
 import re
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +23,8 @@ T = TypeVar("T")
 
 #: Seconds before each further try of what the storage could not do.
 _WAITS = (0.2, 1.0)
+#: Files that are read at once, and how many are read before they are needed.
+_THREADS, _AHEAD = 32, 256
 #: URIs that look the same whether encoded or not.
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 
@@ -145,6 +150,23 @@ class HadoopStorage:
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(location)
         return path.getFileSystem(self._configuration), path
+
+
+def read_ahead(storage: HadoopStorage, paths: Sequence[str]) -> Iterator[bytes]:
+    """Yield the contents of files, in order: of some that are not on this machine, many are read at once.
+
+    :raises FileNotFoundError: if one of them is gone
+    """
+    if not paths or storage.is_local(paths[0]):
+        yield from map(storage.read, paths)
+        return
+    with ThreadPoolExecutor(_THREADS) as pool:
+        waiting = deque(pool.submit(storage.read, path) for path in paths[:_AHEAD])
+        rest = iter(paths[_AHEAD:])
+        while waiting:
+            content = waiting.popleft().result()
+            waiting.extend(pool.submit(storage.read, path) for path in islice(rest, 1))
+            yield content
 
 
 def _read_fully(file: io.RawIOBase, size: int) -> bytes:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
@@ -22,8 +24,9 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.jobs.engine_errors import damage
 from airflow_delta_provider.jobs.spark_settings import configured
-from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
+from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths, read_ahead
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
@@ -112,6 +115,35 @@ class TableLog:
         """Return the first version from which the log leads to the newest one, going by the names of its files."""
         return earliest_version(self._storage.list_names(self._directory))
 
+    def list_names(self) -> list[str]:
+        """Return the names of the files in the log.
+
+        :raises FileNotFoundError: if there is no ``_delta_log``
+        """
+        return self._storage.list_names(self._directory)
+
+    def read_file(self, name: str) -> bytes:
+        """Return the content of a file of the log.
+
+        :raises FileNotFoundError: if there is no such file
+        """
+        return self._storage.read(f"{self._directory}/{name}")
+
+    def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of files of the log, in order; many are read at once where they are far away.
+
+        :raises FileNotFoundError: if one of them is gone
+        """
+        return read_ahead(self._storage, [f"{self._directory}/{name}" for name in names])
+
+    def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
+        """Return a replay that has taken a segment, with the files.
+
+        :param like: a state whose files are much the same
+        :raises BrokenLogError: if a file of it is damaged
+        """
+        return self._replay(segment, with_files=True, like=like)
+
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
 
@@ -172,6 +204,18 @@ class TableLog:
                     yield from self._parquet_actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
 
     def _parquet_actions(self, path: str, with_files: bool) -> Iterator[Action]:
+        """Yield the actions of a Parquet file of a checkpoint.
+
+        :raises BrokenLogError: if it is damaged
+        """
+        try:
+            yield from self._read_parquet(path, with_files)
+        except (PySparkException, Py4JJavaError) as error:
+            if found := damage(error):
+                raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} is damaged: {found}") from error
+            raise
+
+    def _read_parquet(self, path: str, with_files: bool) -> Iterator[Action]:
         rows = literal_paths(self._spark).parquet(path)
         columns = [kind for kind in _STATE_KINDS if kind in rows.columns]
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk import DAG
 
+from airflow_delta_provider.domain.request.options import options_to_json
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,
     DeltaRequestError,
@@ -18,6 +19,7 @@ from airflow_delta_provider.exceptions import (
     DeltaUndeterminedError,
     DeltaViolationError,
 )
+from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
@@ -91,6 +93,15 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             "delta_jars is 'maven'",
         ),
         (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "dry_run": "perhaps"}, "dry_run has to be"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "fail_on": "warn"}, "Did you mean 'warning'"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "rules": ["XX01"]}, "rules names 'XX01'"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "waivers": [{"code": "TF17"}]}, "entry 1 has no owner"),
+        (
+            DeltaAuditProtocolOperator,
+            {"table": "/t", "state_path": "/s", "since_version": 1},
+            "Leave since_version out",
+        ),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
         (DeltaCheckRowTrackingOperator, {"table": "{{ x }}", "level": "all"}, "level is 'all'"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "compare_to_version is -1"),
@@ -337,3 +348,21 @@ def test_operator_maps_over_tables(spark_submit: FakeSparkSubmit) -> None:
     with DAG("d", schedule=None, start_date=datetime(2026, 1, 1)) as dag:
         DeltaEnableFeatureOperator.partial(task_id="t", features=["typeWidening"]).expand(table=["/a", "/b"])
     assert dag.get_task("t").is_mapped
+
+
+def test_waivers_of_an_audit_are_a_file_beside_the_dag_or_a_list(tmp_path):
+    entry = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-01-31"}
+    tmp_path.joinpath("waivers.yaml").write_text(
+        "- code: TF17\n  owner: ann\n  reason: a pilot\n  expires: 2030-01-31\n", encoding="utf-8"
+    )
+    for waivers in (str(tmp_path / "waivers.yaml"), [entry]):
+        options = DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=waivers).options()
+        assert json.loads(json.dumps(options_to_json(options)))["waivers"] == [entry]
+    with pytest.raises(DeltaRequestError, match=r"t: waivers: .*nowhere\.yaml cannot be read"):
+        DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=str(tmp_path / "nowhere.yaml")).options()
+
+
+def test_time_of_an_audit_is_a_datetime_or_its_text():
+    for given in (datetime(2026, 5, 31, 18, tzinfo=timezone.utc), "2026-05-31T18:00:00+00:00"):
+        options = DeltaAuditProtocolOperator(task_id="t", table="/t", timestamp=given).options()
+        assert options.timestamp == "2026-05-31T18:00:00+00:00"

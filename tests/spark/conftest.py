@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions, Options, WidenTypesOptions
@@ -120,6 +121,16 @@ def check(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
         return run_job([path], CheckRowTrackingOptions(level, **known)).tables[0]
 
     return check_one
+
+
+@pytest.fixture
+def audit(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
+    """Run ``audit`` on one table."""
+
+    def audit_one(path: str | Path, **known: Any) -> TableReport:
+        return run_job([path], AuditOptions(**known)).tables[0]
+
+    return audit_one
 
 
 @pytest.fixture(scope="session")

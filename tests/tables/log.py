@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,21 @@ def commit(path: Path, *actions: Action) -> int:
     version = newest(path) + 1
     log_file(path, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
     return version
+
+
+@contextmanager
+def rewritten(path: Path, version: int) -> Iterator[list[Action]]:
+    """Let a commit's actions be changed in place."""
+    actions = commits(path)[version]
+    yield actions
+    log_file(path, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def forget_checkpoints(path: Path) -> None:
+    """Delete what lies beside the commits: it was made of them, before any damage."""
+    for pattern in ("*.checkpoint*", "*.crc", ".*.crc", "_last_checkpoint", "_sidecars/*"):
+        for file in path.joinpath("_delta_log").glob(pattern):
+            file.unlink()
 
 
 def log_file(path: Path, version: int, suffix: str = ".json") -> Path:

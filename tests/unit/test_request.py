@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.options import (
     RequestError,
     WidenTypesOptions,
     options_from_json,
+    options_to_json,
 )
 
 texts = st.text(min_size=1, max_size=20)
@@ -151,6 +152,42 @@ def test_check_row_tracking_options_that_make_no_sense_are_refused(given_options
         options_from_json("check-row-tracking", given_options)
 
 
+WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-01-31"}
+
+
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"level": "footer"}, "level is 'footer'; it has to be one of log, footers, data. Did you mean 'footers'"),
+        ({"fail_on": "warn"}, "fail_on is 'warn'; it has to be one of error, warning. Did you mean 'warning'"),
+        ({"since_version": -1}, "since_version is -1; it has to be a table version"),
+        ({"version": "7"}, "version is '7'; it has to be a table version"),
+        ({"since_version": 8, "version": 7}, "since_version is 8, which is after version 7"),
+        ({"version": 7, "timestamp": "2026-01-01"}, "version is 7 and timestamp '2026-01-01'. Give one"),
+        ({"timestamp": "yesterday"}, "timestamp is 'yesterday'; it has to be a time such as"),
+        ({"rules": ["CM99"]}, r"rules names 'CM99'.*docs/rules.md"),
+        ({"rules": "CM01"}, "rules has to be a list of names"),
+        ({"state_path": ""}, "state_path is ''; it has to be a directory"),
+        ({"state_path": "/s", "since_version": 1}, "Leave since_version out"),
+        ({"waivers": [{**WAIVER, "owner": ""}]}, "waivers: entry 1 has no owner"),
+        ({"waivers": [WAIVER, {**WAIVER, "expires": "soon"}]}, "entry 2 expires 'soon'; it has to be a day"),
+        ({"waivers": [{**WAIVER, "code": "TF71"}]}, "entry 1 waives 'TF71'"),
+        ({"waivers": [{**WAIVER, "tabel": "x"}]}, "entry 1 has 'tabel'. Did you mean 'table'"),
+        ({"waivers": ["TF17"]}, "entry 1 is 'TF17'; it has to be a mapping with code, owner, reason, expires"),
+        ({"key_columns": ["id"]}, "audit has no option 'key_columns'"),
+    ],
+)
+def test_audit_options_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("audit", given_options)
+
+
+def test_audit_options_survive_the_wire():
+    given_options = {"level": "data", "since_version": 3, "version": 9, "rules": ["TF17"], "waivers": [WAIVER]}
+    options = options_from_json("audit", given_options)
+    assert options_from_json("audit", json.loads(json.dumps(options_to_json(options)))) == options
+
+
 def test_check_of_row_tracking_reads_the_ids_unless_told_otherwise():
     options = options_from_json("check-row-tracking", {})
     assert options == CheckRowTrackingOptions("data", None, ())
@@ -162,7 +199,7 @@ def test_every_level_is_one_to_ask_for(level):
 
 
 def test_every_kind_leads_to_its_own_options():
-    assert set(OPTIONS) == {"enable-feature", "widen-types", "check-row-tracking"}
+    assert set(OPTIONS) == {"enable-feature", "widen-types", "check-row-tracking", "audit"}
     assert all(options.kind == kind for kind, options in OPTIONS.items())
 
 

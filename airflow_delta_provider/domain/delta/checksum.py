@@ -24,11 +24,15 @@ class Checksum:
     """What a ``.crc`` file says of its version, as far as it is used here.
 
     :param transaction_id: ``txnId`` of the commit it was made for, or None
+    :param num_files: live files, or None where it does not say
+    :param table_size: bytes of all live files, or None
     """
 
     protocol: Protocol
     metadata: Metadata
     transaction_id: str | None = None
+    num_files: int | None = None
+    table_size: int | None = None
 
 
 def checksum_name(version: int) -> str:
@@ -43,10 +47,16 @@ def parse_checksum(content: bytes) -> Checksum:
     """
     try:
         wire = json.loads(content)
-        return Checksum(Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"]), wire.get("txnId"))
+        return Checksum(
+            Protocol.from_json(wire["protocol"]),
+            Metadata.from_json(wire["metadata"]),
+            wire.get("txnId"),
+            wire.get("numFiles"),
+            wire.get("tableSizeBytes"),
+        )
     except KeyError as error:
         raise BrokenChecksumError(f"it lacks {error}") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BrokenChecksumError(f"it is damaged ({error})") from error
 
 

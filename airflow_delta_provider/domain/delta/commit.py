@@ -37,6 +37,8 @@ class Commit:
     :param info: its ``commitInfo``, empty where it has none
     :param protocols: its protocol actions: one at most, where it is right
     :param metadata: its metaData actions, likewise
+    :param transactions: its ``txn`` actions, as in the log
+    :param first_kind: what its first action is, of those kinds that are read here
     """
 
     version: int
@@ -46,6 +48,8 @@ class Commit:
     protocols: tuple[Protocol, ...] = ()
     metadata: tuple[Metadata, ...] = ()
     domains: tuple[DomainMetadata, ...] = ()
+    transactions: tuple[Mapping[str, Any], ...] = ()
+    first_kind: str | None = None
 
     @classmethod
     def from_actions(cls, version: int, actions: Iterable[Action]) -> Commit:
@@ -59,11 +63,14 @@ class Commit:
     def of(cls, version: int, values: Iterable[ActionValue]) -> Commit:
         """Return the commit whose actions have these values."""
         found: dict[str, list[Any]] = {kind: [] for kind in _READERS}
+        first: str | None = None
         for kind, value in values:
+            first = first or kind
             found[kind].append(value)
         info: Mapping[str, Any] = next(iter(found["commitInfo"]), {})
-        kinds = ("add", "remove", "protocol", "metaData", "domainMetadata")
-        return cls(version, info, *(tuple(found[kind]) for kind in kinds))
+        kinds = ("add", "remove", "protocol", "metaData", "domainMetadata", "txn")
+        adds, removes, protocols, metadata, domains, transactions = (tuple(found[kind]) for kind in kinds)
+        return cls(version, info, adds, removes, protocols, metadata, domains, transactions, first)
 
     @property
     def operation(self) -> str | None:
@@ -94,6 +101,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "protocol": Protocol.from_json,
     "metaData": Metadata.from_json,
     "domainMetadata": _domain,
+    "txn": dict,
 }
 
 

@@ -74,6 +74,7 @@ class RemovedFile:
     base_row_id: int | None
     default_row_commit_version: int | None
     deletion_vector: DeletionVector | None = None
+    data_change: bool = True
 
     @classmethod
     def from_remove(cls, body: Mapping[str, Any]) -> RemovedFile:
@@ -86,6 +87,7 @@ class RemovedFile:
             _number(body.get("baseRowId")),
             _number(body.get("defaultRowCommitVersion")),
             _deletion_vector(body),
+            bool(body.get("dataChange", True)),
         )
 
     @property

@@ -59,6 +59,11 @@ def commit_versions(names: Iterable[str]) -> list[int]:
     return sorted(int(match[1]) for match in map(_COMMIT.fullmatch, names) if match)
 
 
+def checkpoint_versions(names: Iterable[str]) -> list[int]:
+    """Return the versions that have a whole checkpoint, ascending."""
+    return sorted(_checkpoints(names))
+
+
 def select_segment(names: Iterable[str], version: int | None = None) -> LogSegment:
     """Return the files that make up ``version``, by default the newest.
 
@@ -94,7 +99,7 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
 def earliest_version(names: Iterable[str]) -> int | None:
     """Return the first version from which the log leads to the newest one, going by the names of its files."""
     names = list(names)
-    first = newest = max(commit_versions(names), default=0)
+    first = newest = max([*commit_versions(names), *_checkpoints(names)], default=0)
     for version in reversed(commit_versions(names)):
         if version < first - 1:
             break

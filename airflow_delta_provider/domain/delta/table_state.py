@@ -50,6 +50,21 @@ class Replay:
         """The files that are live now."""
         return self._files or {}
 
+    @property
+    def has_protocol(self) -> bool:
+        """Whether there was a protocol action."""
+        return self._protocol is not None
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether there was a metaData action."""
+        return self._metadata is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a state: both were there."""
+        return self.has_protocol and self.has_metadata
+
     def take(self, actions: Iterable[Action]) -> None:
         """Take the actions of a checkpoint or of one commit.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
+from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Commit, read_actions
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
@@ -16,17 +17,24 @@ class Transition:
 
     :param before: the state before it, without files
     :param after: the state after it, without files
-    :param before_files: of the paths that it adds or removes, those that were live before, by path
+    :param removed_files: of the paths that it removes, those that were live before, by path
     :param replaces_all: whether it removes every file that was live before, as an overwrite does
-    :param restores: whether it leads to the metadata and the files of the earlier version that it names
+    :param restores: whether it leads to the metadata and the files of an earlier version
+    :param added_again: of the paths that it adds, those that were live before, by path
     """
 
     before: TableState
     commit: Commit
     after: TableState
-    before_files: Mapping[str, LiveFile]
+    removed_files: Mapping[str, LiveFile]
     replaces_all: bool = False
     restores: bool = False
+    added_again: Mapping[str, LiveFile] = field(default_factory=dict)
+
+    @cached_property
+    def before_files(self) -> Mapping[str, LiveFile]:
+        """Of the paths that it adds or removes, those that were live before, by path."""
+        return {**self.removed_files, **self.added_again}
 
     @property
     def new_files(self) -> list[LiveFile]:
@@ -39,14 +47,21 @@ def advance(replay: Replay, version: int, actions: Sequence[Action]) -> Transiti
 
     :raises BrokenLogError: if an action is malformed, or there is no protocol or metadata before
     """
-    before = replace(replay.state(version - 1), files=None)
     values = list(read_actions(actions, where=f" of version {version}"))
-    commit = Commit.of(version, values)
+    return apply_commit(replay, Commit.of(version, values), values)
+
+
+def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -> Transition:
+    """Let ``replay`` take a commit that was read already, and return what it did.
+
+    :param values: its actions
+    :raises BrokenLogError: if there is no protocol or metadata before
+    """
+    before = replace(replay.state(commit.version - 1), files=None)
     live = replay.files
     removed = {file.key[0]: live[file.key] for file in commit.removes if file.key in live}
     added_again = {file.path: live[file.key] for file in commit.adds if file.key in live}
     replaces_all = len(removed) == len(live) and not any(file.path in removed for file in commit.adds)
     replay.apply(values)
-    return Transition(
-        before, commit, replace(replay.state(version), files=None), {**removed, **added_again}, replaces_all
-    )
+    after = replace(replay.state(commit.version), files=None)
+    return Transition(before, commit, after, removed, replaces_all, added_again=added_again)

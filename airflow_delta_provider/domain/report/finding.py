@@ -42,6 +42,7 @@ class Finding:
     :param at_or_before: whether the log is not kept far enough back to tell whether an earlier version broke it
     :param path: data or log file, relative to the table
     :param column: column path, in the table's own spelling
+    :param subject: what it is about where that is neither file nor column: a feature, a property, a domain
     :param engine: writer of the commit, as it signed itself
     :param writer: name and version of that engine, where the signature is known
     :param operation: operation that the commit names
@@ -49,7 +50,7 @@ class Finding:
     :param timestamp: time of the commit, ISO 8601, UTC
     :param action: the action that broke the rule, as JSON, shortened
     :param healed_version: version since which the rule holds again; None while it does not
-    :param consequences: what else is broken only because this is
+    :param caused_by: fingerprint of the finding that this one only follows from
     :param fingerprint: the same as long as it is the same violation, whatever the message says
     :param status: against the audit before, where there was one
     :param waiver: by whom it is accepted
@@ -64,12 +65,13 @@ class Finding:
     engine: str | None = None
     operation: str | None = None
     timestamp: str | None = None
+    subject: str | None = None
     at_or_before: bool | None = None
     writer: str | None = None
     user: str | None = None
     action: str | None = None
     healed_version: int | None = None
-    consequences: tuple[Finding, ...] = ()
+    caused_by: str | None = None
     fingerprint: str | None = None
     status: Status | None = None
     waiver: Waiver | None = None
@@ -84,7 +86,6 @@ class Finding:
         wire = {field.name: getattr(self, field.name) for field in fields(self)}
         wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
         wire["waiver"] = None if self.waiver is None else vars(self.waiver)
-        wire["consequences"] = [finding.to_json() for finding in self.consequences] or None
         return {key: value for key, value in wire.items() if value is not None}
 
     @classmethod
@@ -92,7 +93,6 @@ class Finding:
         """Read the wire form; keys of later schema versions are ignored."""
         known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
         known["severity"] = Severity(wire["severity"])
-        known["consequences"] = tuple(map(cls.from_json, wire.get("consequences", ())))
         if "status" in known:
             known["status"] = Status(known["status"])
         if "waiver" in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 
@@ -27,3 +28,27 @@ def check_flags(options: Any, *arguments: str) -> None:
     for argument in arguments:
         if not isinstance(getattr(options, argument), bool):
             raise RequestError(f"{argument} is {getattr(options, argument)!r}; it has to be True or False.")
+
+
+def version_or_none(argument: str, value: Any) -> int | None:
+    """Return a table version.
+
+    :raises RequestError: if it is neither None nor one
+    """
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise RequestError(f"{argument} is {value!r}; it has to be a table version: 0, 1, 2, …")
+    return value
+
+
+def time_or_none(argument: str, value: Any) -> datetime | None:
+    """Return a time; one without a zone is UTC.
+
+    :raises RequestError: if it is neither None nor the text of one, ISO 8601
+    """
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except (AttributeError, TypeError, ValueError):
+        raise RequestError(f"{argument} is {value!r}; it has to be a time such as 2026-05-31T18:00:00Z.") from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=timezone.utc)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_delta_provider.domain.request.arguments import RequestError, names
+from airflow_delta_provider.domain.request.arguments import RequestError, names, version_or_none
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: What a check reads, each level what the one before it reads and more.
@@ -33,9 +33,7 @@ class CheckRowTrackingOptions:
         if self.level not in LEVELS:
             hint = did_you_mean(self.level, LEVELS) if isinstance(self.level, str) else ""
             raise RequestError(f"level is {self.level!r}; it has to be 'log', 'footers' or 'data'.{hint}")
-        version = self.compare_to_version
-        if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 0):
-            raise RequestError(f"compare_to_version is {version!r}; it has to be a table version: 0, 1, 2, …")
+        version = version_or_none("compare_to_version", self.compare_to_version)
         if version is not None and self.level != "data":
             raise RequestError(
                 f"compare_to_version is {version} with level {self.level!r}, which reads no row ids. "

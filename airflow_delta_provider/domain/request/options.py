@@ -10,6 +10,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
@@ -17,6 +18,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 __all__ = [
     "OPTIONS",
+    "AuditOptions",
     "CheckRowTrackingOptions",
     "EnableFeatureOptions",
     "Options",
@@ -26,10 +28,11 @@ __all__ = [
     "options_to_json",
 ]
 
-Options = EnableFeatureOptions | WidenTypesOptions | CheckRowTrackingOptions
+Options = EnableFeatureOptions | WidenTypesOptions | CheckRowTrackingOptions | AuditOptions
 
 OPTIONS: dict[str, type[Options]] = {
-    options.kind: options for options in (EnableFeatureOptions, WidenTypesOptions, CheckRowTrackingOptions)
+    options.kind: options
+    for options in (EnableFeatureOptions, WidenTypesOptions, CheckRowTrackingOptions, AuditOptions)
 }
 
 

@@ -1,6 +1,6 @@
 """The rules of row tracking about one state of a table: RT01 to RT10, and that there is anything to check.
 
-Each is a generator of findings; :data:`_RULES` lists them.
+Each is a generator of findings; :data:`_HEAD_RULES` and :data:`_FILE_RULES` list them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,26 @@ def check_state(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
 
     :param state: with its files
     """
-    for rule in _RULES:
+    yield from _nothing_to_prove(state, tracking)
+    yield from check_head(state, tracking)
+    yield from check_files(state, tracking)
+
+
+def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
+    """Yield what is wrong with single files: RT05, RT09 and LG04.
+
+    :param state: with its files
+    """
+    for rule in _FILE_RULES:
+        yield from rule(state, tracking)
+
+
+def check_head(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
+    """Yield what is wrong with row tracking in protocol, metadata and domain metadata: RT01 to RT04 and RT10.
+
+    :param state: with its files
+    """
+    for rule in _HEAD_RULES:
         yield from rule(state, tracking)
 
 
@@ -217,16 +236,14 @@ def _live_twice(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
         )
 
 
-_RULES: tuple[Callable[[TableState, RowTracking], Iterator[Finding]], ...] = (
-    _nothing_to_prove,
+_StateRules = tuple[Callable[[TableState, RowTracking], Iterator[Finding]], ...]
+_HEAD_RULES: _StateRules = (
     _enabled_without_feature,
     _enabled_and_suspended,
     _materialized_names,
-    _missing_ids,
-    _commit_version_in_future,
     _no_high_water_mark,
-    _live_twice,
 )
+_FILE_RULES: _StateRules = (_missing_ids, _commit_version_in_future, _live_twice)
 
 
 def missing_ids_finding(rule: Rule, without: list[LiveFile], when: str, **where: object) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.rules import (
+    actions,
     column_mapping,
     data_files,
     faults,
@@ -15,7 +16,18 @@ from airflow_delta_provider.domain.rules import (
 )
 from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
-_MODULES = (requests, faults, log, protocol, metadata, column_mapping, type_widening, row_tracking, data_files)
+_MODULES = (
+    requests,
+    faults,
+    log,
+    actions,
+    protocol,
+    metadata,
+    column_mapping,
+    type_widening,
+    row_tracking,
+    data_files,
+)
 
 FAMILIES: dict[RuleFamily, tuple[Rule, ...]] = {module.FAMILY: module.RULES for module in _MODULES}
 

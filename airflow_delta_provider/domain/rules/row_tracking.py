@@ -104,6 +104,18 @@ NO_HIGH_WATER_MARK = _state.error(
 )
 
 # A commit, and a commit and the state before it.
+HIGH_WATER_MARK_LOWERED = _pair.error(
+    11,
+    "row id high water mark lowered",
+    effect="Ids that were given out before are given out again by the next insert, to other rows.",
+    remedy=_STOP,
+)
+REMOVED_WITH_OTHER_BASE = _pair.error(
+    12,
+    "file removed with another baseRowId than it had",
+    effect="Whoever reads changes takes the rows that went away for other rows.",
+    remedy="The log cannot be mended; read changes from a version after this one.",
+)
 ADDED_WITHOUT_ROW_IDS = _commit.error(
     13,
     "file added without row ids",

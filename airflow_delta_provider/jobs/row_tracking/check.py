@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.feature import FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.invariants import catalog_managed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
@@ -132,11 +133,7 @@ class RowTrackingCheck:
 
 def _undecidable(state: TableState) -> Iterator[Finding]:
     """Yield why the log does not tell what the table is."""
-    if state.protocol.supports("catalogManaged"):
-        yield log_rules.CATALOG_MANAGED.finding(
-            "The table is managed by a catalog, which may have commits that the log does not hold yet: what its "
-            "directory says is not the table. Check it where its catalog lets it be read."
-        )
+    yield from catalog_managed.check_state(state)
     unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
     if unknown:
         yield protocol_rules.UNKNOWN_FEATURE.finding(

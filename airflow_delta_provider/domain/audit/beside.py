@@ -1,0 +1,82 @@
+"""What lies beside the commits, and commits that cannot be read: checkpoints and the pointer to the last one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.table_state import TableState, differences
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import log as rules
+
+_BACKUP = "from a backup or another replica of the log"
+
+
+def check_checkpoint(checkpointed: TableState, replayed: TableState, name: str) -> Iterator[Finding]:
+    """Yield how a checkpoint contradicts the commits that it stands for: LG05 and LG07.
+
+    :param checkpointed: its state, with files
+    :param replayed: what the commits add up to, with files
+    :param name: of its first file
+    """
+    where = {"version": checkpointed.version, "path": f"_delta_log/{name}"}
+    if found := list(differences(checkpointed, replayed)):
+        yield rules.CONTRADICTING_CHECKPOINT.finding(
+            f"The checkpoint of version {checkpointed.version} and the commits that it stands for tell two different "
+            f"tables. Of checkpoint and commits, {'; '.join(found)}. Readers that start from the checkpoint see the "
+            "first, those that replay the commits the second. Find out which is right; where it is the commits, delete "
+            f"the checkpoint, else bring them back {_BACKUP}.",
+            **where,
+        )
+    if lost := sorted(replayed.domains.keys() - checkpointed.domains.keys()):
+        yield rules.DOMAIN_NOT_IN_CHECKPOINT.finding(
+            f"The checkpoint of version {checkpointed.version} lacks the domainMetadata {', '.join(lost)}, which the "
+            "commits have: whoever starts from it, as most do, loses them, and gives out row ids twice where it is "
+            "delta.rowTracking. Delete the checkpoint while the commits are still kept, and update the engine that "
+            "wrote it.",
+            subject=lost[0],
+            **where,
+        )
+
+
+def check_pointer(content: bytes, checkpoints: Collection[int]) -> Iterator[Finding]:
+    """Yield what is wrong with ``_last_checkpoint``: LG11.
+
+    :param checkpoints: versions that have a whole checkpoint
+    """
+    try:
+        version = json.loads(content)["version"]
+        problem = None if version in checkpoints else f"points to version {version}, which has no whole checkpoint"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        problem = "cannot be read"
+    if problem is not None:
+        yield rules.WRONG_POINTER.finding(
+            f"_last_checkpoint {problem}: some readers fail, others list the whole log, which is slow. Delete it; the "
+            "next checkpoint writes it anew.",
+            path="_delta_log/_last_checkpoint",
+        )
+
+
+def damaged_commit(version: int, error: Exception) -> Finding:
+    """Return the finding about a commit that cannot be read: LG09."""
+    return rules.DAMAGED_COMMIT.finding(
+        f"{_sentence(error)}. The table cannot be read at this version, nor at later ones but from a later checkpoint, "
+        f"and what the commit did is not judged. Restore the file {_BACKUP}.",
+        version=version,
+        path=f"_delta_log/{commit_name(version)}",
+    )
+
+
+def damaged_checkpoint(version: int, error: Exception) -> Finding:
+    """Return the finding about a checkpoint that cannot be read: LG10."""
+    return rules.DAMAGED_CHECKPOINT.finding(
+        f"The checkpoint of version {version} cannot be read: {error}. Readers fail, or take an older one as long as "
+        "the commits since are kept. Delete it, and let an engine write it again.",
+        version=version,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,43 @@
+"""Which rules are broken only because another one is: a root cause is told once, what follows from it under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: By the code of what follows, the codes of what it may follow from, in the same commit.
+CAUSES: Mapping[str, tuple[str, ...]] = {
+    "TF13": ("TF10",),
+    "MD09": ("MD04",),
+    "TF08": ("TF11", "TF12", "TF14"),
+    "TF15": ("TF11", "TF12", "TF14"),
+    "TF22": ("TF11", "TF12", "TF14"),
+    "AC05": ("TF11", "TF12", "TF08"),
+    "AC06": ("TF11", "TF12"),
+    "CM01": ("TF11", "TF12"),
+    "CM03": ("CM09",),
+    "CM06": ("CM09",),
+    "CM07": ("CM10", "CM04"),
+    "CM08": ("CM09",),
+    "CM12": ("CM11",),
+    "CM13": ("CM10",),
+    "RT01": ("TF11", "TF12"),
+    "RT07": ("RT11", "RT14"),
+    "RT08": ("RT15", "RT14", "RT11", "RT07"),
+    "RT10": ("TF11", "TF12"),
+    "RT16": ("RT15",),
+    "RT21": ("RT07",),
+    "TW01": ("TF11", "TF12", "TW15"),
+    "TW02": ("TF11", "TF12", "TW15"),
+    "TW15": ("TF11", "TF12"),
+    "TW09": ("TW11",),
+    "TW07": ("TW08", "TW09", "TW12", "TW11"),
+    "TW06": ("TW12",),
+    "TW05": ("TW12",),
+    "TW04": ("TW12", "TW08"),
+    "TW03": ("TW12",),
+    "TW12": ("TW03",),
+}
+#: Those of them that show later than their causes, too.
+LASTING = frozenset({"AC05", "AC06", "MD09", "RT07", "RT08", "RT21", "TF13"})
+#: What lies beside the commits and contradicts them follows from whatever is wrong with those.
+BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

@@ -1,0 +1,66 @@
+"""Which states a table has been in: a commit that leads back to one restores it, whatever it calls itself.
+
+Exemptions of rules are by effect: a commit that names itself RESTORE may be damaged, and engines go back to
+earlier states under other names, too.
+"""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+
+_MASK = (1 << 64) - 1
+
+
+class EarlierStates:
+    """Remembers metadata and files of each version, in two numbers."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._metadata = 0
+        self._seen: set[tuple[int, int]] = set()
+
+    def begin(self, state: TableState) -> None:
+        """Take the state that the history starts from, with its files."""
+        for file in (state.files or {}).values():
+            self._files = (self._files + _number(file)) & _MASK
+        self._metadata = _metadata_number(state.metadata)
+        self._seen.add((self._files, self._metadata))
+
+    def take(self, transition: Transition) -> bool:
+        """Take a commit, and return whether the table has been where it leads to.
+
+        One that changes nothing leads nowhere; RESTORE keeps ``maxColumnId``, so that it does not count.
+        """
+        here = (self._files, self._metadata)
+        for file in (*transition.removed_files.values(), *transition.added_again.values()):
+            self._files = (self._files - _number(file)) & _MASK
+        for file in {file.key: file for file in transition.commit.adds}.values():
+            self._files = (self._files + _number(file)) & _MASK
+        if transition.before.metadata is not transition.after.metadata:
+            self._metadata = _metadata_number(transition.after.metadata)
+        there = (self._files, self._metadata)
+        known = there != here and there in self._seen
+        self._seen.add(there)
+        return known
+
+
+def equal_states(one: TableState, other: TableState) -> bool:
+    """Whether two states, both with their files, are the same as far as a RESTORE brings them back."""
+    return _essence(one.metadata) == _essence(other.metadata) and (one.files or {}).keys() == (other.files or {}).keys()
+
+
+def _number(file: LiveFile) -> int:
+    return hash(file.key)
+
+
+def _metadata_number(metadata: Metadata) -> int:
+    return hash(_essence(metadata))
+
+
+def _essence(metadata: Metadata) -> tuple[object, ...]:
+    kept = frozenset(item for item in metadata.configuration.items() if item[0] != MAX_COLUMN_ID)
+    return metadata.id, metadata.schema_string, metadata.partition_columns, kept

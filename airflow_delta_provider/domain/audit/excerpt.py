@@ -1,0 +1,59 @@
+"""The action that broke a rule, as JSON, short enough to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Characters of an excerpt, and of a text in it.
+_MOST, _MOST_TEXT = 800, 300
+#: The kind of action that the rules of a family are about; files are found by their paths.
+_KINDS = {"TF": "protocol", "MD": "metaData", "CM": "metaData", "TW": "metaData", "AC": "commitInfo"}
+_KINDS_OF_RULES = {
+    "RT10": "domainMetadata",
+    "RT11": "domainMetadata",
+    "RT17": "metaData",
+    "TF14": "protocol",
+    "TF15": "metaData",
+    "TF22": "metaData",
+    "CM17": "domainMetadata",
+    "AC04": "domainMetadata",
+    "AC05": "domainMetadata",
+    "AC07": "txn",
+}
+
+
+def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
+    """Return the action of a commit that a finding is about, shortened; None where the commit has none.
+
+    :param actions: of the commit, as in the log
+    """
+    chosen = next(_candidates(finding, actions), None)
+    if chosen is None:
+        return None
+    text = json.dumps(_shortened(chosen), ensure_ascii=False)
+    return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
+
+
+def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]:
+    if finding.path is not None:
+        for kind in ("remove", "add") if finding.code in ("RT12", "AC03") else ("add", "remove"):
+            yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
+    what = _KINDS_OF_RULES.get(finding.code) or _KINDS.get(finding.code[:2])
+    found = [action for action in actions if what in action]
+    yield from (a for a in found if finding.subject and finding.subject in json.dumps(a[str(what)], ensure_ascii=False))
+    yield from reversed(found)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    if isinstance(value, str) and len(value) > _MOST_TEXT:
+        return value[: _MOST_TEXT - 1] + "…"
+    return value

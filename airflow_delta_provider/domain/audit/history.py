@@ -1,0 +1,390 @@
+"""The audit of a table's history: every rule of the log, commit after commit, oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states
+from airflow_delta_provider.domain.audit.excerpt import excerpt
+from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
+from airflow_delta_provider.domain.audit.violations import Stands, Violations, key_of
+from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
+from airflow_delta_provider.domain.delta.feature_state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.transition import Transition, apply_commit
+from airflow_delta_provider.domain.invariants import (
+    added_file_names,
+    catalog_managed,
+    column_mapping,
+    commit_actions,
+    mapping_changes,
+    metadata,
+    metadata_changes,
+    protocol,
+    protocol_changes,
+    type_changes,
+    type_widening,
+)
+from airflow_delta_provider.domain.invariants.feature_use import used_features
+from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.invariants.schema import readable_columns
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
+from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, row_tracking_of
+
+#: Rules about protocol, metadata and the domains of one state.
+_STATE_RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
+    protocol.check_state,
+    metadata.check_state,
+    column_mapping.check_state,
+    type_widening.check_state,
+    catalog_managed.check_state,
+)
+#: Rules about a commit's change of protocol and metadata. They are asked again of later commits: whether
+#: those, compared with the state before the damage, still break them.
+_CHANGE_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
+    metadata_changes.check_transition,
+    mapping_changes.check_transition,
+    type_changes.check_transition,
+)
+#: What cannot be told of a commit that says it restores a version that is not kept.
+_UNTOLD = (
+    " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
+    "version, nothing is wrong. Audit the table more often than its log is cleaned up."
+)
+
+
+class LogMemory:
+    """What the log may be asked for besides its commits in turn. By default it tells nothing."""
+
+    def state_at(self, version: int) -> TableState | None:
+        """Return a state with its files, None where the log no longer has it."""
+        del version
+        return None
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        del version, paths
+        return frozenset()
+
+    def commit_that_added(self, file: LiveFile) -> Commit | None:
+        """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
+        del file
+        return None
+
+
+class HistoryAudit:
+    """Judges commits, oldest first, on the state that they lead to.
+
+    :param replay: holds the state before the first of them; empty for the whole history
+    :param base: that state; None for the whole history
+    :param log: where the commits come from
+    :param known: whether what is wrong with ``base`` itself is left out
+    """
+
+    def __init__(
+        self, replay: Replay, base: TableState | None = None, log: LogMemory | None = None, *, known: bool = False
+    ) -> None:
+        self._replay = replay
+        self._log = log or LogMemory()
+        self._from_start = base is None
+        self._violations = Violations()
+        self._states = EarlierStates()
+        self._vectors = LiveVectors()
+        self._paths = PhysicalPathHistory()
+        self._removed: set[int] = set()
+        self._used: set[str] = set()
+        self._previous: Commit | None = None
+        self._version = -1 if base is None else base.version
+        self._bytes = 0
+        self._since = base.version if known and base is not None else None
+        if base is not None:
+            self._begin(base)
+            if known:
+                self._violations.forget()
+
+    @property
+    def version(self) -> int:
+        """The version that was judged last; -1 for none."""
+        return self._version
+
+    @property
+    def live_files(self) -> int:
+        """Number of live files."""
+        return len(self._replay.files)
+
+    @property
+    def live_bytes(self) -> int:
+        """Size of all live files."""
+        return self._bytes
+
+    def state(self) -> TableState:
+        """Return the state that was judged last, with its files.
+
+        :raises BrokenLogError: if there was no protocol or no metaData action so far
+        """
+        return self._replay.state(self._version)
+
+    def take(self, version: int, actions: Sequence[Action]) -> None:
+        """Judge a commit.
+
+        :raises BrokenLogError: if one of its actions is malformed; it is not taken then
+        """
+        values = list(read_actions(actions, where=f" of version {version}"))
+        commit = Commit.of(version, values)
+        self._version = version
+        if self._replay.is_complete:
+            self._judge(apply_commit(self._replay, commit, values), actions)
+        else:
+            self._take_first(commit, values, actions)
+        self._previous = commit
+
+    def resume(self, replay: Replay, base: TableState) -> None:
+        """Go on from a checkpoint, behind a commit that cannot be read.
+
+        :param replay: holds the state
+        """
+        self._replay = replay
+        self._from_start = False
+        self._previous = None
+        self._version = base.version
+        self._begin(base)
+
+    def note(self, finding: Finding) -> None:
+        """Take a finding that does not come from the commits themselves."""
+        self._violations.open(finding)
+
+    def findings(self) -> list[Finding]:
+        """Return everything that is, or was, wrong: what stands first."""
+        try:
+            state = self.state()
+        except BrokenLogError:
+            missing = [
+                finding
+                for finding, found in (
+                    (protocol.no_protocol(self._version), self._replay.has_protocol),
+                    (metadata.no_metadata(self._version), self._replay.has_metadata),
+                )
+                if not found
+            ]
+            for finding in missing:
+                self._violations.open(finding)
+            return self._violations.findings("")
+        by_path = {file.path: file for file in self._replay.files.values()}
+        for finding in self._final(state):
+            file = by_path.get(finding.path or "")
+            commit = None if file is None else self._log.commit_that_added(file)
+            if commit is None and self._since is not None:
+                continue  # of a file from before: not what is asked for
+            if commit is not None and self._since is not None and commit.version <= self._since:
+                continue
+            self._violations.open(finding if commit is None else replace(finding, **commit.provenance))
+        return self._violations.findings(state.metadata.id)
+
+    def _begin(self, state: TableState) -> None:
+        self._bytes = sum(file.size for file in self._replay.files.values())
+        self._states.begin(state)
+        self._vectors.begin((state.files or {}).values())
+        self._used |= used_features(state)
+        self._look(state, {"at_or_before": True, "version": state.version}, ())
+
+    def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
+        """Take the commit that creates the table, or one before the table has protocol and metadata."""
+        self._replay.apply(values)
+        found = list(commit_actions.check_commit(commit))
+        if commit.version == 0:
+            found += [*protocol_changes.check_first(commit), *metadata_changes.check_first(commit)]
+        for finding in found:
+            self._open(finding, actions)
+        if not self._replay.is_complete:
+            return
+        if commit.version:
+            for code in ("TF10", "MD04"):
+                self._violations.look(code, commit.version, ())
+        state = self.state()
+        self._bytes = sum(file.size for file in self._replay.files.values())
+        self._states.begin(state)
+        self._vectors.begin((state.files or {}).values())
+        self._used |= used_features(state)
+        self._look(state, commit.provenance, actions)
+        self._check_names(actions, state, frozenset())
+
+    def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
+        commit = transition.commit
+        restores = self._states.take(transition)
+        head = bool(commit.protocols or commit.metadata)
+        untold: int | None = None
+        if head:
+            if not restores:
+                restores, untold = self._restored(transition)
+            transition = replace(transition, restores=restores)
+            self._violations.look_again(transition)
+        again = self._follow_files(transition)
+        if head:
+            self._check_change(transition, actions, untold)
+            self._check_enabled(transition, actions)
+        for finding in commit_actions.check_transition(transition, self._previous):
+            self._open(finding, actions)
+        for finding in commit_actions.check_live_vectors(
+            transition, self._vectors.take(transition, self._replay.files)
+        ):
+            self._open(finding, actions)
+        self._check_tracking(transition, actions, again)
+        if head or any(domain.domain != DOMAIN for domain in commit.domains):
+            self._look(transition.after, commit.provenance, actions)
+        elif commit.domains:
+            self._look_at_tracking(transition.after, commit.provenance, actions)
+        self._check_names(actions, transition.after, transition.before_files.keys() | again)
+
+    def _follow_files(self, transition: Transition) -> frozenset[str]:
+        """Note which files went, and return those that are added again after they had gone."""
+        self._bytes += sum(file.size for file in {file.key: file for file in transition.commit.adds}.values())
+        self._bytes -= sum(file.size for file in transition.before_files.values())
+        added = {file.path for file in transition.commit.adds}
+        gone = [path for path in transition.removed_files if path not in added]
+        if self._violations.has_files:
+            self._violations.gone(gone, transition.commit.version)
+        if not (_is_mapped(transition.after) or row_tracking_of(transition.after).state is not FeatureState.ABSENT):
+            return frozenset()
+        again = frozenset(path for path in added if hash(path) in self._removed)
+        self._removed.update(map(hash, gone))
+        return again
+
+    def _check_change(self, transition: Transition, actions: Sequence[Action], untold: int | None) -> None:
+        before = transition.before
+        found = [(finding, _compared(rule, finding, before)) for rule in _CHANGE_RULES for finding in rule(transition)]
+        used = frozenset(self._used)
+        found += [
+            (finding, _compared(lambda later: protocol_changes.check_transition(later, used), finding, before))
+            for finding in protocol_changes.check_transition(transition, used)
+        ]
+        for finding in self._paths.take(transition):
+            found.append((finding, _same_path(finding, transition)))
+        for finding, stands in found:
+            if untold is not None and finding.severity is Severity.ERROR:
+                message = finding.message + _UNTOLD.format(untold)
+                finding = replace(finding, severity=Severity.UNDECIDED, message=message)
+            self._open(finding, actions, stands)
+        self._used |= used_features(transition.after)
+
+    def _check_enabled(self, transition: Transition, actions: Sequence[Action]) -> None:
+        """Look at all files where a commit enables row tracking."""
+        tracking = row_tracking_of(transition.after)
+        if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
+            state = replace(transition.after, files=self._replay.files)
+            for finding in state_rules.check_files(state, tracking):
+                self._violations.open(self._placed(finding, transition.commit.provenance, actions))
+
+    def _check_tracking(self, transition: Transition, actions: Sequence[Action], again: frozenset[str]) -> None:
+        if not (transition.commit.adds or transition.commit.removes or transition.commit.domains):
+            return
+        if row_tracking_of(transition.after).state is FeatureState.ABSENT:
+            return
+        suspicious = commit_rules.suspicious_paths(transition)
+        earlier = again & frozenset(suspicious)
+        if len(earlier) < len(suspicious) and not self._from_start:
+            earlier |= self._log.added_before(transition.commit.version, suspicious)
+        for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
+            self._open(finding, actions)
+
+    def _check_names(self, actions: Sequence[Action], state: TableState, old: frozenset[str] | set[str]) -> None:
+        """Check under which names added files are described, where the table is mapped."""
+        if not _is_mapped(state):
+            return
+        for action in actions:
+            add = action.get("add")
+            if add:
+                current = add["path"] not in old and ":" not in add["path"]
+                for finding in added_file_names.check_added_file(add, state.metadata, current=current):
+                    self._open(finding, actions)
+
+    def _look(self, state: TableState, where: dict[str, Any], actions: Sequence[Action]) -> None:
+        """Judge protocol, metadata and domains of a state."""
+        found = [finding for rule in _STATE_RULES for finding in rule(state)]
+        self._violations.look("head", state.version, (self._placed(f, where, actions) for f in found))
+        self._look_at_tracking(state, where, actions)
+
+    def _look_at_tracking(self, state: TableState, where: dict[str, Any], actions: Sequence[Action]) -> None:
+        state = replace(state, files=self._replay.files)
+        found = state_rules.check_head(state, row_tracking_of(state)) if readable_columns(state.metadata) else ()
+        self._violations.look("row tracking", state.version, (self._placed(f, where, actions) for f in found))
+
+    def _final(self, state: TableState) -> Iterator[Finding]:
+        """Yield what is wrong with the files of the last state, unless the history has shown it already."""
+        tracking = row_tracking_of(state)
+        if tracking.state is FeatureState.ABSENT:
+            return
+        for finding in (
+            *state_rules.check_files(state, tracking),
+            *state_rules.check_fresh_ids(state, tracking, lambda file: file.num_records),
+        ):
+            if not self._violations.stands(finding.code):
+                yield finding
+
+    def _restored(self, transition: Transition) -> tuple[bool, int | None]:
+        """Return whether a commit restores a version from before the first one judged; or, if nobody knows, which."""
+        parameters = transition.commit.info.get("operationParameters")
+        if self._from_start or transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
+            return False, None
+        try:
+            version = int(str(parameters.get("version")))
+        except ValueError:
+            return False, None
+        then = self._log.state_at(version)
+        if then is None:
+            return False, version
+        return equal_states(then, replace(transition.after, files=self._replay.files)), None
+
+    def _open(self, finding: Finding, actions: Sequence[Action], stands: Stands | None = None) -> None:
+        self._violations.open(replace(finding, action=excerpt(finding, actions)), stands)
+
+    def _placed(self, finding: Finding, where: dict[str, Any], actions: Sequence[Action]) -> Finding:
+        return replace(finding, action=excerpt(finding, actions), **where)
+
+
+def _is_mapped(state: TableState) -> bool:
+    return state.metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
+
+
+def _compared(
+    rule: Callable[[Transition], Iterator[Finding]], finding: Finding, before: TableState
+) -> Callable[[Transition], bool]:
+    """Return what tells whether later states still differ so from ``before`` that the rule is broken."""
+    key = key_of(finding)
+
+    def stands(later: Transition) -> bool:
+        commit = later.commit
+        if later.replaces_all and commit.metadata:
+            return False
+        if not (commit.protocols if finding.code.startswith("TF") else commit.metadata):
+            return True
+        as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
+        return any(key_of(found) == key for found in rule(Transition(before, as_if, later.after, {})))
+
+    return stands
+
+
+def _same_path(finding: Finding, transition: Transition) -> Callable[[Transition], bool]:
+    """Return what tells whether a column still has the physical path that was another's."""
+    try:
+        fields = MappedSchema.of(transition.after.metadata).fields
+    except BrokenLogError:
+        return lambda _: True
+    path = next((field.path for field in fields if str(field.column) == finding.column), None)
+
+    def stands(later: Transition) -> bool:
+        if later.replaces_all and later.commit.metadata:
+            return False
+        try:
+            schema = MappedSchema.of(later.after.metadata)
+        except BrokenLogError:
+            return True
+        return schema.is_mapped and path in schema.by_path
+
+    return stands

@@ -1,0 +1,189 @@
+"""What has to hold of the actions of one commit together: AC01 to AC07, LG03 and LG04."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import actions as rules
+from airflow_delta_provider.domain.rules import log as log_rules
+
+_TIMESTAMPS = "delta.enableInCommitTimestamps"
+_APPEND_ONLY = "delta.appendOnly"
+_REMEDY = "Update the engine that wrote this commit"
+_RESTORE = "RESTORE the table to the version before"
+
+
+def check_transition(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
+    """Yield what the actions of a commit do that they must not do together, or on such a table.
+
+    :param previous: the commit before; None where it is not kept
+    """
+    yield from check_commit(transition.commit)
+    for rule in _TRANSITION_RULES:
+        yield from rule(transition)
+    yield from _timestamps(transition, previous)
+
+
+def check_commit(commit: Commit) -> Iterator[Finding]:
+    """Yield which actions of a commit exclude each other."""
+    for rule in _COMMIT_RULES:
+        yield from rule(commit)
+
+
+def _file_twice(commit: Commit) -> Iterator[Finding]:
+    keys = [file.key for file in commit.adds] + [file.key for file in commit.removes]
+    if len(set(keys)) == len(keys):
+        return
+    path, vector = next(key for key, times in Counter(keys).items() if times > 1)
+    added = sum(1 for file in commit.adds if file.key == (path, vector))
+    removed = keys.count((path, vector)) - added
+    what = f"adds {path} {added} times" if not removed else f"removes {path} {removed} times"
+    if added and removed:
+        what = f"both adds and removes {path}"
+    yield log_rules.FILE_TWICE.finding(
+        f"The commit of version {commit.version} {what}{' with the same deletion vector' if vector else ''}: which of "
+        "the actions counts is up to the reader, so that readers may see different tables. RESTORE the table to the "
+        f"version before and write the commit's data again. {_REMEDY}.",
+        path=path,
+        **commit.provenance,
+    )
+
+
+def _domain_twice(commit: Commit) -> Iterator[Finding]:
+    for domain, times in Counter(domain.domain for domain in commit.domains).items():
+        if times > 1:
+            yield rules.DOMAIN_TWICE.finding(
+                f"The commit of version {commit.version} holds {times} domainMetadata actions for {domain}: which one "
+                f"counts is up to the reader. Set it again in one commit. {_REMEDY}.",
+                subject=domain,
+                **commit.provenance,
+            )
+
+
+def _transaction_twice(commit: Commit) -> Iterator[Finding]:
+    for application, times in Counter(str(txn.get("appId")) for txn in commit.transactions).items():
+        if times > 1:
+            yield rules.TRANSACTION_TWICE.finding(
+                f"The commit of version {commit.version} holds {times} txn actions for the application {application}: "
+                f"a stream that goes on from there may write data twice, or leave some out. {_REMEDY}.",
+                subject=application,
+                **commit.provenance,
+            )
+
+
+def _two_vectors(transition: Transition) -> Iterator[Finding]:
+    """LG04, as far as the commit's own actions show it."""
+    added: dict[str, LiveFile] = {}
+    for file in transition.commit.adds:
+        other = added.setdefault(file.path, file)
+        if other.key != file.key:
+            yield _live_twice(transition, file)
+            return
+
+
+def _live_twice(transition: Transition, file: LiveFile) -> Finding:
+    return log_rules.TWO_DELETION_VECTORS.finding(
+        f"The commit adds {file.path} with a deletion vector while the file is live with another one, or without: its "
+        f"rows are read twice. {_RESTORE} and write the change again. {_REMEDY}.",
+        path=file.path,
+        **transition.commit.provenance,
+    )
+
+
+def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
+    before = transition.before
+    if before.metadata.configuration.get(_APPEND_ONLY, "").lower() != "true":
+        return
+    if not before.protocol.supports("appendOnly") or transition.restores:
+        return
+    removed = [file for file in transition.commit.removes if file.data_change]
+    if removed and transition.removed_files:
+        yield rules.REMOVED_FROM_APPEND_ONLY.finding(
+            f"{_APPEND_ONLY} is true, but the commit removes data: {len(removed)} "
+            f"file{'s' if len(removed) > 1 else ''}, the first one {removed[0].path}. Readers that follow the table "
+            f"by what is appended never learn of it. {_RESTORE}, or set the property to false if that was meant.",
+            path=removed[0].path,
+            **transition.commit.provenance,
+        )
+
+
+def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
+    domains = transition.commit.domains
+    if domains and not any(
+        state.protocol.supports("domainMetadata") for state in (transition.before, transition.after)
+    ):
+        yield rules.DOMAIN_WITHOUT_FEATURE.finding(
+            f"The commit sets domainMetadata of {domains[0].domain}, but the protocol ({transition.after.protocol}) "
+            "does not have domainMetadata: writers may lose it without a word. Enable it: "
+            "DeltaEnableFeatureOperator(features=['domainMetadata']).",
+            subject=domains[0].domain,
+            **transition.commit.provenance,
+        )
+
+
+def _vector_without_feature(transition: Transition) -> Iterator[Finding]:
+    with_vector = [file for file in transition.commit.adds if file.deletion_vector is not None]
+    if with_vector and not transition.after.protocol.supports("deletionVectors"):
+        yield rules.DELETION_VECTOR_WITHOUT_FEATURE.finding(
+            f"The commit adds {with_vector[0].path} with a deletion vector, but the protocol "
+            f"({transition.after.protocol}) does not have deletionVectors: readers that do not know the feature open "
+            "the table and return the deleted rows. Enable it: "
+            "DeltaEnableFeatureOperator(features=['deletionVectors']).",
+            path=with_vector[0].path,
+            **transition.commit.provenance,
+        )
+
+
+_COMMIT_RULES: tuple[Callable[[Commit], Iterator[Finding]], ...] = (_file_twice, _domain_twice, _transaction_twice)
+_TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
+    _two_vectors,
+    _removed_from_append_only,
+    _domain_without_feature,
+    _vector_without_feature,
+)
+
+
+def _timestamps(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
+    commit = transition.commit
+    if not _has_timestamps(transition.after):
+        return
+    now = commit.info.get("inCommitTimestamp")
+    if not isinstance(now, int) or isinstance(now, bool) or commit.first_kind != "commitInfo":
+        what = "has no inCommitTimestamp" if not isinstance(now, int) else "does not begin with its commitInfo"
+        yield rules.NO_TIMESTAMP.finding(
+            f"In-commit timestamps are enabled, but the commit of version {commit.version} {what}: readers that look "
+            "for a version by its time, or follow the table by time, fail or go wrong. The log cannot be mended; "
+            f"{_REMEDY[0].lower()}{_REMEDY[1:]}.",
+            **commit.provenance,
+        )
+        return
+    before = (
+        None if previous is None or not _has_timestamps(transition.before) else previous.info.get("inCommitTimestamp")
+    )
+    if isinstance(before, int) and now <= before:
+        yield rules.TIMESTAMP_NOT_LATER.finding(
+            f"The inCommitTimestamp of version {commit.version} is {now}, which is not after {before}, that of the "
+            "version before: readers that look for a version by its time get the wrong one. The log cannot be mended; "
+            f"{_REMEDY[0].lower()}{_REMEDY[1:]}.",
+            **commit.provenance,
+        )
+
+
+def _has_timestamps(state: TableState) -> bool:
+    enabled = state.metadata.configuration.get(_TIMESTAMPS, "").lower() == "true"
+    return enabled and state.protocol.supports("inCommitTimestamp")
+
+
+def check_live_vectors(transition: Transition, live: Sequence[LiveFile]) -> Iterator[Finding]:
+    """Yield that a commit makes a file live twice: LG04.
+
+    :param live: files that are live after it under a path that it adds, and with another deletion vector
+    """
+    for file in live[:1]:
+        yield _live_twice(transition, file)

@@ -1,0 +1,138 @@
+"""The rules of row tracking that a whole history is judged by, commit after commit: RT05, RT07, RT09, RT11, RT12.
+
+Of the files they look at what a commit adds and removes only: what was there before was judged before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.feature_state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.state_rules import missing_ids_finding
+from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.rules import row_tracking as rules
+from airflow_delta_provider.domain.rules.rule import Rule
+
+_RESTORE = "RESTORE the table to the version before"
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A commit, with row tracking before and after it."""
+
+    transition: Transition
+    before: RowTracking
+    after: RowTracking
+
+
+def check_history(transition: Transition) -> Iterator[Finding]:
+    """Yield what a commit did wrong to row tracking that stays wrong, whatever its files become."""
+    step = _Step(transition, row_tracking_of(transition.before), row_tracking_of(transition.after))
+    if step.after.state is FeatureState.ABSENT:
+        return
+    for rule in _RULES:
+        yield from rule(step)
+
+
+def _without_ids(step: _Step) -> Iterator[Finding]:
+    transition = step.transition
+    if not (step.before.relied_upon and step.after.relied_upon):
+        return  # RT05 of the state, with all files, where row tracking is enabled just now
+    without = [f for f in transition.commit.adds if f.base_row_id is None or f.default_row_commit_version is None]
+    if without:
+        yield missing_ids_finding(
+            rules.MISSING_ROW_IDS,
+            without,
+            "Row tracking is enabled, but in what this commit added",
+            **transition.commit.provenance,
+        )
+
+
+def _above_mark(step: _Step) -> Iterator[Finding]:
+    transition = step.transition
+    mark = step.after.high_water_mark
+    if mark is None:
+        return  # RT10
+    above = [file for file in transition.commit.adds if (_last_id(file) or 0) > mark]
+    # Files that lay above a lowered mark before are RT11's.
+    known = [file for file in above if file.path in transition.before_files]
+    if above and len(known) < len(above):
+        yield _finding(
+            rules.ABOVE_HIGH_WATER_MARK,
+            transition,
+            above,
+            f"gives out row ids up to {max(_last_id(file) or 0 for file in above)}, while it leaves the high water "
+            f"mark at {mark}: the next insert gives the ids above it out again. Stop writing to the table; {_RESTORE}",
+        )
+
+
+def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
+    transition = step.transition
+    version = transition.commit.version
+    future = [file for file in transition.commit.adds if (file.default_row_commit_version or 0) > version]
+    if future:
+        yield _finding(
+            rules.COMMIT_VERSION_IN_FUTURE,
+            transition,
+            future,
+            f"has the defaultRowCommitVersion {future[0].default_row_commit_version}, though it was added by version "
+            f"{version}: its rows seem to be of a commit that did not exist yet. {_RESTORE}",
+        )
+
+
+def _mark_lowered(step: _Step) -> Iterator[Finding]:
+    transition = step.transition
+    old, new = step.before.high_water_mark, step.after.high_water_mark
+    if old is None or new is None or new >= old or (transition.replaces_all and transition.commit.metadata):
+        return
+    yield rules.HIGH_WATER_MARK_LOWERED.finding(
+        f"The commit lowers the high water mark of row ids from {old} to {new}: ids from {new + 1} on were given out "
+        "before, and the next insert gives them out again, to other rows. Stop writing to the table and "
+        f"{_RESTORE}; where rows were inserted since, drop row tracking and enable it again, which gives every row a "
+        "new id.",
+        **transition.commit.provenance,
+    )
+
+
+def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
+    transition = step.transition
+    if step.before.state is FeatureState.ABSENT:
+        return
+    for removed in transition.commit.removes:
+        live = transition.removed_files.get(removed.path)
+        if live is None or removed.base_row_id is None or live.base_row_id is None:
+            continue
+        if removed.base_row_id != live.base_row_id:
+            yield rules.REMOVED_WITH_OTHER_BASE.finding(
+                f"The commit removes {removed.path} with baseRowId {removed.base_row_id}, while the file was live with "
+                f"{live.base_row_id}: whoever reads changes takes the rows that went away for other rows. The log "
+                "cannot be mended; read changes from a version after this one.",
+                path=removed.path,
+                **transition.commit.provenance,
+            )
+            return
+
+
+_RULES: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
+    _without_ids,
+    _above_mark,
+    _commit_version_in_future,
+    _mark_lowered,
+    _removed_with_other_base,
+)
+
+
+def _last_id(file: LiveFile) -> int | None:
+    """Return the highest id that the log shows a file to give out."""
+    if file.base_row_id is None:
+        return None
+    return file.base_row_id + max((file.num_records or 0) - 1, 0 if file.num_records is None else -1)
+
+
+def _finding(rule: Rule, transition: Transition, files: Sequence[LiveFile], what: str) -> Finding:
+    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
+    return rule.finding(f"{files[0].path}{more} {what}.", path=files[0].path, **transition.commit.provenance)

@@ -1,0 +1,68 @@
+"""``AC``: the actions of a commit, beyond what the other families say of them. PROTOCOL.md, Actions."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
+
+_TIMESTAMPS = "PROTOCOL.md, Writer Requirements for In-Commit Timestamps"
+
+FAMILY = RuleFamily(
+    "AC",
+    "actions of a commit",
+    "Actions that a commit must not hold together, or not on such a table, beyond what the other families say.",
+    "PROTOCOL.md, Delta Log Entries",
+)
+_commit = FAMILY.of(Scope.COMMIT)
+_pair = FAMILY.of(Scope.PAIR)
+
+_UPDATE_ENGINE = "The log cannot be mended; update the engine that wrote the commit."
+
+NO_TIMESTAMP = _commit.error(
+    1,
+    "in-commit timestamp missing or not first",
+    effect="Readers that look for a version by its time, or follow the table by time, fail or go wrong.",
+    remedy=_UPDATE_ENGINE,
+    source=_TIMESTAMPS,
+)
+TIMESTAMP_NOT_LATER = _pair.error(
+    2,
+    "in-commit timestamp not after that of the version before",
+    effect="Readers that look for a version by its time get the wrong one.",
+    remedy=_UPDATE_ENGINE,
+    source=_TIMESTAMPS,
+)
+REMOVED_FROM_APPEND_ONLY = _pair.error(
+    3,
+    "data removed from an append-only table",
+    effect="Readers that follow the table by what is appended never learn of it.",
+    remedy="RESTORE the table to the version before, or set delta.appendOnly to false if that was meant.",
+    source="PROTOCOL.md, Append-only Tables",
+)
+DOMAIN_TWICE = _commit.error(
+    4,
+    "several domainMetadata actions for one domain in a commit",
+    effect="Which one counts is up to the reader.",
+    remedy="Set the domain again in one commit, and update the engine that wrote this one.",
+)
+DOMAIN_WITHOUT_FEATURE = _commit.error(
+    5,
+    "domainMetadata without the feature",
+    effect="Writers may lose the domain without a word.",
+    remedy="Enable the feature domainMetadata.",
+    source="PROTOCOL.md, Domain Metadata",
+)
+DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
+    6,
+    "deletion vector without the feature",
+    effect="Readers that do not know the feature open the table and return the deleted rows.",
+    remedy="Enable the feature deletionVectors.",
+    source="PROTOCOL.md, Writer Requirement for Deletion Vectors",
+)
+TRANSACTION_TWICE = _commit.error(
+    7,
+    "several txn actions for one application in a commit",
+    effect="A stream that goes on from there may write data twice, or leave some out.",
+    remedy="Update the engine that wrote the commit.",
+)
+
+RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -1,0 +1,1 @@
+"""The job that audits the protocol of tables."""
