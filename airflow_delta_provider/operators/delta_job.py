@@ -28,8 +28,10 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
     check_delta_jars,
     refuse_owned_arguments,
 )
+from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
+from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import as_list, is_literal
 
 
@@ -38,7 +40,9 @@ class DeltaJobOperator(SparkSubmitOperator):
     Base of the operators that run a job of this provider through ``spark-submit``.
 
     Takes the arguments of ``SparkSubmitOperator``, except ``application``, ``java_class`` and
-    ``application_args``.
+    ``application_args``. An ``AssetAlias`` in ``outlets`` gets an event for each table that was
+    violated, resolved or changed, as soon as the task succeeds; a failed task emits none, so use
+    ``on_violation="warn"`` where a DAG is scheduled on violations.
 
     :param table: the table: a path, a URI or a catalog name. (templated)
     :param tables: many tables, done in one job, in place of ``table``. (templated)
@@ -102,6 +106,9 @@ class DeltaJobOperator(SparkSubmitOperator):
         report = _in_order(request, pending_report, earlier)
         finished.save(report)
         summary = self._push(context, report)
+        if pending_report:
+            count_findings(pending_report)  # what an earlier try found, it has counted
+        add_asset_events(context, self.outlets, report, self.log)
         judge(report, self.on_violation, self.on_undetermined, self.log)
         return summary
 

@@ -1,0 +1,161 @@
+"""Tables as assets, and what the operators tell Airflow beside their result: events and counters."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from airflow.providers.common.compat.sdk import Asset, AssetAlias, Stats
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+from airflow_delta_provider.assets import table_asset
+from airflow_delta_provider.domain.delta.table_name import TableNameError
+from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.exceptions import DeltaRetryableError
+from airflow_delta_provider.operators.asset_events import MAX_CODES, add_asset_events
+from airflow_delta_provider.operators.metrics import count_findings
+from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
+from tests.airflow.reports import finding, report
+from tests.airflow.test_operators import Run, Store, enable
+
+__all__ = ["spark_submit"]
+LOG = logging.getLogger(__name__)
+
+
+@pytest.mark.parametrize(
+    ("table", "uri"),
+    [
+        ("/lake/orders", "file:///lake/orders"),
+        ("/lake//it's a table, äöü/", "file:///lake/it's a table, äöü"),
+        ("file:/lake/orders", "file:///lake/orders"),
+        ("/lake/50%#?", "file:///lake/50%25%23%3F"),
+        ("s3a://lake/orders/", "s3://lake/orders"),
+        ("delta.`s3://lake/orders`", "s3://lake/orders"),
+        ("abfs://c@account.dfs.core.windows.net/t", "abfss://c@account.dfs.core.windows.net/t"),
+        ("main.sales.orders", "x-delta://main/sales/orders"),
+        ("orders", "x-delta://orders"),
+        ("main.`my.schema`.`50%`", "x-delta://main/my.schema/50%25"),
+    ],
+)
+def test_table_is_the_asset_of_its_uri(table: str, uri: str) -> None:
+    assert table_asset(table).uri == uri
+    assert Asset(uri).uri == uri, "Airflow's own spelling, which a DAG may be scheduled on"
+
+
+@pytest.mark.parametrize("table", ["lake/orders", "./lake", "", "a..b"])
+def test_relative_path_and_what_names_no_table_have_no_asset(table: str) -> None:
+    with pytest.raises(TableNameError):
+        table_asset(table)
+
+
+def events(*findings: Finding, outlets: Any = None, **known: Any) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """Return the events of a report's tables, as URI and extra by alias."""
+    context: Any = {"outlet_events": OutletEventAccessors()}
+    add_asset_events(context, outlets or [AssetAlias("a")], report(*findings, **known), LOG)
+    return {
+        alias.name: [
+            (event.dest_asset_key.uri, event.extra) for event in context["outlet_events"][alias].asset_alias_events
+        ]
+        for alias in context["outlet_events"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "emitted"),
+    [
+        ({"findings": [finding()]}, True),
+        ({"findings": [finding(status=Status.RESOLVED)]}, True),
+        ({"findings": [], "changed": True}, True),
+        ({"findings": []}, False),
+        ({"findings": [finding(healed_version=8)]}, False),
+        ({"findings": [finding(waiver=Waiver("me", "known", "2026-12-31"))]}, False),
+        ({"findings": [finding(severity=Severity.WARNING), finding(severity=Severity.UNDECIDED)]}, False),
+    ],
+    ids=["violated", "resolved", "changed", "nothing", "healed", "accepted", "undecided"],
+)
+def test_event_is_added_only_where_something_happened(told: dict[str, Any], emitted: bool) -> None:
+    findings = told.pop("findings")
+    assert bool(events(*findings, **told)) is emitted
+
+
+def test_every_alias_gets_the_event_and_no_other_outlet_does() -> None:
+    outlets = [AssetAlias("a"), Asset("s3://lake/other"), AssetAlias("b")]
+    emitted = events(finding(), outlets=outlets)
+    assert sorted(emitted) == ["a", "b"]
+    assert [uri for uri, _ in emitted["a"]] == ["file:///lake/orders"]
+
+
+def test_extra_is_bounded_json() -> None:
+    codes = [f"RT{number:02d}" for number in range(2 * MAX_CODES)]
+    ((_, extra),) = events(
+        *(finding(code) for code in codes), *(finding(code, status=Status.RESOLVED) for code in codes)
+    )["a"]
+    assert json.loads(json.dumps(extra)) == extra
+    assert len(extra["codes"]) == len(extra["resolved"]) == MAX_CODES
+
+
+def test_table_without_an_asset_is_said_in_the_log_and_costs_no_event_of_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    others = report(finding(), table="/lake/orders").tables
+    emitted = events(finding(), table="lake/relative", others=others)
+    assert [uri for uri, _ in emitted["a"]] == ["file:///lake/orders"]
+    assert "No asset event for lake/relative" in caplog.text
+
+
+class Counted(list[tuple[str, int, dict[str, str]]]):
+    """What Airflow's metrics were told."""
+
+    def incr(self, stat: str, count: int = 1, rate: float = 1, *, tags: dict[str, str] | None = None) -> None:
+        if stat.startswith("delta_provider."):
+            self.append((stat, count, tags or {}))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """The backend of Airflow's metrics."""
+    backend = Counted()
+    monkeypatch.setattr("airflow.sdk._shared.observability.metrics.stats._backend", backend)
+    return backend
+
+
+def tags(code: str, severity: str) -> dict[str, str]:
+    return {"kind": "check-row-tracking", "code": code, "severity": severity}
+
+
+def test_findings_that_stand_are_counted_by_code_and_severity(counted: Counted) -> None:
+    resolved, healed = finding(status=Status.RESOLVED), finding("RT05", healed_version=8)
+    count_findings(report(finding(), finding(version=8), finding("RT05", Severity.WARNING), resolved, healed))
+    name = "delta_provider.findings"
+    assert counted == [(name, 2, tags("RT08", "ERROR")), (name, 1, tags("RT05", "WARNING"))]
+
+
+def test_backend_that_is_not_configured_is_no_trouble() -> None:
+    assert callable(Stats.incr)
+    count_findings(report(finding()))
+
+
+def test_operator_counts_a_finding_once_over_its_tries(spark_submit: FakeSparkSubmit, counted: Counted) -> None:
+    told = (
+        "from dataclasses import replace\n"
+        "from airflow_delta_provider.domain.report.finding import Finding\n"
+        "from airflow_delta_provider.domain.report.verdict import Severity\n"
+        "document = JobReport('k', '', '', tuple(\n"
+        "    TableReport(t, Verdict(v), retryable=v == 'FAULT', findings=(Finding(c, Severity('ERROR'), 'm'),))\n"
+        "    for t, v, c in {tables}), {{}})\n"
+        "send('report', document.to_json())"
+    )
+    store = Store()
+    spark_submit.does(told.format(tables=[("/a", "VIOLATED", "RT08"), ("/b", "FAULT", "FT01")]))
+    with pytest.raises(DeltaRetryableError):
+        enable(tables=["/a", "/b"], on_violation="warn").execute(Run(store).context)
+    spark_submit.does(told.format(tables=[("/b", "VIOLATED", "RT05")]))
+    run = Run(store, try_number=2)
+    run.context["outlet_events"] = OutletEventAccessors()
+    enable(tables=["/a", "/b"], on_violation="warn", outlets=[AssetAlias("a")]).execute(run.context)
+    assert [found["code"] for _, _, found in counted] == ["RT08", "FT01", "RT05"]
+    added = run.context["outlet_events"][AssetAlias("a")].asset_alias_events
+    assert [event.dest_asset_key.uri for event in added] == ["file:///a", "file:///b"]
