@@ -6,6 +6,8 @@ do not, so that Airflow retries them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -63,3 +65,15 @@ class DeltaRetryableError(DeltaReportError):
     """Every failure may be gone at the next try: lost races, infrastructure faults."""
 
     headline = "The job failed on a table in a way that another try may mend"
+
+
+class DeltaAlertError(DeltaProviderError):
+    """An alert did not reach everybody; whoever could be reached was.
+
+    :param errors: what went wrong, one a notifier
+    """
+
+    def __init__(self, errors: Sequence[Exception]) -> None:
+        said = "; ".join(f"{type(error).__name__}: {error}" for error in errors)
+        super().__init__(f"The alert did not reach everybody. {said}")
+        self.errors = tuple(errors)

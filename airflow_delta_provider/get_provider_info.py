@@ -36,6 +36,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}
         ],
+        "notifications": ["airflow_delta_provider.notifications.violation.DeltaViolationNotifier"],
         "config": {
             "delta_provider": {
                 "description": "Settings of airflow-delta-provider.",

@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from airflow.providers.common.compat.sdk import BaseNotifier
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
@@ -50,6 +51,12 @@ def test_every_listed_module_imports_and_holds_its_class() -> None:
                 module = importlib.import_module(path)
                 own = [c for _, c in inspect.getmembers(module, inspect.isclass) if c.__module__ == path]
                 assert any(c.__name__.endswith(suffix) for c in own), path
+
+
+def test_every_listed_notifier_is_one() -> None:
+    for path in get_provider_info()["notifications"]:
+        module, _, name = path.rpartition(".")
+        assert issubclass(getattr(importlib.import_module(module), name), BaseNotifier)
 
 
 def test_entry_point_leads_to_the_provider_info() -> None:

@@ -1,0 +1,149 @@
+"""What an alert says, before it is written in any format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+
+#: Severities from worst to least: warnings do not count for a verdict.
+SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
+_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+
+
+class News(str, Enum):
+    """Why a finding is told, in the order in which it is."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    REMINDER = "reminder"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True)
+class TableFinding:
+    """A finding with the table that it is about."""
+
+    table: str
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Item:
+    """A finding that is told, and why."""
+
+    found: TableFinding
+    news: News
+
+    @property
+    def table(self) -> str:
+        """The table that it is about."""
+        return self.found.table
+
+    @property
+    def finding(self) -> Finding:
+        """The finding."""
+        return self.found.finding
+
+    @property
+    def title(self) -> str:
+        """What the rule calls it; empty for a code that this version does not know."""
+        rule = CATALOGUE.get(self.finding.code)
+        return rule.title if rule else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as in a report, with its table and why it is told."""
+        return {"news": self.news.value, "table": self.table, "title": self.title, **self.finding.to_json()}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The task run that an alert is about."""
+
+    dag_id: str
+    task_id: str
+    run_id: str | None = None
+    map_index: int = -1
+    try_number: int | None = None
+    log_url: str | None = None
+
+    @property
+    def source(self) -> str:
+        """DAG and task."""
+        return f"{self.dag_id}.{self.task_id}"
+
+    @property
+    def task(self) -> str:
+        """DAG and task, with the map index of a mapped one."""
+        index = f"[{self.map_index}]" if self.map_index >= 0 else ""
+        return f"{self.source}{index}"
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What is told of one task run.
+
+    :param origin: the task run
+    :param verdict: of its report; None where there is none
+    :param items: the findings that are told, see :func:`worst_first`
+    :param unchanged: how many findings stand that were told before
+    :param truncated: whether the findings are those of a shortened report
+    :param failure: why the task failed, where no finding says so
+    :param limit: how many findings are written out
+    """
+
+    origin: Origin
+    verdict: str | None
+    items: tuple[Item, ...] = ()
+    unchanged: int = 0
+    truncated: bool = False
+    failure: str | None = None
+    limit: int = 20
+
+    @property
+    def quiet(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not self.items and self.failure is None
+
+    @property
+    def shown(self) -> tuple[Item, ...]:
+        """The findings that are written out."""
+        return self.items[: self.limit]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many findings are told, by why; those that are not written out too."""
+        found = Counter(item.news for item in self.items)
+        return {news.value: found[news] for news in News if found[news]}
+
+    @property
+    def subject(self) -> str:
+        """One line, without anything that a table or a commit says of itself."""
+        said = ", ".join(f"{count} {news}" for news, count in self.counts.items())
+        if not said:
+            said = "the task failed" if self.failure is not None else "nothing new"
+        return f"Delta {self.verdict or 'NO REPORT'}: {said} in {self.origin.task}"
+
+
+def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Sort what is told: what stands before what is resolved, the worst severity first, then the newest news."""
+    news = list(News)
+    return tuple(
+        sorted(
+            items,
+            key=lambda item: (
+                item.news is News.RESOLVED,
+                _RANKS[item.finding.severity],
+                news.index(item.news),
+                item.table,
+                item.finding.version or 0,
+                item.finding.code,
+            ),
+        )
+    )

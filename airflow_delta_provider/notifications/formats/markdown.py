@@ -1,0 +1,57 @@
+"""An alert as Markdown (CommonMark)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airflow_delta_provider.notifications.alert import Alert, Item
+from airflow_delta_provider.notifications.formats.facts import closing, facts, heading, message, origin
+
+#: What means something inside a line, in CommonMark or in what trackers and chats add to it.
+_INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
+#: What makes a list or an underlined heading of a line.
+_LINE_START = re.compile(r"^(\s*)([-+=])", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
+
+
+def render(alert: Alert) -> str:
+    """Return the alert, one section a finding."""
+    return "\n\n".join(_paragraphs(alert)) + "\n"
+
+
+def escape(text: str) -> str:
+    """Return ``text`` so that it is shown as it is."""
+    inline = _INLINE.sub(r"\\\1", text)
+    return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", inline))
+
+
+def code(text: str) -> str:
+    """Return ``text`` as a code span, in a fence that is longer than any in it; line breaks become blanks."""
+    text = " ".join(text.split()) or " "
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"{fence}{text}{fence}"
+
+
+def _paragraphs(alert: Alert) -> Iterator[str]:
+    yield f"## {escape(alert.subject)}"
+    yield escape(origin(alert))
+    if alert.failure is not None:
+        yield _text(alert.failure)
+    for item in alert.shown:
+        yield from _item(item)
+    yield from map(escape, closing(alert))
+    if alert.origin.log_url:
+        yield f"[Log](<{alert.origin.log_url}>)"
+
+
+def _item(item: Item) -> Iterator[str]:
+    yield f"### {escape(heading(item))}"
+    yield "\n".join(f"- {label}: {code(value)}" for label, value in facts(item))
+    yield _text(message(item))
+
+
+def _text(text: str) -> str:
+    """Return several lines as one paragraph that keeps its line breaks."""
+    return "\\\n".join(escape(line.strip()) for line in text.splitlines() if line.strip())

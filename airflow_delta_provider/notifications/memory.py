@@ -1,0 +1,132 @@
+"""Which findings people were told, so that nothing is told twice and nothing is forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.notifications.alert import News, TableFinding
+
+#: Where no memory says otherwise, what the audit says of a finding that stands.
+_BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is remembered of one finding.
+
+    :param table: its table
+    :param source: the task that reported it
+    :param told: when it was last told, or first seen as known; None where it has to be told once it stands
+    :param standing: whether it stood then
+    :param says: digest of what it said
+    """
+
+    table: str
+    source: str
+    told: datetime | None
+    standing: bool
+    says: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is kept in a file."""
+        return {**vars(self), "told": None if self.told is None else self.told.isoformat()}
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> Trace:
+        """Read what is kept in a file."""
+        known = {name: wire[name] for name in cls.__dataclass_fields__}
+        return cls(**{**known, "told": None if known["told"] is None else datetime.fromisoformat(known["told"])})
+
+
+class Memory:
+    """What is remembered, asked and brought up to date by one task run.
+
+    :param traces: by the keys of findings, see :func:`key_of`; empty without a memory
+    :param source: the task
+    :param now: the time
+    """
+
+    def __init__(self, traces: Mapping[str, Trace], source: str, now: datetime) -> None:
+        self._traces = traces
+        self._source = source
+        self._now = now
+
+    def news_of(self, found: TableFinding, remind_after: timedelta | None = None) -> News | None:
+        """Return why a finding is to be told, or None if it is not."""
+        finding, trace = found.finding, self._traces.get(key_of(found))
+        if not finding.stands:
+            return News.RESOLVED if _is_good_news(finding, trace) else None
+        if trace is None:
+            return _BY_STATUS.get(finding.status, News.NEW) if finding.status else News.NEW
+        if trace.told is None or not trace.standing:
+            return News.CHANGED if finding.status is Status.CHANGED else News.NEW
+        if finding.status is Status.CHANGED and trace.says != _says(finding):
+            return News.CHANGED
+        if remind_after is not None and self._now - trace.told >= remind_after:
+            return News.REMINDER
+        return None
+
+    def changes(
+        self, findings: Iterable[TableFinding], told: Collection[str], looked_at: Collection[str], delivered: bool
+    ) -> dict[str, Trace | None]:
+        """Return what has to be remembered from now on; None of what can be forgotten.
+
+        Forgotten is what this task reported of a table that it has looked at again, and is not there any more.
+
+        :param findings: all of the report
+        :param told: keys of those that were told
+        :param looked_at: tables whose findings are all among ``findings``
+        :param delivered: whether anybody was reached; if not, what stands is told the next time
+        """
+        found = {key_of(each): each for each in findings}
+        wanted = {key: self._after(key, each, key in told, delivered) for key, each in found.items()}
+        gone = (
+            key
+            for key, trace in self._traces.items()
+            if trace.source == self._source and trace.table in looked_at and key not in found
+        )
+        return {
+            **{key: trace for key, trace in wanted.items() if trace != self._traces.get(key)},
+            **dict.fromkeys(gone),
+        }
+
+    def _after(self, key: str, found: TableFinding, told: bool, delivered: bool) -> Trace | None:
+        finding, before = found.finding, self._traces.get(key)
+        seen = Trace(found.table, self._source, self._now, finding.stands, _says(finding))
+        if told and delivered:
+            return seen
+        if told:
+            # A resolved finding that nobody was told of stays as it was: it may be reported again.
+            return replace(seen, told=None) if finding.stands else before
+        if finding.stands:
+            return before or seen
+        # Accepted or healed: if it ever stands again, that is news.
+        return before if before and not before.standing else replace(seen, told=None)
+
+
+def key_of(found: TableFinding) -> str:
+    """Return under what a finding is remembered: its fingerprint, else what names it, in its table."""
+    finding = found.finding
+    named = (finding.code, finding.version, finding.path, finding.column)
+    return _digest(found.table, finding.fingerprint or "\0".join(map(str, named)))
+
+
+def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
+    """Whether a finding that does not stand is worth telling: somebody was told that it does."""
+    if finding.status is not Status.RESOLVED and (finding.waiver or finding.healed_version is None):
+        return False
+    return trace.standing if trace else finding.status in (Status.RESOLVED, Status.CHANGED)
+
+
+def _says(finding: Finding) -> str:
+    led_to = sorted(consequence.code for consequence in finding.consequences)
+    return _digest(finding.severity.value, finding.message, str(finding.version), *led_to)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,126 @@
+"""What a task run left behind: the findings of its report, or why there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context, TaskInstanceState
+
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.exceptions import DeltaReportError
+from airflow_delta_provider.notifications.alert import Origin, TableFinding
+
+log = logging.getLogger(__name__)
+
+#: Verdicts of tables that were looked at as a whole: what was not found there is not there.
+_LOOKED_AT = {Verdict.PASS.value, Verdict.VIOLATED.value}
+_WELL = {TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED}
+_NO_REPORT = "No report exists: nothing is known of the tables."
+_DIED = "The worker died, or Airflow ended the task from outside: the callback was given no exception. See the log."
+_NO_FINDINGS = "The report lists no findings; the task's log has it."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of a task run when its callback is called.
+
+    :param origin: the task run
+    :param verdict: of the report; None where there is none
+    :param findings: of the report
+    :param looked_at: tables whose findings are all there
+    :param truncated: whether findings were left out
+    :param failure: why the task failed, where the findings do not say it
+    """
+
+    origin: Origin
+    verdict: str | None = None
+    findings: tuple[TableFinding, ...] = ()
+    looked_at: frozenset[str] = frozenset()
+    truncated: bool = False
+    failure: str | None = None
+
+
+def outcome_of(context: Context) -> Outcome:
+    """Read the report from the exception that the task ended with, else from what the task pushed."""
+    origin = _origin(context)
+    error = context.get("exception")
+    report = getattr(error, "report", None) if isinstance(error, DeltaReportError) else None
+    if isinstance(report, JobReport):
+        return _of_report(origin, report)
+    failure = None if _went_well(context) else _failure(error)
+    pushed, summary = _pulled(context, "findings"), _pulled(context, XCOM_RETURN_KEY)
+    if not isinstance(pushed, Mapping) or "findings" not in pushed:
+        return Outcome(origin, failure=None if failure is None else f"{_NO_REPORT} {failure}")
+    return _of_xcom(origin, pushed, summary if isinstance(summary, Mapping) else {}, failure)
+
+
+def _of_report(origin: Origin, report: JobReport) -> Outcome:
+    findings = tuple(TableFinding(table.table, finding) for table in report.tables for finding in table.findings)
+    return Outcome(
+        origin,
+        report.verdict.value,
+        findings,
+        frozenset(table.table for table in report.tables if table.verdict.value in _LOOKED_AT),
+        failure=None if findings else _NO_FINDINGS,
+    )
+
+
+def _of_xcom(origin: Origin, pushed: Mapping[str, Any], summary: Mapping[str, Any], failure: str | None) -> Outcome:
+    findings = tuple(TableFinding(wire["table"], Finding.from_json(wire)) for wire in pushed["findings"])
+    truncated = bool(pushed.get("truncated"))
+    tables = () if truncated else summary.get("tables", ())
+    return Outcome(
+        origin,
+        summary.get("verdict"),
+        findings,
+        frozenset(row["table"] for row in tables if row["verdict"] in _LOOKED_AT),
+        truncated,
+        failure,
+    )
+
+
+def _went_well(context: Context) -> bool:
+    return not context.get("exception") and getattr(context.get("ti"), "state", None) in _WELL
+
+
+def _failure(error: Any) -> str:
+    """Say what the task ended with; Airflow gives an exception or its text, and neither where the worker died."""
+    if not error:
+        return _DIED
+    said = str(error).strip()
+    return f"{type(error).__name__}: {said}" if isinstance(error, BaseException) else said
+
+
+def _origin(context: Context) -> Origin:
+    instance: Any = context.get("ti")
+    return Origin(
+        getattr(instance, "dag_id", None) or getattr(context.get("dag"), "dag_id", "?"),
+        getattr(instance, "task_id", "?"),
+        getattr(instance, "run_id", None) or context.get("run_id"),
+        -1 if (index := getattr(instance, "map_index", None)) is None else index,
+        getattr(instance, "try_number", None),
+        _log_url(instance),
+    )
+
+
+def _log_url(instance: Any) -> str | None:
+    """Return the address of the log; a broken one of the web server must not cost the alert."""
+    url = str(getattr(instance, "log_url", None) or "")
+    return url if url.startswith(("http://", "https://")) else None
+
+
+def _pulled(context: Context, key: str) -> Any:
+    """Return what the task run itself pushed, or None; of a mapped task, no other index's."""
+    instance: Any = context.get("ti")
+    if instance is None:
+        return None
+    try:
+        return instance.xcom_pull(key=key, map_indexes=getattr(instance, "map_index", None))
+    except Exception:
+        log.exception("XCom %s of the task could not be read; the alert goes without it", key)
+        return None

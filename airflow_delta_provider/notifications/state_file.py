@@ -1,0 +1,66 @@
+"""The file in which a notifier remembers what it told."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow_delta_provider.notifications.memory import Trace
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+log = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 1
+#: Findings that are kept; beyond them, those are forgotten that were told the longest ago.
+MAX_TRACES = 5000
+
+
+class StateFile:
+    """A small JSON file behind Airflow's object storage. Every call blocks.
+
+    Two tasks that end at the same moment may write over each other: the worst that comes of it is an
+    alert told twice.
+
+    :param path: a path, a URI or an ``ObjectStoragePath``
+    """
+
+    def __init__(self, path: str | ObjectStoragePath) -> None:
+        # Seconds, the first time in a process: hence not at the top, where DAG files would pay for it.
+        from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+        self._path = ObjectStoragePath(path)
+
+    def load(self) -> dict[str, Trace]:
+        """Return what is remembered; nothing where the file is missing or no such file.
+
+        :raises OSError: if the storage cannot be reached
+        """
+        try:
+            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            if kept["schema_version"] != SCHEMA_VERSION:
+                raise ValueError(f"schema version {kept['schema_version']!r}")
+            return {key: Trace.from_json(wire) for key, wire in kept["findings"].items()}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            log.warning("%s is not what this notifier writes (%s); it is begun anew", self._path, error)
+            return {}
+
+    def apply(self, changes: Mapping[str, Trace | None]) -> None:
+        """Write ``changes`` over what is remembered by now; None forgets.
+
+        :raises OSError: if the storage cannot be reached
+        """
+        if not changes:
+            return
+        merged = {**self.load(), **changes}
+        kept = {key: trace for key, trace in merged.items() if trace is not None}
+        newest = sorted(kept.items(), key=lambda entry: entry[1].told.timestamp() if entry[1].told else 0)[-MAX_TRACES:]
+        document = {"schema_version": SCHEMA_VERSION, "findings": {key: trace.to_json() for key, trace in newest}}
+        if self._path.protocol in ("", "file"):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(document, indent=1), encoding="utf-8")

@@ -1,0 +1,183 @@
+"""Alerts about findings, delivered by the notifiers that people have."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow.providers.common.compat.sdk import BaseNotifier, Context
+
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
+from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, TableFinding, worst_first
+from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
+from airflow_delta_provider.notifications.message import NAME, Message, with_objects
+from airflow_delta_provider.notifications.outcome import Outcome, outcome_of
+from airflow_delta_provider.notifications.state_file import StateFile
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+
+class DeltaViolationNotifier(BaseNotifier):
+    """
+    Tell people what a task found out about its tables, through other notifiers.
+
+    For ``on_failure_callback``, ``on_success_callback``, ``on_skipped_callback`` and
+    ``on_retry_callback`` of a task. Puts what it has to say into the context as ``delta``, with the
+    attributes ``subject``, ``text``, ``markdown``, ``html``, ``blocks`` (Slack), ``findings``,
+    ``counts`` and ``verdict``, and calls the notifiers with that context. Where there is
+    nothing to tell, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
+
+    The report is that of the exception the task ended with, else the one it pushed to XCom; without
+    either, a failed task is told as such.
+
+    A finding is told when it is new or has changed, and when it is resolved. A finding that is
+    accepted or healed is not told. Without ``state_path``, the status that an audit gave a finding
+    decides, and one without a status is new each time.
+
+    :param notifiers: what delivers: notifiers, or any callable that takes a context. A template field
+        that is ``"{{ delta.blocks }}"`` (or ``findings``, ``counts``) and nothing else gets the object
+        itself, not its text.
+    :param state_path: path or URI of a small JSON file that remembers what was told, so that it is
+        told once; read and written through Airflow's object storage. (templated)
+    :param remind_after: tell a finding again that still stands after that time; needs ``state_path``
+    :param severities: which findings are told: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
+    :param max_findings: how many are written out, the worst first; the others are counted
+    """
+
+    template_fields: Sequence[str] = ("state_path",)
+
+    def __init__(
+        self,
+        *,
+        notifiers: Sequence[Callable[[Context], Any]],
+        state_path: str | ObjectStoragePath | None = None,
+        remind_after: timedelta | None = None,
+        severities: Collection[str] = tuple(severity.value for severity in SEVERITIES),
+        max_findings: int = 20,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.notifiers = _checked_notifiers(notifiers)
+        self.state_path = state_path
+        self.remind_after = remind_after
+        self.severities = _checked_severities(severities)
+        self.max_findings = max_findings
+        if remind_after is not None and state_path is None:
+            raise DeltaRequestError("remind_after needs state_path: without it nobody knows when a finding was told.")
+        if max_findings < 1:
+            raise DeltaRequestError(f"max_findings is {max_findings}; it has to be 1 or more.")
+
+    def __call__(self, *args: Any) -> None:
+        """Send a notification; a copy does, since rendering changes the fields of what renders."""
+        super(DeltaViolationNotifier, copy.copy(self)).__call__(*args)
+
+    def notify(self, context: Context) -> None:
+        """
+        Have every notifier called that there is something to tell, and remember what was told.
+
+        :raises DeltaAlertError: if one of them failed, after all were called
+        """
+        outcome = outcome_of(context)
+        outcome = replace(outcome, findings=tuple(filter(self._is_told_of, outcome.findings)))
+        state, traces = self._remembered()
+        memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
+        alert = self._alert(outcome, memory)
+        message = Message(alert)
+        context[NAME] = message  # type: ignore[literal-required]
+        if alert.quiet:
+            self.log.info("%s, %d unchanged: nobody is told", alert.subject, alert.unchanged)
+        errors = [] if alert.quiet else self._deliver(context, message)
+        delivered = len(errors) < len(self.notifiers)
+        if state is not None:
+            told = {key_of(item.found) for item in alert.items}
+            try:
+                state.apply(memory.changes(outcome.findings, told, outcome.looked_at, delivered))
+            except Exception as error:
+                self.log.exception("%s could not be written: what was told now may be told again", self.state_path)
+                errors.append(error)
+        if errors:
+            raise DeltaAlertError(errors) from errors[0]
+
+    def _is_told_of(self, found: TableFinding) -> bool:
+        return found.finding.severity in self.severities
+
+    def _remembered(self) -> tuple[StateFile | None, dict[str, Trace]]:
+        """Return the file and what it remembers; without it, rather tell something twice than not at all."""
+        if not self.state_path:
+            return None, {}
+        try:
+            state = StateFile(self.state_path)
+            return state, state.load()
+        except Exception:
+            self.log.exception("%s could not be read: what was told before may be told again", self.state_path)
+            return None, {}
+
+    def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
+        """Return what there is to tell."""
+        judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
+        return Alert(
+            outcome.origin,
+            outcome.verdict,
+            worst_first(Item(found, news) for found, news in judged if news is not None),
+            unchanged=sum(found.finding.stands and news is None for found, news in judged),
+            truncated=outcome.truncated,
+            failure=outcome.failure,
+            limit=self.max_findings,
+        )
+
+    def _deliver(self, context: Context, message: Message) -> list[Exception]:
+        """Call every notifier, each on a context of its own; return what went wrong."""
+        errors = []
+        for notifier in self.notifiers:
+            own = cast("Context", {**context, NAME: message})
+            try:
+                _prepared(notifier)(own)
+            except Exception as error:
+                self.log.exception("%s failed; the other notifiers are called all the same", _name(notifier))
+                errors.append(error)
+        return errors
+
+
+def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:
+    """Return a copy to be rendered: the original, which the next task may use, keeps its templates."""
+    prepared = copy.copy(notifier)
+    for field in getattr(notifier, "template_fields", ()):
+        if hasattr(notifier, field):
+            setattr(prepared, field, with_objects(getattr(notifier, field)))
+    return prepared
+
+
+def _name(notifier: Callable[[Context], Any]) -> str:
+    return getattr(notifier, "__name__", None) or type(notifier).__name__
+
+
+def _checked_notifiers(notifiers: Any) -> tuple[Callable[[Context], Any], ...]:
+    """
+    Return the notifiers.
+
+    :raises DeltaRequestError: if there are none, or one cannot be called
+    """
+    if not isinstance(notifiers, Sequence) or isinstance(notifiers, str) or not notifiers:
+        raise DeltaRequestError(f"notifiers has to be a list with one notifier or more, not {notifiers!r}.")
+    for notifier in notifiers:
+        if not callable(notifier) or isinstance(notifier, type):
+            raise DeltaRequestError(f"{notifier!r} in notifiers is neither a notifier nor a function of the context.")
+    return tuple(notifiers)
+
+
+def _checked_severities(severities: Collection[str]) -> frozenset[Severity]:
+    """
+    Return the severities.
+
+    :raises DeltaRequestError: if one is none
+    """
+    known = {severity.value for severity in SEVERITIES}
+    listed = {severities} if isinstance(severities, str) else set(severities)
+    if not listed or listed - known:
+        raise DeltaRequestError(f"severities is {severities!r}; it has to list some of {', '.join(sorted(known))}.")
+    return frozenset(map(Severity, listed))

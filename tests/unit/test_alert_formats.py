@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
+from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
+from airflow_delta_provider.notifications.formats import html as html_format
+
+ORIGIN = Origin("nightly", "audit", "manual__1", try_number=2, log_url="https://airflow/log?a=1&b=2")
+NASTY = st.text(st.sampled_from("ab1 \n`*_[]()<>&#|~\"'\\{}$@!-+.:/"), min_size=1, max_size=60)
+
+
+def item(message: str = "RESTORE it.", news: News = News.NEW, table: str = "/lake/t", **known: object) -> Item:
+    told = {"code": "RT08", "severity": Severity.ERROR, "version": 7, "writer": "Delta Spark 4.4.0", **known}
+    return Item(TableFinding(table, Finding(message=message, **told)), news)
+
+
+def alert(*items: Item, **known: object) -> Alert:
+    return Alert(ORIGIN, **{"verdict": "VIOLATED", "items": worst_first(items), **known})
+
+
+class Reader(HTMLParser):
+    """Collects what a mail program would show, and the tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.shown = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.shown += "\n" if tag == "br" else ""
+
+    def handle_data(self, data: str) -> None:
+        self.shown += data
+
+
+def read_html(source: str) -> Reader:
+    reader = Reader()
+    reader.feed(source)
+    reader.close()
+    return reader
+
+
+def words(source: str) -> str:
+    return " ".join(source.split())
+
+
+def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
+    first = item(
+        "Rows share ids.\nRESTORE the table to version 6.",
+        at_or_before=True,
+        operation="MERGE",
+        user="alice",
+        timestamp="2026-01-02T03:04:05+00:00",
+        consequences=(Finding("RT09", Severity.ERROR, "x"), Finding("RT09", Severity.ERROR, "y")),
+    )
+    gone = item("Was broken.", News.RESOLVED, code="RT05", healed_version=9)
+    assert text.render(alert(first, gone, unchanged=3)) == "\n".join(
+        [
+            "Delta VIOLATED: 1 new, 1 resolved in nightly.audit",
+            "Task nightly.audit, run manual__1, try 2",
+            "",
+            f"NEW ERROR RT08 {first.title}",
+            "    table: /lake/t",
+            "    version: 7 or before",
+            "    engine: Delta Spark 4.4.0",
+            "    commit: MERGE by alice at 2026-01-02T03:04:05+00:00",
+            "    led to: 2 more: RT09",
+            "    Rows share ids.",
+            "    RESTORE the table to version 6.",
+            "",
+            f"RESOLVED ERROR RT05 {gone.title}",
+            "    table: /lake/t",
+            "    version: 7",
+            "    engine: Delta Spark 4.4.0",
+            "    holds again since: v9",
+            "    Was broken.",
+            "",
+            "3 more stand unchanged and are not told again.",
+            "",
+            "Log: https://airflow/log?a=1&b=2",
+        ]
+    )
+
+
+def test_worst_come_first_and_the_others_are_counted() -> None:
+    items = [
+        item(severity=Severity.WARNING),
+        item(news=News.RESOLVED, code="RT01"),
+        item(severity=Severity.UNDECIDED),
+        item(news=News.REMINDER, code="RT02"),
+        item(code="RT03", table="/lake/u"),
+        item(code="RT04"),
+    ]
+    told = alert(*items, limit=4)
+    assert [(i.finding.code, i.finding.severity.value) for i in told.shown] == [
+        ("RT04", "ERROR"),
+        ("RT03", "ERROR"),
+        ("RT02", "ERROR"),
+        ("RT08", "UNDECIDED"),
+    ]
+    for written in (text.render(told), markdown.render(told), html_format.render(told), json.dumps(slack.render(told))):
+        assert "and 2 more, none worse" in written
+    assert told.subject == "Delta VIOLATED: 4 new, 1 reminder, 1 resolved in nightly.audit"
+
+
+def test_failure_without_a_report_is_said_in_every_format() -> None:
+    told = alert(verdict=None, failure="No report exists: <gone>")
+    assert told.subject == "Delta NO REPORT: the task failed in nightly.audit"
+    assert "No report exists: <gone>" in text.render(told)
+    assert "No report exists: &lt;gone&gt;" in html_format.render(told)
+    assert "No report exists: \\<gone\\>" in markdown.render(told)
+    assert "No report exists: <gone>" in [block["text"].get("text") for block in slack.render(told) if "text" in block]
+
+
+@given(NASTY, NASTY, NASTY)
+def test_html_shows_everything_as_it_is_and_holds_no_tags_of_the_table(message: str, table: str, user: str) -> None:
+    plain = read_html(html_format.render(alert(item("x", table="t", user="u"))))
+    read = read_html(html_format.render(alert(item(message, table=table, user=user))))
+    assert [tag for tag in read.tags if tag != "br"] == plain.tags
+    for said in (message, table, f"by {user}"):
+        assert words(said) in words(read.shown)
+
+
+@given(NASTY, NASTY, NASTY)
+def test_markdown_shows_everything_as_it_is_and_holds_no_markup_of_the_table(
+    message: str, table: str, user: str
+) -> None:
+    render = MarkdownIt("commonmark").render
+    plain = read_html(render(markdown.render(alert(item("x", table="t", user="u")))))
+    read = read_html(render(markdown.render(alert(item(message, table=table, user=user)))))
+    assert [tag for tag in read.tags if tag != "br"] == [tag for tag in plain.tags if tag != "p" or message.strip()]
+    for said in (message, table, f"by {user}"):
+        assert words(said) in words(read.shown)
+
+
+@given(st.integers(1, 200), NASTY, st.integers(1, 4000))
+def test_slack_blocks_stay_within_what_slack_takes(findings: int, nasty: str, length: int) -> None:
+    long = (nasty * length)[:length]
+    items = [item(long, table=long, column=long, path=long, user=long, operation=long)] * findings
+    blocks = slack.render(alert(*items, failure=long, truncated=True, unchanged=1, limit=200))
+    assert len(blocks) <= slack.MAX_BLOCKS
+    assert json.loads(json.dumps(blocks)) == blocks
+    for block in blocks:
+        for told in [block["text"]] if "text" in block else block["elements"]:
+            limit = slack.MAX_HEADER if block["type"] == "header" else slack.MAX_TEXT
+            assert 1 <= len(told["text"]) <= limit
+
+
+def test_slack_counts_the_findings_that_it_has_no_room_for() -> None:
+    blocks = slack.render(alert(*[item()] * 60, limit=60))
+    shown = [block for block in blocks if block["text" if "text" in block else "elements"] and "RT08" in str(block)]
+    (rest,) = (re.search(r"and (\d+) more that", str(block)) for block in blocks if "no room for" in str(block))
+    assert rest is not None
+    assert len(shown) + int(rest[1]) == 60
+
+
+@pytest.mark.parametrize("said", ["<!channel>", "<https://evil|click>", "&lt;!here&gt;"])
+def test_nothing_of_a_table_mentions_or_links_in_slack(said: str) -> None:
+    blocks = slack.render(alert(item(table=said, user=said)))
+    formatted = [block["text"]["text"] for block in blocks if block.get("text", {}).get("type") == "mrkdwn"]
+    findings, log = formatted
+    assert "<" not in findings
+    assert html.unescape(findings).count(said) == 2
+    assert log == "<https://airflow/log?a=1&b=2|Log>"
+
+
+def test_long_message_is_shortened() -> None:
+    said = facts.message(item("x" * 10_000))
+    assert len(said) == facts.MAX_MESSAGE
+    assert said.endswith("…")
