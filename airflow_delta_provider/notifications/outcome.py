@@ -109,7 +109,7 @@ def _origin(context: Context) -> Origin:
 
 
 def _log_url(instance: Any) -> str | None:
-    """Return the address of the log; a broken one of the web server must not cost the alert."""
+    """Return the address of the log, if it is one that may be followed."""
     url = str(getattr(instance, "log_url", None) or "")
     return url if url.startswith(("http://", "https://")) else None
 

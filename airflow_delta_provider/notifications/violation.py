@@ -33,7 +33,8 @@ class DeltaViolationNotifier(BaseNotifier):
     nothing to tell, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
 
     The report is that of the exception the task ended with, else the one it pushed to XCom; without
-    either, a failed task is told as such.
+    either, a failed task is told as such. Only to be called, not awaited: what Airflow awaits
+    (deadline alerts) is given no task, and so no report.
 
     A finding is told when it is new or has changed, and when it is resolved. A finding that is
     accepted or healed is not told. Without ``state_path``, the status that an audit gave a finding

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
+import structlog
+from airflow.api_fastapi.execution_api.datamodels.taskinstance import TaskInstance
+from airflow.callbacks.callback_requests import TaskCallbackRequest
+from airflow.dag_processing.processor import _execute_task_callbacks
 from airflow.providers.common.compat.sdk import BaseNotifier, Context, ObjectStoragePath, TaskInstanceState
 from airflow.sdk import DAG
+from airflow.sdk.execution_time.comms import GetXCom, XComResult
 
 from airflow_delta_provider.domain.report.finding import Status, Waiver
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -25,6 +31,7 @@ from airflow_delta_provider.exceptions import (
     DeltaViolationError,
 )
 from airflow_delta_provider.notifications.violation import DeltaViolationNotifier
+from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from tests.airflow.reports import NOW, ORDERS, RETURNS, finding, report
 
 
@@ -54,6 +61,18 @@ class Unreachable(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         raise ConnectionError("server is down")
+
+
+class Supervisor:
+    """What a process of Airflow asks for XComs."""
+
+    def __init__(self, xcoms: dict[str, Any]) -> None:
+        self._xcoms = xcoms
+        self.asked: list[tuple[str, int]] = []
+
+    def send(self, msg: GetXCom) -> XComResult:
+        self.asked.append((msg.key, cast("int", msg.map_index)))
+        return XComResult(key=msg.key, value=self._xcoms.get(msg.key))
 
 
 def run(
@@ -126,6 +145,33 @@ class TestReport:
         assert sent.delta.subject == "Delta NO REPORT: the task failed in nightly.audit"
         assert "No report exists: nothing is known of the tables. The worker died" in sent.text
         assert sent.delta.verdict is None
+
+    @pytest.mark.parametrize("pushed", [None, report(finding())], ids=["nothing pushed", "pushed before"])
+    def test_is_looked_for_by_the_dag_processor_where_the_worker_died(
+        self, monkeypatch: pytest.MonkeyPatch, pushed: JobReport | None
+    ) -> None:
+        recorder = Recorder()
+        comms = Supervisor({"findings": findings_of(pushed), "return_value": summarise(pushed)} if pushed else {})
+        monkeypatch.setattr("airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", comms, raising=False)
+        with DAG("nightly", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=timezone.utc)) as dag:
+            DeltaCheckRowTrackingOperator(
+                task_id="audit", table="/t", on_failure_callback=DeltaViolationNotifier(notifiers=[recorder])
+            )
+        instance = TaskInstance(
+            id=uuid4(),
+            dag_id="nightly",
+            task_id="audit",
+            run_id="r",
+            try_number=1,
+            dag_version_id=uuid4(),
+            map_index=-1,
+        )
+        died = TaskCallbackRequest(filepath="f", bundle_name="b", bundle_version=None, ti=instance, msg="no heartbeat")
+        _execute_task_callbacks(cast("Any", SimpleNamespace(dags={"nightly": dag})), died, structlog.get_logger())
+        (sent,) = recorder.sent
+        assert "The worker died" in sent.text
+        assert ("No report exists" in sent.text, "RT08" in sent.text) == (pushed is None, pushed is not None)
+        assert sorted(comms.asked) == [("findings", -1), ("return_value", -1)]
 
     @pytest.mark.parametrize("error", [DeltaJobError("exit code 137"), "DeltaJobError: exit code 137"])
     def test_is_missing_where_the_job_ended_without_one(self, error: Any) -> None:

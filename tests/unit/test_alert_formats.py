@@ -133,14 +133,14 @@ def test_html_shows_everything_as_it_is_and_holds_no_tags_of_the_table(message: 
         assert words(said) in words(read.shown)
 
 
-@given(NASTY, NASTY, NASTY)
+@given(NASTY.filter(str.strip), NASTY, NASTY)
 def test_markdown_shows_everything_as_it_is_and_holds_no_markup_of_the_table(
     message: str, table: str, user: str
 ) -> None:
     render = MarkdownIt("commonmark").render
     plain = read_html(render(markdown.render(alert(item("x", table="t", user="u")))))
     read = read_html(render(markdown.render(alert(item(message, table=table, user=user)))))
-    assert [tag for tag in read.tags if tag != "br"] == [tag for tag in plain.tags if tag != "p" or message.strip()]
+    assert [tag for tag in read.tags if tag != "br"] == plain.tags
     for said in (message, table, f"by {user}"):
         assert words(said) in words(read.shown)
 

@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
 
 def render(alert: Alert) -> str:
     """Return the alert, one section a finding."""
-    return "\n\n".join(_paragraphs(alert)) + "\n"
+    return "\n\n".join(filter(None, _paragraphs(alert))) + "\n"
 
 
 def escape(text: str) -> str:
