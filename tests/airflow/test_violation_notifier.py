@@ -410,6 +410,24 @@ class TestMemory:
             self.notifier(str(tmp_path / "state.json"), recorder)(failed(finding()))
         assert len(recorder.sent) == 1
 
+    def test_one_notifier_of_two_tasks_has_a_file_each(self, tmp_path: Path) -> None:
+        notifier = self.notifier(f"{tmp_path}/{{{{ ti.task_id }}}}.json", Recorder())
+        for task_id in ("one", "other"):
+            context = failed(finding())
+            cast("Any", context)["ti"].task_id = task_id
+            notifier(context)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["one.json", "other.json"]
+
+    def test_what_a_shortened_report_leaves_out_is_not_forgotten(self, tmp_path: Path) -> None:
+        recorder = Recorder()
+        notifier = self.notifier(str(tmp_path / "state.json"), recorder)
+        told = finding("RT05")
+        notifier(failed(told))
+        many = [finding(fingerprint=str(n), message="m" * 200) for n in range(1000)]
+        notifier(succeeded(*many, told))
+        notifier(failed(told))
+        assert ["RT05" in sent.text for sent in recorder.sent] == [True, False]
+
     def test_two_tables_are_two_findings(self, tmp_path: Path) -> None:
         recorder = Recorder()
         notifier = self.notifier(str(tmp_path / "state.json"), recorder)
