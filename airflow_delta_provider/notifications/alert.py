@@ -57,6 +57,12 @@ class Item:
         rule = CATALOGUE.get(self.finding.code)
         return rule.title if rule else ""
 
+    @property
+    def remedy(self) -> str:
+        """What the rule says is to be done; empty where the finding weighs less, since less may be to be done."""
+        rule = CATALOGUE.get(self.finding.code)
+        return rule.remedy if rule and rule.severity is self.finding.severity else ""
+
     def to_json(self) -> dict[str, Any]:
         """Return the finding as in a report, with its table and why it is told."""
         return {"news": self.news.value, "table": self.table, "title": self.title, **self.finding.to_json()}

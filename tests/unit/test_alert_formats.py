@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
 from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
 from airflow_delta_provider.notifications.formats import html as html_format
@@ -176,7 +177,15 @@ def test_nothing_of_a_table_mentions_or_links_in_slack(said: str) -> None:
     assert log == "<https://airflow/log?a=1&b=2|Log>"
 
 
-def test_long_message_is_shortened() -> None:
-    said = facts.message(item("x" * 10_000))
+def test_long_message_is_shortened_and_still_says_what_to_do() -> None:
+    long = item("x" * 10_000)
+    said, remedy = facts.message(long).splitlines()
     assert len(said) == facts.MAX_MESSAGE
     assert said.endswith("…")
+    assert remedy == CATALOGUE["RT08"].remedy
+    assert facts.message(item("y" * facts.MAX_MESSAGE)) == "y" * facts.MAX_MESSAGE
+
+
+@pytest.mark.parametrize("known", [{"severity": Severity.WARNING}, {"code": "XX99"}])
+def test_remedy_of_the_rule_is_left_out_where_it_may_not_fit(known: dict[str, object]) -> None:
+    assert len(facts.message(item("x" * 10_000, **known)).splitlines()) == 1

@@ -33,8 +33,11 @@ def facts(item: Item) -> list[tuple[str, str]]:
 
 
 def message(item: Item) -> str:
-    """Return what is wrong and what to do, shortened."""
-    return shortened(item.finding.message.strip(), MAX_MESSAGE)
+    """Return what is wrong and what to do; if the end had to be cut off, with the remedy that the rule gives."""
+    said = item.finding.message.strip()
+    if len(said) <= MAX_MESSAGE:
+        return said
+    return "\n".join(filter(None, (shortened(said, MAX_MESSAGE), item.remedy)))
 
 
 def closing(alert: Alert) -> list[str]:
