@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -36,10 +36,14 @@ class TableFinding:
 
 @dataclass(frozen=True)
 class Item:
-    """A finding that is told, and why."""
+    """A finding that is told, and why.
+
+    :param led_to: codes of the findings that only follow from it, and are told with it
+    """
 
     found: TableFinding
     news: News
+    led_to: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -138,8 +142,11 @@ class Alert:
 
 
 def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Sort what is told: what stands before what is resolved, the worst severity first, then the newest news."""
-    news = list(News)
+    """Sort what is told: what stands before what is resolved, the worst severity first, then the newest news.
+
+    A finding that only follows from another one that is told is told with that one.
+    """
+    items, news = _with_causes(tuple(items)), list(News)
     return tuple(
         sorted(
             items,
@@ -152,4 +159,20 @@ def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
                 item.finding.code,
             ),
         )
+    )
+
+
+def _with_causes(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    told = {(item.table, item.news, item.finding.fingerprint) for item in items if item.finding.fingerprint}
+    follows: dict[tuple[str, News, str | None], list[str]] = {}
+    roots = []
+    for item in items:
+        cause = (item.table, item.news, item.finding.caused_by)
+        if cause in told and item.finding.caused_by != item.finding.fingerprint:
+            follows.setdefault(cause, []).append(item.finding.code)
+        else:
+            roots.append(item)
+    return tuple(
+        replace(item, led_to=tuple(follows.get((item.table, item.news, item.finding.fingerprint), ())))
+        for item in roots
     )

@@ -124,8 +124,7 @@ def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
 
 
 def _says(finding: Finding) -> str:
-    led_to = sorted(consequence.code for consequence in finding.consequences)
-    return _digest(finding.severity.value, finding.message, str(finding.version), *led_to)
+    return _digest(finding.severity.value, finding.message, str(finding.version))
 
 
 def _digest(*parts: str) -> str:

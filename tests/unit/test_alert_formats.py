@@ -64,10 +64,11 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
         operation="MERGE",
         user="alice",
         timestamp="2026-01-02T03:04:05+00:00",
-        consequences=(Finding("RT09", Severity.ERROR, "x"), Finding("RT09", Severity.ERROR, "y")),
+        fingerprint="f",
     )
+    follows = [item("x", code="RT09", caused_by="f", path=path) for path in ("a", "b")]
     gone = item("Was broken.", News.RESOLVED, code="RT05", healed_version=9)
-    assert text.render(alert(first, gone, unchanged=3)) == "\n".join(
+    assert text.render(alert(first, *follows, gone, unchanged=3)) == "\n".join(
         [
             "Delta VIOLATED: 1 new, 1 resolved in nightly.audit",
             "Task nightly.audit, run manual__1, try 2",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 
@@ -30,17 +31,55 @@ def _table(table: TableReport) -> Iterator[str]:
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
-    for finding in table.findings[:_MAX_FINDINGS]:
-        where = "".join(
-            f"  {name} {value}"
-            for name, value in (("version", finding.version), ("column", finding.column), ("by", finding.engine))
-            if value is not None
-        )
-        yield f"    {finding.code}  {finding.severity.value}{where}"
-        for line in finding.message.splitlines():
-            yield from textwrap.wrap(line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    if len(table.findings) > _MAX_FINDINGS:
-        yield f"    … and {len(table.findings) - _MAX_FINDINGS} more findings"
+    follows = _consequences(table.findings)
+    told = [finding for finding in table.findings if finding.fingerprint not in _all(follows)]
+    for finding in told[:_MAX_FINDINGS]:
+        yield from _finding(finding, follows.get(finding.fingerprint or "", []))
+    if len(told) > _MAX_FINDINGS:
+        yield f"    … and {len(told) - _MAX_FINDINGS} more findings"
+
+
+def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
+    where = "".join(f"  {name} {value}" for name, value in _where(finding) if value is not None)
+    yield f"    {finding.code}  {finding.severity.value}{where}"
+    lines = [*finding.message.splitlines(), *_standing(finding)]
+    if follows:
+        codes = sorted({finding.code for finding in follows})
+        lines.append(f"From this alone {'follows' if len(codes) == 1 else 'follow'} {', '.join(codes)}.")
+    for line in lines:
+        yield from textwrap.wrap(line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
+def _where(finding: Finding) -> Iterator[tuple[str, object]]:
+    yield "version", f"{finding.version} or before" if finding.at_or_before else finding.version
+    yield "column", finding.column
+    yield "by", finding.writer or finding.engine
+    yield "in", finding.operation
+    yield "user", finding.user
+    yield "status", None if finding.status is None else finding.status.value.lower()
+
+
+def _standing(finding: Finding) -> Iterator[str]:
+    """Yield why a finding no longer counts."""
+    if finding.healed_version is not None:
+        yield f"Version {finding.healed_version} put it right."
+    if finding.waiver is not None:
+        yield f"Accepted by {finding.waiver.owner} until {finding.waiver.expires}: {finding.waiver.reason}"
+
+
+def _consequences(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Return the findings that only follow from another one, by that one's fingerprint."""
+    findings = tuple(findings)
+    known = {finding.fingerprint for finding in findings}
+    follows: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.caused_by in known and finding.caused_by is not None:
+            follows.setdefault(finding.caused_by, []).append(finding)
+    return follows
+
+
+def _all(follows: Mapping[str, Iterable[Finding]]) -> set[str | None]:
+    return {finding.fingerprint for findings in follows.values() for finding in findings}
 
 
 def _versions(table: TableReport) -> str:

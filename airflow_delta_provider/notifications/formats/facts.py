@@ -17,7 +17,6 @@ _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     ("engine", lambda finding: finding.writer or finding.engine),
     ("commit", lambda finding: _commit(finding)),
     ("holds again since", lambda finding: None if finding.healed_version is None else f"v{finding.healed_version}"),
-    ("led to", lambda finding: _consequences(finding)),
 )
 
 
@@ -29,7 +28,10 @@ def heading(item: Item) -> str:
 def facts(item: Item) -> list[tuple[str, str]]:
     """Return what is known of a finding, as label and value; the table first."""
     known = ((label, read(item.finding)) for label, read in _FACTS)
-    return [("table", item.table), *((label, value) for label, value in known if value)]
+    said = [("table", item.table), *((label, value) for label, value in known if value)]
+    if item.led_to:
+        said.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
+    return said
 
 
 def message(item: Item) -> str:
@@ -65,13 +67,6 @@ def _version(finding: Finding) -> str | None:
 def _commit(finding: Finding) -> str | None:
     parts = (finding.operation, finding.user and f"by {finding.user}", finding.timestamp and f"at {finding.timestamp}")
     return " ".join(filter(None, parts)) or None
-
-
-def _consequences(finding: Finding) -> str | None:
-    if not finding.consequences:
-        return None
-    codes = sorted({consequence.code for consequence in finding.consequences})
-    return f"{len(finding.consequences)} more: {', '.join(codes)}"
 
 
 def _not_shown(alert: Alert) -> str | None:
