@@ -129,19 +129,19 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
     :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
     """
     actions: list[Action] = []
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
+    number = 0
+    try:
+        for number, line in enumerate(content.decode("utf-8-sig").split("\n"), start=1):
+            if not line or line.isspace():
+                continue
             action = json.loads(line)
-        except ValueError as error:
-            raise BrokenLogError(
-                f"line {number} of commit {name} is not JSON: the file is damaged or truncated"
-            ) from error
-        if not isinstance(action, dict):
-            raise BrokenLogError(f"line {number} of commit {name} is no action")
-        actions.append(action)
+            if not isinstance(action, dict):
+                raise BrokenLogError(f"line {number} of commit {name} is no action")
+            actions.append(action)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            number = content.count(b"\n", 0, error.start) + 1
+        raise BrokenLogError(f"line {number} of commit {name} is not JSON: the file is damaged or truncated") from error
     if not actions:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
     return actions

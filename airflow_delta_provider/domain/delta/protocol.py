@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureKind, feature_named, with_requirements
@@ -53,7 +54,7 @@ class Protocol:
         listed = sorted((self.reader_features or frozenset()) | (self.writer_features or frozenset()))
         return f"{versions} [{', '.join(listed)}]" if listed else versions
 
-    @property
+    @cached_property
     def features(self) -> frozenset[str]:
         """Every supported feature: those listed, and those that a legacy version implies."""
         listed = (self.reader_features or frozenset()) | (self.writer_features or frozenset())
