@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
+from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
@@ -56,11 +57,12 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class OpenTable:
-    """A table that was found: its name, its location as a URI, and its log."""
+    """A table that was found: its name, its location as a URI, its log, and the files of that when it was opened."""
 
     name: TableName
     location: str
     log: TableLog
+    log_names: Sequence[str] = ()
 
 
 class DeltaSession:
@@ -104,9 +106,13 @@ class DeltaSession:
             location = self.storage.qualify(name.location)
             name = replace(name, location=location)  # SQL takes absolute paths only
         log = TableLog(self.spark, self.storage, location)
-        if not log.exists():
+        try:
+            names = log.list_names()
+        except FileNotFoundError:
+            names = []
+        if not has_log(names):
             raise TableError(self._why_not_delta(text, location)) from None
-        return OpenTable(name, location, log)
+        return OpenTable(name, location, log, names)
 
     def sql(self, statement: str) -> list[Row]:
         """Run a statement and return its rows."""

@@ -44,7 +44,7 @@ def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: 
     try:
         table = session.open_table(text)
         if isinstance(request.options, AuditOptions):
-            return ProtocolAudit(table, request.options, progress).run()
+            return ProtocolAudit(session, table, request.options, progress).run()
         if isinstance(request.options, CheckRowTrackingOptions):
             return RowTrackingCheck(session, table, request.options, progress).run()
         change = _change(request.options, session)

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,28 @@ class HadoopStorage:
             return bytes(stream.readNBytes(end - start))
         finally:
             stream.close()
+
+    @_persistent
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file as a whole, in place of the one that is there."""
+        local = _local_path(path)
+        if local is not None:
+            os.makedirs(os.path.dirname(local), exist_ok=True)
+            partial = f"{local}.{os.getpid()}.tmp"
+            with open(partial, "wb") as file:
+                file.write(content)
+            os.replace(partial, local)
+            return
+        file_system, target = self._resolve(path)
+        partial_path = self._jvm.org.apache.hadoop.fs.Path(f"{path}.{uuid.uuid4().hex}.tmp")
+        stream = file_system.create(partial_path, True)
+        try:
+            stream.write(content)
+        finally:
+            stream.close()
+        file_system.delete(target, False)
+        if not file_system.rename(partial_path, target):
+            raise OSError(f"{partial_path} could not be renamed to {target}")
 
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without the JVM and without a network."""

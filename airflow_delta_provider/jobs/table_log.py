@@ -16,7 +16,6 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
-    NoLogError,
     commit_name,
     commit_versions,
     earliest_version,
@@ -62,16 +61,6 @@ class TableLog:
         self._spark = spark
         self._storage = storage
         self._directory = f"{location.rstrip('/')}/_delta_log"
-
-    def exists(self) -> bool:
-        """Whether there is a log at all, whole or broken."""
-        try:
-            select_segment(self._storage.list_names(self._directory))
-        except (FileNotFoundError, NoLogError):
-            return False
-        except BrokenLogError:
-            pass
-        return True
 
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.

@@ -169,6 +169,7 @@ WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-
         ({"rules": "CM01"}, "rules has to be a list of names"),
         ({"state_path": ""}, "state_path is ''; it has to be a directory"),
         ({"state_path": "/s", "since_version": 1}, "Leave since_version out"),
+        ({"state_path": "/s", "rules": ["TF17"]}, "with all rules. Leave rules out"),
         ({"waivers": [{**WAIVER, "owner": ""}]}, "waivers: entry 1 has no owner"),
         ({"waivers": [WAIVER, {**WAIVER, "expires": "soon"}]}, "entry 2 expires 'soon'; it has to be a day"),
         ({"waivers": [{**WAIVER, "code": "TF71"}]}, "entry 1 waives 'TF71'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,8 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
 from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, row_tracking_of
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from airflow_delta_provider.domain.rules.rule import Scope
 
 #: Rules about protocol, metadata and the domains of one state.
 _STATE_RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
@@ -53,6 +55,8 @@ _CHANGE_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
     mapping_changes.check_transition,
     type_changes.check_transition,
 )
+#: Families whose rules about changes are asked again of later commits.
+_CHANGED_KINDS = frozenset({"TF", "MD", "CM", "TW"})
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -86,10 +90,19 @@ class HistoryAudit:
     :param base: that state; None for the whole history
     :param log: where the commits come from
     :param known: whether what is wrong with ``base`` itself is left out
+    :param recalled: what an earlier audit, up to ``base``, found to stand
+    :param previous: the commit of ``base``, as far as it is known
     """
 
     def __init__(
-        self, replay: Replay, base: TableState | None = None, log: LogMemory | None = None, *, known: bool = False
+        self,
+        replay: Replay,
+        base: TableState | None = None,
+        log: LogMemory | None = None,
+        *,
+        known: bool = False,
+        recalled: Sequence[Finding] = (),
+        previous: Commit | None = None,
     ) -> None:
         self._replay = replay
         self._log = log or LogMemory()
@@ -100,11 +113,13 @@ class HistoryAudit:
         self._paths = PhysicalPathHistory()
         self._removed: set[int] = set()
         self._used: set[str] = set()
-        self._previous: Commit | None = None
+        self._previous = previous
         self._version = -1 if base is None else base.version
         self._bytes = 0
         self._since = base.version if known and base is not None else None
         if base is not None:
+            for finding in recalled:
+                self._recall(finding, base)
             self._begin(base)
             if known:
                 self._violations.forget()
@@ -113,6 +128,16 @@ class HistoryAudit:
     def version(self) -> int:
         """The version that was judged last; -1 for none."""
         return self._version
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether there is a state: the table has protocol and metadata."""
+        return self._replay.is_complete
+
+    @property
+    def commit_info(self) -> Mapping[str, Any]:
+        """The ``commitInfo`` of the commit that was judged last."""
+        return {} if self._previous is None else self._previous.info
 
     @property
     def live_files(self) -> int:
@@ -186,6 +211,35 @@ class HistoryAudit:
                 continue
             self._violations.open(finding if commit is None else replace(finding, **commit.provenance))
         return self._violations.findings(state.metadata.id)
+
+    def _recall(self, finding: Finding, base: TableState) -> None:
+        rule = CATALOGUE.get(finding.code)
+        aspect: str | None = None
+        stands: Stands | None = None
+        if rule is not None and finding.path is None:
+            if rule.scope is Scope.STATE:
+                aspect = "row tracking" if finding.code.startswith("RT") else "head"
+            elif finding.code == "CM16":
+                stands = _same_path(finding, base)
+            elif finding.code[:2] in _CHANGED_KINDS:
+                stands = self._remembered(finding)
+        self._violations.recall(finding, aspect, stands)
+
+    def _remembered(self, finding: Finding) -> Stands:
+        """Return what tells whether a change of long ago is still wrong, as far as the log has the state before it."""
+        known: list[Stands] = []
+
+        def stands(later: Transition) -> bool:
+            if not known:
+                before = None if finding.version is None else self._log.state_at(finding.version - 1)
+                rules = [
+                    *_CHANGE_RULES,
+                    lambda change: protocol_changes.check_transition(change, frozenset(self._used)),
+                ]
+                known.extend([] if before is None else [_compared(rule, finding, before) for rule in rules])
+            return not known or any(still(later) for still in known)
+
+        return stands
 
     def _begin(self, state: TableState) -> None:
         self._bytes = sum(file.size for file in self._replay.files.values())
@@ -265,7 +319,7 @@ class HistoryAudit:
             for finding in protocol_changes.check_transition(transition, used)
         ]
         for finding in self._paths.take(transition):
-            found.append((finding, _same_path(finding, transition)))
+            found.append((finding, _same_path(finding, transition.after)))
         for finding, stands in found:
             if untold is not None and finding.severity is Severity.ERROR:
                 message = finding.message + _UNTOLD.format(untold)
@@ -370,10 +424,10 @@ def _compared(
     return stands
 
 
-def _same_path(finding: Finding, transition: Transition) -> Callable[[Transition], bool]:
+def _same_path(finding: Finding, state: TableState) -> Callable[[Transition], bool]:
     """Return what tells whether a column still has the physical path that was another's."""
     try:
-        fields = MappedSchema.of(transition.after.metadata).fields
+        fields = MappedSchema.of(state.metadata).fields
     except BrokenLogError:
         return lambda _: True
     path = next((field.path for field in fields if str(field.column) == finding.column), None)

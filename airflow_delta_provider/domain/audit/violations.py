@@ -75,6 +75,15 @@ class Violations:
         """Tell nothing of what stands now: it was there before the history began."""
         self._forgotten = frozenset(self._standing)
 
+    def recall(self, finding: Finding, aspect: str | None, stands: Stands | None = None) -> None:
+        """Take what is remembered of an earlier audit.
+
+        :param aspect: of the state that :meth:`look` will be told of, where it is about one
+        """
+        self.open(finding, stands)
+        if aspect is not None:
+            self._aspects[aspect].add(key_of(finding))
+
     def stands(self, code: str) -> bool:
         """Whether the rule is broken now."""
         return any(key[0] == code for key in self._standing)

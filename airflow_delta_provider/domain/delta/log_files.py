@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 _COMMIT = re.compile(r"(\d{20})\.json")
+_COMMIT_LENGTH = len("00000000000000000000.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
@@ -56,7 +57,24 @@ def version_of(name: str) -> int:
 
 def commit_versions(names: Iterable[str]) -> list[int]:
     """Return the versions that have a commit file, ascending."""
-    return sorted(int(match[1]) for match in map(_COMMIT.fullmatch, names) if match)
+    return sorted(int(name[:20]) for name in names if len(name) == _COMMIT_LENGTH and _COMMIT.fullmatch(name))
+
+
+def has_log(names: Iterable[str]) -> bool:
+    """Whether there is a commit or a checkpoint among the files, whole or broken."""
+    return any(_COMMIT.fullmatch(name) or _is_checkpoint(name) for name in names)
+
+
+def newest_version(names: Iterable[str]) -> int:
+    """Return the newest version that has a commit or a whole checkpoint.
+
+    :raises NoLogError: if there is none
+    """
+    names = list(names)
+    newest = max([*commit_versions(names)[-1:], *checkpoint_versions(names)[-1:]], default=None)
+    if newest is None:
+        raise NoLogError("there is neither a commit nor a checkpoint in _delta_log")
+    return newest
 
 
 def checkpoint_versions(names: Iterable[str]) -> list[int]:
@@ -110,11 +128,15 @@ def earliest_version(names: Iterable[str]) -> int | None:
     return None
 
 
+def _is_checkpoint(name: str) -> bool:
+    return ".checkpoint." in name and name[:20].isdecimal()
+
+
 def _checkpoints(names: Iterable[str]) -> dict[int, tuple[str, ...]]:
     """Return the files of one complete checkpoint by version; a version may have several forms."""
     complete: dict[int, tuple[str, ...]] = {}
     parts: dict[tuple[int, int], set[str]] = defaultdict(set)
-    for name in sorted(names):
+    for name in sorted(filter(_is_checkpoint, names)):
         if match := (_CLASSIC_CHECKPOINT.fullmatch(name) or _UUID_CHECKPOINT.fullmatch(name)):
             complete[int(match[1])] = (name,)
         elif match := _PART.fullmatch(name):

@@ -52,6 +52,21 @@ class Metadata:
             not_texts,
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the action's JSON."""
+        configuration: dict[str, Any] = dict(self.configuration)
+        wire: dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "format": {"provider": self.format_provider, "options": dict(self.format_options)},
+            "schemaString": self.schema_string,
+            "partitionColumns": list(self.partition_columns),
+            "configuration": configuration | {key: json.loads(configuration[key]) for key in self.not_texts},
+            "createdTime": self.created_time,
+        }
+        return {key: value for key, value in wire.items() if value is not None}
+
     @cached_property
     def schema(self) -> StructType:
         """The schema.

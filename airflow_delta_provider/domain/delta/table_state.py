@@ -45,6 +45,14 @@ class Replay:
         self._metadata: Metadata | None = None
         self._domains: dict[str, str] = {}
 
+    @classmethod
+    def of(cls, state: TableState) -> Replay:
+        """Return a replay that has come to ``state``, with the files that it has."""
+        replay = cls(with_files=True)
+        replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, dict(state.domains)
+        replay._files = dict(state.files or {})
+        return replay
+
     @property
     def files(self) -> Mapping[FileKey, LiveFile]:
         """The files that are live now."""

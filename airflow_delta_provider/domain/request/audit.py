@@ -58,11 +58,13 @@ class AuditOptions:
         object.__setattr__(self, "rules", _codes(self.rules))
         if self.state_path is not None and (not isinstance(self.state_path, str) or not self.state_path):
             raise RequestError(f"state_path is {self.state_path!r}; it has to be a directory: a path or a URI.")
-        if self.state_path is not None and since is not None:
-            raise RequestError(
-                f"state_path is {self.state_path!r} and since_version {since}: an audit that remembers goes on where "
-                "the last one ended. Leave since_version out."
-            )
+        for argument in ("since_version", "version", "timestamp", "rules"):
+            value = getattr(self, argument)
+            if self.state_path is not None and value not in (None, ()):
+                raise RequestError(
+                    f"state_path is {self.state_path!r} and {argument} {value!r}: an audit that remembers goes on "
+                    f"where the last one ended, with all rules. Leave {argument} out."
+                )
         try:
             Waivers.parse(self.waivers)
         except WaiverError as error:

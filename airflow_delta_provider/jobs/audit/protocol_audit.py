@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.domain.audit.beside import (
-    check_checkpoint,
-    check_pointer,
-    damaged_checkpoint,
-    damaged_commit,
-)
-from airflow_delta_provider.domain.audit.checksums import check_checksum
-from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
-from airflow_delta_provider.domain.audit.span import Span, find_span
+from airflow_delta_provider.domain.audit.memory import AuditMemory, with_status
+from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
-from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
-    checkpoint_versions,
     commit_name,
     commit_versions,
-    select_segment,
+    newest_version,
 )
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
@@ -35,147 +24,64 @@ from airflow_delta_provider.domain.request.arguments import time_or_none
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.row_tracking.stability_rules import no_such_version
 from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.delta_session import OpenTable
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.timings import Timings
-
-_POINTER = "_last_checkpoint"
-#: Commits between two lines of progress.
-_STEP = 5000
-
-
-class KeptLog(LogMemory):
-    """What the log of a table still tells of the time before the commits that are judged."""
-
-    def __init__(self, log: TableLog) -> None:
-        self._log = log
-
-    def state_at(self, version: int) -> TableState | None:
-        """Return a state with its files, None where the log no longer has it."""
-        try:
-            return self._log.read_state(with_files=True, version=version)
-        except (BrokenLogError, FileNotFoundError):
-            return None
-
-    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
-        """Return those of ``paths`` that a commit before ``version`` added or removed."""
-        return frozenset(self._log.added_before(version, paths))
-
-    def commit_that_added(self, file: LiveFile) -> Commit | None:
-        """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
-        try:
-            return self._log.commit_that_added(file)
-        except BrokenLogError:
-            return None
 
 
 class ProtocolAudit:
     """Audits one table."""
 
-    def __init__(self, table: OpenTable, options: AuditOptions, progress: Progress) -> None:
+    def __init__(self, session: DeltaSession, table: OpenTable, options: AuditOptions, progress: Progress) -> None:
+        self._session = session
+        self._table = table
         self._name = table.name.text
         self._log = table.log
         self._options = options
         self._progress = progress
         self._timings = Timings()
+        self._store = None if options.state_path is None else MemoryStore(session.storage, options.state_path, progress)
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""
+        names = self._table.log_names
+        with self._timings.phase("list"):
+            last = self._last(names)
+        if isinstance(last, Finding):
+            return TableReport.refused(self._name, last)
+        memory = self._memory(last)
+        if memory is not None and memory.version == last:
+            return self._report(list(memory.findings), memory, last, 0)
+        judging = Judging(self._log, names, self._name, self._timings, self._progress)
         try:
-            with self._timings.phase("list"):
-                names = self._log.list_names()
-                last = self._last(names)
-                if isinstance(last, Finding):
-                    return TableReport.refused(self._name, last)
-                span = find_span(names, last, self._options.since_version)
+            with self._timings.phase("commits"):
+                since = self._options.since_version
+                if memory is not None and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
+                    audit = judging.go_on(memory, last)
+                else:
+                    span = find_span(names, last, since)
+                    audit = judging.judge(span, known=span.base is not None and span.base.version == since)
+                findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
-        with self._timings.phase("commits"):
-            audit, judged = self._judge(span, names)
-        findings = [*audit.findings()]
-        return self._report(findings, span, audit.version, judged)
+        report = self._report(findings, memory, audit.version, judging.commits)
+        if self._store is not None and audit.version == last and audit.is_readable:
+            told = AuditMemory.of(audit.state(), audit.commit_info, report.findings, self._options.level)
+            self._store.save(self._table.location, told)
+        return report
 
     def _last(self, names: Sequence[str]) -> int | Finding:
         """Return the version up to which to judge, or why there is none."""
         options = self._options
-        newest = max([*commit_versions(names), *checkpoint_versions(names)])
+        newest = newest_version(names)
         for asked in (options.version, options.since_version):
             if asked is not None and asked > newest:
                 return no_such_version(asked, newest)
         if options.timestamp is not None:
             return self._version_at(options.timestamp, names)
         return newest if options.version is None else options.version
-
-    def _judge(self, span: Span, names: Sequence[str]) -> tuple[HistoryAudit, int]:
-        """Judge the commits of ``span``; return the audit, and how many it judged."""
-        audit = self._begin(span)
-        for finding in (*span.findings, *self._pointer(names)):
-            audit.note(finding)
-        present = set(names)
-        checkpoints = [v for v in checkpoint_versions(names) if span.first <= v <= span.last]
-        versions = [v for v in range(span.first, span.last + 1) if commit_name(v) in present]
-        judged = 0
-        files = self._log.read_files([name for v in versions for name in _files_of(v, present)])
-        for version in versions:
-            content = next(files)
-            checksum = next(files) if checksum_name(version) in present else None
-            if version <= audit.version:
-                continue  # behind a damaged commit, up to the checkpoint that it went on from
-            try:
-                audit.take(version, parse_commit(commit_name(version), content))
-            except BrokenLogError as error:
-                audit.note(damaged_commit(version, error))
-                if not self._resume(audit, version, names, span.last):
-                    break
-                continue
-            judged += 1
-            if checksum is not None:
-                for finding in check_checksum(version, checksum, audit):
-                    audit.note(finding)
-            if checkpoints and version == checkpoints[-1]:
-                for finding in self._compare_checkpoint(audit, names, version):
-                    audit.note(finding)
-            if judged % _STEP == 0:
-                self._progress(f"{self._name}: {judged} of {len(versions)} commits judged")
-        return audit, judged
-
-    def _begin(self, span: Span) -> HistoryAudit:
-        if span.base is None:
-            return HistoryAudit(Replay(with_files=True), log=KeptLog(self._log))
-        replay = self._log.replay(span.base)
-        base = replay.state(span.base.version)
-        since = self._options.since_version
-        return HistoryAudit(replay, base, KeptLog(self._log), known=since is not None and since == base.version)
-
-    def _resume(self, audit: HistoryAudit, damaged: int, names: Sequence[str], last: int) -> bool:
-        """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
-        for version in (v for v in checkpoint_versions(names) if damaged <= v <= last):
-            segment = select_segment([name for name in names if name[:20] == f"{version:020d}"], version)
-            try:
-                replay = self._log.replay(segment)
-                audit.resume(replay, replay.state(version))
-            except BrokenLogError as error:
-                audit.note(damaged_checkpoint(version, error))
-                continue
-            return True
-        return False
-
-    def _compare_checkpoint(self, audit: HistoryAudit, names: Sequence[str], version: int) -> Iterator[Finding]:
-        """Yield how the newest checkpoint differs from the commits that it stands for."""
-        segment = select_segment([name for name in names if name[:20] == f"{version:020d}"], version)
-        try:
-            state = audit.state()
-            with self._timings.phase("checkpoint"):
-                checkpointed = self._log.replay(replace(segment, commits=()), like=state).state(version)
-        except BrokenLogError as error:
-            yield damaged_checkpoint(version, error)
-            return
-        yield from check_checkpoint(checkpointed, state, segment.checkpoint_files[0])
-
-    def _pointer(self, names: Sequence[str]) -> Iterator[Finding]:
-        if _POINTER in names:
-            yield from check_pointer(self._log.read_file(_POINTER), checkpoint_versions(names))
 
     def _version_at(self, text: str, names: Sequence[str]) -> int | Finding:
         """Return the newest version that is not later than a time, or that there is none."""
@@ -197,21 +103,29 @@ class ProtocolAudit:
             f"{versions[0] if versions else None}. Give a later time, or a version."
         )
 
-    def _report(self, findings: list[Finding], span: Span, version: int, judged: int) -> TableReport:
+    def _memory(self, last: int) -> AuditMemory | None:
+        """Return what the audit before left, if it was of this very table and looked as deep."""
+        memory = None if self._store is None else self._store.load(self._table.location)
+        if memory is None or memory.version > last or memory.level != self._options.level:
+            return None
+        name = commit_name(memory.version)
+        try:
+            same = dict(commit_info(parse_commit(name, self._log.read_file(name)))) == dict(memory.commit_info)
+        except (FileNotFoundError, BrokenLogError):
+            return None
+        return memory if same else None
+
+    def _report(self, findings: list[Finding], memory: AuditMemory | None, version: int, judged: int) -> TableReport:
         options = self._options
-        wanted = [f for f in findings if not options.rules or f.code in options.rules]
+        told = with_status(findings, memory) if self._store is not None else findings
+        wanted = [f for f in told if not options.rules or f.code in options.rules]
         waived = Waivers.parse(options.waivers).apply(wanted, self._name, datetime.now(timezone.utc).date())
         evidence: dict[str, Any] = {
             "level": options.level,
-            "first_version": span.first if judged else None,
+            "first_version": version - judged + 1 if judged else None,
             "commits": judged,
         }
         report = TableReport.judged(self._name, *waived, version=version, evidence=evidence, timings=self._timings)
         if options.fail_on == "warning" and any(f.stands and f.severity is Severity.WARNING for f in waived):
             return replace(report, verdict=Verdict.VIOLATED)
         return report
-
-
-def _files_of(version: int, present: set[str]) -> list[str]:
-    names = [commit_name(version), checksum_name(version)]
-    return [name for name in names if name in present]

@@ -1,0 +1,175 @@
+"""Judging the commits of one table: where to begin, commit after commit, around what is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from airflow_delta_provider.domain.audit.beside import (
+    check_checkpoint,
+    check_pointer,
+    damaged_checkpoint,
+    damaged_commit,
+)
+from airflow_delta_provider.domain.audit.checksums import check_checksum
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.span import Span
+from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    checkpoint_versions,
+    commit_name,
+    select_segment,
+)
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.audit.kept_log import KeptLog
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.timings import Timings
+
+_POINTER = "_last_checkpoint"
+#: Commits between two lines of progress.
+_STEP = 5000
+#: New commits up to which it is worth looking whether the files of before matter to them.
+_FEW = 1000
+
+
+class Judging:
+    """Judges a span of the log.
+
+    :param names: of the files in the log
+    :param name: of the table, for people
+    """
+
+    def __init__(self, log: TableLog, names: Sequence[str], name: str, timings: Timings, progress: Progress) -> None:
+        self._log = log
+        self._names = names
+        self._name = name
+        self._timings = timings
+        self._progress = progress
+        self.commits = 0
+        """How many commits were judged."""
+
+    def judge(self, span: Span, *, known: bool = False) -> HistoryAudit:
+        """Judge the commits of ``span``.
+
+        :param known: whether what is wrong with the state that it starts from is left out
+        :raises BrokenLogError: if that state cannot be read
+        """
+        if span.base is None:
+            audit = HistoryAudit(Replay(with_files=True), log=KeptLog(self._log))
+        else:
+            replay = self._log.replay(span.base)
+            audit = HistoryAudit(replay, replay.state(span.base.version), KeptLog(self._log), known=known)
+        for finding in (*span.findings, *self._pointer()):
+            audit.note(finding)
+        self._judge(audit, span.first, span.last)
+        return audit
+
+    def go_on(self, memory: AuditMemory, last: int) -> HistoryAudit:
+        """Judge what came after an earlier audit.
+
+        :raises BrokenLogError: if a state that is needed cannot be read
+        """
+        base, kept = memory.state, KeptLog(self._log)
+        previous = Commit(base.version, memory.commit_info)
+        replay = Replay.of(base)
+        if self._needs_files(range(base.version + 1, last + 1)):
+            replay = self._log.replay(select_segment(self._names, base.version))
+            base = replay.state(base.version)
+        audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous)
+        self._judge(audit, base.version + 1, last)
+        return audit
+
+    def _needs_files(self, versions: range) -> bool:
+        """Whether commits can only be judged with the files that were live before them: all but mere additions."""
+        if len(versions) > _FEW:
+            return True
+        try:
+            contents = self._log.read_files([commit_name(version) for version in versions])
+            return any(
+                _touches_files(action)
+                for version, content in zip(versions, contents)
+                for action in parse_commit(commit_name(version), content)
+            )
+        except BrokenLogError:
+            return True
+
+    def _judge(self, audit: HistoryAudit, first: int, last: int) -> None:
+        present = set(self._names)
+        versions = [v for v in range(first, last + 1) if commit_name(v) in present]
+        checkpoints = [v for v in checkpoint_versions(_after(self._names, first)) if first <= v <= last]
+        files = self._log.read_files([name for v in versions for name in _files_of(v, present)])
+        for version in versions:
+            content = next(files)
+            checksum = next(files) if checksum_name(version) in present else None
+            if version <= audit.version:
+                continue  # behind a damaged commit, up to the checkpoint that it went on from
+            try:
+                audit.take(version, parse_commit(commit_name(version), content))
+            except BrokenLogError as error:
+                audit.note(damaged_commit(version, error))
+                if self._resume(audit, version, last):
+                    continue
+                break
+            self.commits += 1
+            beside = list(check_checksum(version, checksum, audit)) if checksum is not None else []
+            if checkpoints and version == checkpoints[-1]:
+                beside += self._compare_checkpoint(audit, version)
+            for finding in beside:
+                audit.note(finding)
+            if self.commits % _STEP == 0:
+                self._progress(f"{self._name}: {self.commits} of {len(versions)} commits judged")
+
+    def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
+        """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
+        for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
+            try:
+                replay = self._log.replay(self._checkpoint(version))
+                audit.resume(replay, replay.state(version))
+            except BrokenLogError as error:
+                audit.note(damaged_checkpoint(version, error))
+                continue
+            return True
+        return False
+
+    def _compare_checkpoint(self, audit: HistoryAudit, version: int) -> Iterator[Finding]:
+        """Yield how the newest checkpoint differs from the commits that it stands for."""
+        segment = self._checkpoint(version)
+        try:
+            state = audit.state()
+            with self._timings.phase("checkpoint"):
+                checkpointed = self._log.replay(segment, like=state).state(version)
+        except BrokenLogError as error:
+            yield damaged_checkpoint(version, error)
+            return
+        yield from check_checkpoint(checkpointed, state, segment.checkpoint_files[0])
+
+    def _checkpoint(self, version: int) -> LogSegment:
+        own = [name for name in self._names if name.startswith(f"{version:020d}.checkpoint")]
+        return replace(select_segment(own, version), commits=())
+
+    def _pointer(self) -> Iterator[Finding]:
+        if _POINTER in self._names:
+            yield from check_pointer(self._log.read_file(_POINTER), checkpoint_versions(self._names))
+
+
+def _touches_files(action: Action) -> bool:
+    added = action.get("add")
+    vector = isinstance(added, dict) and added.get("deletionVector")
+    return bool(vector) or any(action.get(kind) for kind in ("remove", "protocol", "metaData"))
+
+
+def _after(names: Sequence[str], version: int) -> list[str]:
+    """Return the names of files of the log that belong to ``version`` or later ones."""
+    first = f"{version:020d}"
+    return [name for name in names if name[:20] >= first]
+
+
+def _files_of(version: int, present: set[str]) -> list[str]:
+    names = [commit_name(version), checksum_name(version)]
+    return [name for name in names if name in present]

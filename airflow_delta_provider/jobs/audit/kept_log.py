@@ -1,0 +1,37 @@
+"""What the log of a table still tells besides the commits that are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_delta_provider.domain.audit.history import LogMemory
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.jobs.table_log import TableLog
+
+
+class KeptLog(LogMemory):
+    """Asks the log; what it no longer has, nobody knows."""
+
+    def __init__(self, log: TableLog) -> None:
+        self._log = log
+
+    def state_at(self, version: int) -> TableState | None:
+        """Return a state with its files, None where the log no longer has it."""
+        try:
+            return self._log.read_state(with_files=True, version=version)
+        except (BrokenLogError, FileNotFoundError):
+            return None
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        return frozenset(self._log.added_before(version, paths))
+
+    def commit_that_added(self, file: LiveFile) -> Commit | None:
+        """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
+        try:
+            return self._log.commit_that_added(file)
+        except BrokenLogError:
+            return None

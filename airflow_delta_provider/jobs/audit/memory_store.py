@@ -1,0 +1,61 @@
+"""Where audits remember: one small JSON file a table, in a directory of any storage that the session reaches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from airflow_delta_provider.domain.audit.memory import AuditMemory, BrokenMemoryError
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.storage import HadoopStorage
+
+
+class MemoryStore:
+    """The files of a directory.
+
+    :param directory: a path or a URI; made where it is missing
+    """
+
+    def __init__(self, storage: HadoopStorage, directory: str, progress: Progress) -> None:
+        self._storage = storage
+        self._directory = storage.qualify(directory).rstrip("/")
+        self._progress = progress
+        self._read: dict[str, bytes | None] = {}
+
+    def load(self, location: str) -> AuditMemory | None:
+        """Return what is remembered of the table at a location; None where nothing is, or nothing that can be used."""
+        content = self._content(location)
+        self._read[location] = content
+        if content is None:
+            return None
+        try:
+            return AuditMemory.from_json(json.loads(content))
+        except (BrokenMemoryError, ValueError, RecursionError) as error:
+            self._progress(f"{self._path(location)} cannot be used, the whole history is judged: {error}")
+            return None
+
+    def save(self, location: str, memory: AuditMemory) -> None:
+        """Replace what is remembered, unless another audit has come further meanwhile."""
+        now = self._content(location)
+        if now is not None and now != self._read.get(location) and _version(now) > memory.version:
+            self._progress(f"{self._path(location)} is of a later version already and stays as it is")
+            return
+        self._storage.write(self._path(location), json.dumps(memory.to_json()).encode())
+
+    def _content(self, location: str) -> bytes | None:
+        try:
+            return self._storage.read(self._path(location))
+        except FileNotFoundError:
+            return None
+
+    def _path(self, location: str) -> str:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "_", location.rstrip("/").rsplit("/", 1)[-1])[:60]
+        return f"{self._directory}/{name}-{hashlib.sha256(location.encode()).hexdigest()[:16]}.json"
+
+
+def _version(content: bytes) -> int:
+    try:
+        return int(json.loads(content)["version"])
+    except (ValueError, KeyError, TypeError):
+        return -1
