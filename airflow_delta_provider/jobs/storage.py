@@ -104,6 +104,20 @@ class HadoopStorage:
             stream.close()
 
     @_persistent
+    def size(self, path: str) -> int:
+        """Return the size of a file, in bytes.
+
+        :raises FileNotFoundError: if there is no such file
+        """
+        local = _local_path(path)
+        if local is not None:
+            return os.path.getsize(local)
+        file_system, hadoop_path = self._resolve(path)
+        if not file_system.exists(hadoop_path):
+            raise FileNotFoundError(path)
+        return int(file_system.getFileStatus(hadoop_path).getLen())
+
+    @_persistent
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
 

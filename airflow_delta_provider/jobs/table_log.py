@@ -1,14 +1,11 @@
-"""Reading a table's log into values: JSON commits directly, Parquet checkpoints through Spark."""
+"""Reading a table's log into values."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
@@ -23,21 +20,8 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
-from airflow_delta_provider.jobs.engine_errors import damage
-from airflow_delta_provider.jobs.spark_settings import configured
-from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths, read_ahead
-
-_STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
-_FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
-_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
-#: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
-#: driver's heap would hold the rows.
-_SMALL_PARTITION = "4m"
-#: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
-_NUM_RECORDS = {
-    "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
-    "stats_parsed": "add.stats_parsed.numRecords",
-}
+from airflow_delta_provider.jobs.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.storage import HadoopStorage, read_ahead
 
 
 @dataclass(frozen=True)
@@ -58,9 +42,9 @@ class TableLog:
     """The ``_delta_log`` of one table."""
 
     def __init__(self, spark: SparkSession, storage: HadoopStorage, location: str) -> None:
-        self._spark = spark
         self._storage = storage
         self._directory = f"{location.rstrip('/')}/_delta_log"
+        self._checkpoints = CheckpointFiles(spark, storage)
 
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.
@@ -182,7 +166,7 @@ class TableLog:
             actions = (
                 iter(parse_commit(name, self._storage.read(path)))
                 if name.endswith(".json")
-                else self._parquet_actions(path, with_files)
+                else self._checkpoints.actions(path, with_files)
             )
             for action in actions:
                 if action.get("sidecar"):
@@ -190,45 +174,4 @@ class TableLog:
                 yield action
             if with_files:
                 for sidecar in sidecars:
-                    yield from self._parquet_actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
-
-    def _parquet_actions(self, path: str, with_files: bool) -> Iterator[Action]:
-        """Yield the actions of a Parquet file of a checkpoint.
-
-        :raises BrokenLogError: if it is damaged
-        """
-        try:
-            yield from self._read_parquet(path, with_files)
-        except (PySparkException, Py4JJavaError) as error:
-            if found := damage(error):
-                raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} is damaged: {found}") from error
-            raise
-
-    def _read_parquet(self, path: str, with_files: bool) -> Iterator[Action]:
-        rows = literal_paths(self._spark).parquet(path)
-        columns = [kind for kind in _STATE_KINDS if kind in rows.columns]
-        condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
-        selected = [f"to_json({kind}) AS {kind}" for kind in columns]
-        if with_files and "add" in rows.columns:
-            present: Any = rows.schema["add"].dataType
-            fields = [f"'{name}', add.{name}" for name in _FILE_FIELDS if name in present.names]
-            counts = [expression for name, expression in _NUM_RECORDS.items() if _has_count(present, name)]
-            if counts:
-                fields.append(f"'stats', coalesce({', '.join(counts)})")
-            selected.append(f"CASE WHEN add IS NOT NULL THEN to_json(named_struct({', '.join(fields)})) END AS add")
-            condition = " OR ".join(filter(None, [condition, "add IS NOT NULL"]))
-        if not selected:
-            raise BrokenLogError(f"checkpoint file {path.rsplit('/', 1)[-1]} holds no actions")
-        # One small partition at a time: a table may have more files than fit here as rows all at once.
-        with configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
-            found = rows.where(condition).selectExpr(*selected).toLocalIterator()
-        for row in found:
-            yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
-
-
-def _has_count(add: Any, name: str) -> bool:
-    """Whether a checkpoint's ``add`` can have the number of rows in the field ``name``."""
-    if name not in add.names:
-        return False
-    names = getattr(add[name].dataType, "names", None)
-    return names is None or "numRecords" in names
+                    yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
