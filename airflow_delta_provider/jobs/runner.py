@@ -19,6 +19,7 @@ from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.fleet import expand
 from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
 from airflow_delta_provider.jobs.table_change import Change, TableChange
@@ -32,9 +33,10 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """
     started = _now()
     engine = session.engine
-    count = TableCount(len(request.tables), progress)
+    named = expand(session, request.tables) if isinstance(request.options, AuditOptions) else request.tables
+    count = TableCount(len(named), progress)
     tables = []
-    for text in request.tables:
+    for text in named:
         tables.append(_run_table(text, request, session, count.each_step))
         count.count(tables[-1])
     return JobReport(request.kind, started, _now(), tuple(tables), {"spark": engine.spark, "delta": engine.delta})

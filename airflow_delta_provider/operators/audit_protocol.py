@@ -14,6 +14,8 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_list, as_version
 
+_YAML = (".yaml", ".yml")
+
 
 class DeltaAuditProtocolOperator(DeltaJobOperator):
     """
@@ -23,6 +25,11 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     refuses to open. A rule that a commit broke and a later one healed is told as such and does not count.
     ``docs/rules.md`` has all rules.
 
+    :param tables: many tables, done in one job, in place of ``table``: a list, in which a path may be a
+        pattern (``"s3://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file. That file
+        has a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
+        rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
+    :param schema: all Delta tables of a catalog schema, in place of ``table`` and ``tables``. (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
         files; ``"data"`` also row ids. (templated)
     :param since_version: judge only the commits after this version. A template that renders to
@@ -36,6 +43,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
     :param state_path: directory where audits remember, one small file a table, what they have seen:
         the next one judges new commits only and tells new findings from known ones. (templated)
+    :param seconds_per_table: after which the audit of a table is given up, as UNDETERMINED
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
@@ -56,6 +64,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     def __init__(
         self,
         *,
+        schema: str | None = None,
         level: str = "log",
         since_version: int | str | None = None,
         version: int | str | None = None,
@@ -64,9 +73,15 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         fail_on: str = "error",
         waivers: Sequence[Mapping[str, Any]] | str | None = None,
         state_path: str | None = None,
+        seconds_per_table: float | None = None,
         **kwargs: Any,
     ) -> None:
+        if schema is not None:
+            if kwargs.get("table") is not None or kwargs.get("tables") is not None:
+                raise DeltaRequestError(f"{kwargs.get('task_id')}: give table, tables or schema, exactly one of them.")
+            kwargs["tables"] = [f"{schema}.*"]
         super().__init__(**kwargs)
+        self.schema = schema
         self.level = level
         self.since_version = since_version
         self.version = version
@@ -75,8 +90,10 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         self.fail_on = fail_on
         self.waivers = waivers
         self.state_path = state_path
-        entries = None if isinstance(waivers, str) else waivers
-        self.check_literals(level, since_version, version, rules, fail_on, entries, state_path)
+        self.seconds_per_table = seconds_per_table
+        self.check_literals(
+            self.tables, level, since_version, version, rules, fail_on, waivers, state_path, seconds_per_table
+        )
 
     def options(self) -> AuditOptions:
         """Return the options, from the rendered arguments."""
@@ -89,18 +106,40 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
             self.fail_on,
             tuple(self._waivers()),
             self.state_path or None,
+            tuple(entry for entry in self._fleet() if not isinstance(entry, str)),
+            self.seconds_per_table,
         )
 
+    def _tables(self) -> tuple[str, ...]:
+        if self.tables is None:
+            return super()._tables()
+        return tuple(_name(entry) for entry in self._fleet())
+
+    def _fleet(self) -> Sequence[Any]:
+        """Return the entries of ``tables``: names, and mappings that name one."""
+        if self.tables is None:
+            return ()
+        if isinstance(self.tables, str) and self.tables.endswith(_YAML):
+            return self._read("tables", self.tables)
+        return as_list("tables", self.tables)
+
     def _waivers(self) -> Sequence[Any]:
-        if not isinstance(self.waivers, str):
-            return as_list("waivers", self.waivers or ())
-        folder = Path(self.dag.fileloc).parent if self.has_dag() else Path()
-        path = folder / self.waivers
+        if isinstance(self.waivers, str) and self.waivers.endswith(_YAML):
+            return self._read("waivers", self.waivers)
+        return as_list("waivers", self.waivers or ())
+
+    def _read(self, argument: str, file: str) -> Sequence[Any]:
+        """Return the list in a YAML file; its path is relative to the DAG's file."""
+        path = (Path(self.dag.fileloc).parent if self.has_dag() else Path()) / file
         try:
             entries = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError) as error:
-            raise DeltaRequestError(f"{self.task_id}: waivers: {path} cannot be read: {error}") from error
-        return as_list("waivers", entries if entries is not None else ())
+            raise DeltaRequestError(f"{self.task_id}: {argument}: {path} cannot be read: {error}") from error
+        return as_list(argument, entries if entries is not None else ())
+
+
+def _name(entry: Any) -> str:
+    return entry["table"] if isinstance(entry, Mapping) and "table" in entry else entry
 
 
 def _as_time(value: datetime | str | None) -> str | None:

@@ -192,7 +192,9 @@ def _in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, 
     """Return one report over all tables of the request, those of earlier tries included."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}
-    tables = tuple(done[table] for table in request.tables)
+    # A pattern of an audit stands for other tables: those follow.
+    named = [table for table in request.tables if table in done or not TableName.parse(table).may_be_pattern]
+    tables = tuple(done[table] for table in dict.fromkeys([*named, *done]))
     if report is None:
         return JobReport(request.kind, now, now, tables, {})
     return replace(report, tables=tables)

@@ -102,6 +102,15 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             {"table": "/t", "state_path": "/s", "since_version": 1},
             "Leave since_version out",
         ),
+        (DeltaAuditProtocolOperator, {"table": "/t", "schema": "sales"}, "give table, tables or schema"),
+        (DeltaAuditProtocolOperator, {"tables": [{"table": "/t", "severities": {"XX01": "off"}}]}, "weighs 'XX01'"),
+        (
+            DeltaAuditProtocolOperator,
+            {"tables": [{"table": "/t", "severities": {"MD08": "low"}}]},
+            "MD08 of /t is 'low'",
+        ),
+        (DeltaAuditProtocolOperator, {"tables": [{"table": "/t", "ower": "ann"}]}, "Did you mean 'owner'"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "seconds_per_table": 0}, "seconds_per_table is 0"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
         (DeltaCheckRowTrackingOperator, {"table": "{{ x }}", "level": "all"}, "level is 'all'"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "compare_to_version is -1"),
@@ -359,10 +368,32 @@ def test_waivers_of_an_audit_are_a_file_beside_the_dag_or_a_list(tmp_path):
         options = DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=waivers).options()
         assert json.loads(json.dumps(options_to_json(options)))["waivers"] == [entry]
     with pytest.raises(DeltaRequestError, match=r"t: waivers: .*nowhere\.yaml cannot be read"):
-        DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=str(tmp_path / "nowhere.yaml")).options()
+        DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=str(tmp_path / "nowhere.yaml"))
+    DeltaAuditProtocolOperator(task_id="t", table="/t", waivers="{{ var.value.waivers }}.yaml")
 
 
 def test_time_of_an_audit_is_a_datetime_or_its_text():
     for given in (datetime(2026, 5, 31, 18, tzinfo=timezone.utc), "2026-05-31T18:00:00+00:00"):
         options = DeltaAuditProtocolOperator(task_id="t", table="/t", timestamp=given).options()
         assert options.timestamp == "2026-05-31T18:00:00+00:00"
+
+
+def test_tables_of_an_audit_are_a_list_a_schema_or_a_file_with_their_owners(tmp_path):
+    tmp_path.joinpath("fleet.yaml").write_text(
+        "- /lake/a\n- table: /lake/sales/*\n  owner: sales\n  severities: {MD08: off, TF17: error}\n", encoding="utf-8"
+    )
+    operator = DeltaAuditProtocolOperator(task_id="t", tables=str(tmp_path / "fleet.yaml"))
+    request = operator.request(Run().context)
+    assert request.tables == ("/lake/a", "/lake/sales/*")
+    (entry,) = json.loads(json.dumps(request.to_json()))["options"]["ownership"]
+    assert (entry["table"], entry["owner"], set(entry["severities"])) == ("/lake/sales/*", "sales", {"MD08", "TF17"})
+    assert DeltaAuditProtocolOperator(task_id="t", schema="main.sales").request(Run().context).tables == (
+        "main.sales.*",
+    )
+
+
+def test_tables_that_a_pattern_stood_for_are_all_reported(spark_submit):
+    spark_submit.does("request['tables'] = ['/lake/b', '/lake/a']; report()")
+    operator = DeltaAuditProtocolOperator(task_id="t", tables=["/lake/*"], delta_jars="provided")
+    summary = operator.execute(Run().context)
+    assert [row["table"] for row in summary["tables"]] == ["/lake/b", "/lake/a"]

@@ -77,6 +77,16 @@ def damaged_checkpoint(version: int, error: Exception) -> Finding:
     )
 
 
+def out_of_time(version: int, last: int, seconds: float) -> Finding:
+    """Return the finding about an audit that was given up: LG13."""
+    return rules.OUT_OF_TIME.finding(
+        f"The audit of this table took more than {seconds:g} seconds and was given up before version {version}; "
+        f"its newest is {last}. What was judged until then stands. Give it more seconds_per_table, or a state_path, so "
+        "that the next audits judge new commits only.",
+        version=version,
+    )
+
+
 def _sentence(error: Exception) -> str:
     text = str(error)
     return text[:1].upper() + text[1:]

@@ -196,7 +196,7 @@ class HistoryAudit:
                     (protocol.no_protocol(self._version), self._replay.has_protocol),
                     (metadata.no_metadata(self._version), self._replay.has_metadata),
                 )
-                if not found
+                if not found and self._version >= 0
             ]
             for finding in missing:
                 self._violations.open(finding)

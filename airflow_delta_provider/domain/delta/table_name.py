@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path, quote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
+_PATTERN = re.compile(r"[*?\[]")
 _DELTA_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
 #: Schemes that name the same object store.
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
@@ -52,6 +53,13 @@ class TableName:
         if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == "delta":
             return cls(text, location=parts[-1])  # what `delta`.`/path` means to Spark, with any catalog before it
         return cls(text, identifier=parts)
+
+    @property
+    def may_be_pattern(self) -> bool:
+        """Whether it may stand for several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
+        if self.location is not None:
+            return bool(_PATTERN.search(self.location))
+        return self.identifier is not None and len(self.identifier) > 1 and self.identifier[-1] == "*"
 
     @property
     def sql(self) -> str:

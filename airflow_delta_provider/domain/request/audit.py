@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipError
 from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
 from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
@@ -29,6 +30,9 @@ class AuditOptions:
     :param fail_on: ``error``, or ``warning``: whether warnings make a table VIOLATED, too
     :param waivers: findings that are accepted, see :class:`~airflow_delta_provider.domain.audit.waivers.Waivers`
     :param state_path: directory where audits remember, a file a table, what they have seen
+    :param ownership: whose tables are, and how much rules weigh there, see
+        :class:`~airflow_delta_provider.domain.audit.ownership.Ownership`; the first that fits a table counts
+    :param seconds_per_table: after which the audit of a table is given up
     """
 
     kind: ClassVar[str] = "audit"
@@ -41,6 +45,8 @@ class AuditOptions:
     fail_on: str = "error"
     waivers: tuple[Mapping[str, Any], ...] = ()
     state_path: str | None = None
+    ownership: tuple[Mapping[str, Any], ...] = ()
+    seconds_per_table: float | None = None
 
     def __post_init__(self) -> None:
         for argument, known in (("level", LEVELS), ("fail_on", FAIL_ON)):
@@ -67,8 +73,16 @@ class AuditOptions:
                 )
         try:
             Waivers.parse(self.waivers)
+            for entry in self.ownership:
+                Ownership.parse(entry)
         except WaiverError as error:
             raise RequestError(f"waivers: {error}") from error
+        except OwnershipError as error:
+            raise RequestError(f"tables: {error}.") from error
+        object.__setattr__(self, "ownership", tuple(self.ownership))
+        seconds = self.seconds_per_table
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
+            raise RequestError(f"seconds_per_table is {seconds!r}; it has to be a number above 0.")
         texts = ({name: str(value) for name, value in entry.items()} for entry in self.waivers)  # YAML has dates
         object.__setattr__(self, "waivers", tuple(texts))
 

@@ -103,5 +103,12 @@ CONTRADICTING_COMPACTION = _history.error(
     remedy=_DELETE,
     source="PROTOCOL.md, Log Compaction Files",
 )
+OUT_OF_TIME = _history.undecided(
+    13,
+    "audit given up",
+    effect="Later commits were not judged.",
+    remedy="Give the audit more seconds_per_table, or a state_path.",
+    source="",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from airflow_delta_provider.domain.audit.beside import (
     check_pointer,
     damaged_checkpoint,
     damaged_commit,
+    out_of_time,
 )
 from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
@@ -43,16 +45,29 @@ class Judging:
 
     :param names: of the files in the log
     :param name: of the table, for people
+    :param seconds: after which it is given up
     """
 
-    def __init__(self, log: TableLog, names: Sequence[str], name: str, timings: Timings, progress: Progress) -> None:
+    def __init__(
+        self,
+        log: TableLog,
+        names: Sequence[str],
+        name: str,
+        timings: Timings,
+        progress: Progress,
+        seconds: float | None = None,
+    ) -> None:
         self._log = log
         self._names = names
         self._name = name
         self._timings = timings
         self._progress = progress
+        self._seconds = seconds
+        self._started = time.monotonic()
         self.commits = 0
         """How many commits were judged."""
+        self.first: int | None = None
+        """The first of them."""
 
     def judge(self, span: Span, *, known: bool = False) -> HistoryAudit:
         """Judge the commits of ``span``.
@@ -107,6 +122,9 @@ class Judging:
         for version in versions:
             content = next(files)
             checksum = next(files) if checksum_name(version) in present else None
+            if self.commits and self._seconds is not None and time.monotonic() - self._started > self._seconds:
+                audit.note(out_of_time(version, last, self._seconds))
+                break
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
@@ -117,6 +135,7 @@ class Judging:
                     continue
                 break
             self.commits += 1
+            self.first = version if self.first is None else self.first
             beside = list(check_checksum(version, checksum, audit)) if checksum is not None else []
             if checkpoints and version == checkpoints[-1]:
                 beside += self._compare_checkpoint(audit, version)

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.audit.memory import AuditMemory, with_status
+from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
@@ -53,8 +54,9 @@ class ProtocolAudit:
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
         if memory is not None and memory.version == last:
-            return self._report(list(memory.findings), memory, last, 0)
-        judging = Judging(self._log, names, self._name, self._timings, self._progress)
+            return self._report(list(memory.findings), memory, last)
+        limit = self._options.seconds_per_table
+        judging = Judging(self._log, names, self._name, self._timings, self._progress, limit)
         try:
             with self._timings.phase("commits"):
                 since = self._options.since_version
@@ -66,9 +68,9 @@ class ProtocolAudit:
                 findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
-        report = self._report(findings, memory, audit.version, judging.commits)
+        report = self._report(findings, memory, audit.version, judging)
         if self._store is not None and audit.version == last and audit.is_readable:
-            told = AuditMemory.of(audit.state(), audit.commit_info, report.findings, self._options.level)
+            told = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
             self._store.save(self._table.location, told)
         return report
 
@@ -115,17 +117,24 @@ class ProtocolAudit:
             return None
         return memory if same else None
 
-    def _report(self, findings: list[Finding], memory: AuditMemory | None, version: int, judged: int) -> TableReport:
+    def _report(
+        self, findings: list[Finding], memory: AuditMemory | None, version: int, judging: Judging | None = None
+    ) -> TableReport:
         options = self._options
         told = with_status(findings, memory) if self._store is not None else findings
-        wanted = [f for f in told if not options.rules or f.code in options.rules]
+        ownership = next(filter(lambda entry: entry.fits(self._name), map(Ownership.parse, options.ownership)), None)
+        weighed = told if ownership is None else ownership.weigh(told)
+        wanted = [f for f in weighed if not options.rules or f.code in options.rules]
         waived = Waivers.parse(options.waivers).apply(wanted, self._name, datetime.now(timezone.utc).date())
         evidence: dict[str, Any] = {
             "level": options.level,
-            "first_version": version - judged + 1 if judged else None,
-            "commits": judged,
+            "first_version": judging.first if judging else None,
+            "commits": judging.commits if judging else 0,
         }
-        report = TableReport.judged(self._name, *waived, version=version, evidence=evidence, timings=self._timings)
+        if ownership is not None and ownership.owner is not None:
+            evidence["owner"] = ownership.owner
+        known: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
+        report = TableReport.judged(self._name, *waived, evidence=evidence, **known)
         if options.fail_on == "warning" and any(f.stands and f.severity is Severity.WARNING for f in waived):
             return replace(report, verdict=Verdict.VIOLATED)
         return report
