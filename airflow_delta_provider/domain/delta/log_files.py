@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 
 _COMMIT = re.compile(r"(\d{20})\.json")
@@ -117,15 +116,15 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
 def earliest_version(names: Iterable[str]) -> int | None:
     """Return the first version from which the log leads to the newest one, going by the names of its files."""
     names = list(names)
-    first = newest = max([*commit_versions(names), *_checkpoints(names)], default=0)
-    for version in reversed(commit_versions(names)):
-        if version < first - 1:
+    commits, checkpoints = commit_versions(names), checkpoint_versions(names)
+    first = max([*commits[-1:], *checkpoints[-1:]], default=-1) + 1
+    for version in reversed(commits):
+        if version != first - 1:
             break
         first = version
-    for version in range(max(first - 1, 0), newest + 1):
-        with suppress(BrokenLogError):
-            return select_segment(names, version).version
-    return None
+    if first == 0:
+        return 0 if commits else None
+    return next((version for version in checkpoints if version >= first - 1), None)
 
 
 def _is_checkpoint(name: str) -> bool:
