@@ -30,9 +30,9 @@ spark: setup
 system: setup
 	$(BIN)/python -m pytest tests/system
 
-# Not part of `make test`: long histories, once more with other settings.
+# Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it.
 soak: setup
-	$(BIN)/python -m pytest -m soak tests/spark
+	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
 
 lint: setup
 	$(BIN)/ruff check .

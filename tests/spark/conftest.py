@@ -26,10 +26,30 @@ from tests.tables.row_tracking import operations, operations_without_vectors
 from tests.tables.row_tracking_history import as_of
 from tests.unit.report_contract import violations
 
+#: What only slows small statements down, by a third: generated code, plans made anew between stages, and many tasks
+#: (RESTORE looks for its files in as many as this says, by default 10,000). What users get, the system tier, the
+#: command line and `make soak` run with.
+_QUICK = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--as-shipped", action="store_true", help="leave the Spark session as users get it: slower")
+
 
 @pytest.fixture(scope="session")
-def session() -> Iterator[DeltaSession]:
-    spark = own_session("tests", "local[2]")
+def session(pytestconfig: pytest.Config) -> Iterator[DeltaSession]:
+    with pytest.MonkeyPatch.context() as environment:
+        # Delta keeps every table that it saw, some megabyte each: hundreds fill the gigabyte that Spark has by default.
+        environment.setenv("SPARK_DRIVER_MEMORY", "2g")
+        spark = own_session("tests", "local[2]")
+    if not pytestconfig.getoption("--as-shipped", default=False):
+        for key, value in _QUICK.items():
+            spark.conf.set(key, value)
     yield DeltaSession(spark)
     spark.stop()
 
@@ -41,13 +61,18 @@ def spark(session: DeltaSession) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Build a fixture table once and return its directory, not to be changed."""
+    """Build a fixture table once and return its directory, not to be changed.
+
+    A table that begins as another one is built on a copy of that.
+    """
     tables: dict[Any, Path] = {}
 
     def build(builder: Callable[..., None], **arguments: Any) -> Path:
         key = (builder, tuple(sorted(arguments.items())))
         if key not in tables:
             path = tmp_path_factory.mktemp("built") / "t"
+            if first := getattr(builder, "begins_as", None):
+                shutil.copytree(build(first), path)
             builder(spark, path, **arguments)
             tables[key] = path
         return tables[key]

@@ -8,14 +8,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables import log, row_tracking
 from tests.tables.row_tracking_files import COMMIT_VERSION, materialized, remove_file, set_materialized
 from tests.tables.row_tracking_history import as_of, edit, edit_file, live
-from tests.tables.row_tracking_stability import KEYS, files_rewritten, keyed, quickly, rewritten
-
-
-@pytest.fixture(autouse=True)
-def quick(spark):
-    """Let small statements run as they are: no generated code, no plans made anew, few tasks."""
-    with quickly(spark):
-        yield
+from tests.tables.row_tracking_stability import KEYS, files_rewritten, keyed, rewritten
 
 
 def codes(report):

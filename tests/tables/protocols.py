@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.tables.beginning import beginning_as
+
 
 def with_protocol(spark: SparkSession, path: Path, *, reader: int = 1, writer: int = 2, properties: str = "") -> None:
     """Columns ``id int, name string, day date``."""
@@ -46,8 +48,8 @@ def suspended_row_tracking(spark: SparkSession, path: Path) -> None:
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (9, 'no ids', NULL)")
 
 
+@beginning_as(legacy)
 def supported_row_tracking(spark: SparkSession, path: Path) -> None:
     """Row tracking supported and not enabled: new files get ids, older ones have none."""
-    with_protocol(spark, path)
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.feature.rowTracking' = 'supported')")
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (9, 'has ids', NULL)")

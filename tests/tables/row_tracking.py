@@ -6,23 +6,16 @@ Statements have the table as ``{t}``. All rows have a column ``id`` that is uniq
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.jobs.spark_settings import configured
 from tests.tables import log
+from tests.tables.beginning import beginning_as
 
-#: What only slows small statements down: generated code, and plans made anew between stages.
-_QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
 _ON = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"}
-#: RESTORE looks for its files in as many tasks as this says, by default 10,000.
-_FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
 _ROWS = "SELECT id, concat('n', id), CAST(id AS int) FROM range"
 #: What happens to the table of :func:`operations`, by the version it makes. Versions up to ``MOVED`` keep
 #: the ids of all rows that stay.
@@ -46,6 +39,8 @@ OPERATIONS = {
     14: f"INSERT INTO {{t}} {_ROWS}(5, 7, 1, 1)",
 }
 MOVED = 9
+#: How many rows each version has.
+ROWS = (0, 12, 16, 16, 17, 15, 15, 15, 15, 15, 6, 6, 4, 0, 2)
 
 
 def operations(spark: SparkSession, path: Path) -> None:
@@ -58,6 +53,12 @@ def operations_without_vectors(spark: SparkSession, path: Path) -> None:
     """Those that keep ids, up to ``MOVED``: files are written anew for each row that changes."""
     _create(spark, path, {"delta.enableDeletionVectors": "false"})
     _operate(spark, path, MOVED)
+
+
+def without_vectors(spark: SparkSession, path: Path) -> None:
+    """Rows that an UPDATE, a MERGE and a DELETE moved without deletion vectors, with those that they left alone."""
+    _create(spark, path, {"delta.enableDeletionVectors": "false"})
+    _run(spark, path, *(OPERATIONS[version] for version in (1, 3, 4, 5)))
 
 
 def partitioned(spark: SparkSession, path: Path) -> None:
@@ -119,7 +120,7 @@ def enabled_late(spark: SparkSession, path: Path) -> None:
     """Three files, an update and a deletion before row tracking is enabled; an update after."""
     _create(spark, path, {"delta.enableRowTracking": "false"})
     _run(spark, path, _insert(0, 6, files=2), _insert(6, 9), "UPDATE {t} SET v = 1 WHERE id = 4")
-    with _configured(spark, {"spark.databricks.delta.backfill.maxNumFiles": "2"}):
+    with configured(spark, {"spark.databricks.delta.backfill.maxNumFiles": "2"}):
         _run(spark, path, "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
     _run(spark, path, "UPDATE {t} SET v = 2 WHERE id IN (4, 7)")
 
@@ -148,15 +149,14 @@ def cloned(spark: SparkSession, path: Path) -> None:
 
 
 def written_concurrently(spark: SparkSession, path: Path) -> None:
-    """Three writers append and update at once, each rows of its own partition."""
+    """Three writers append and update at once, each rows of its own partition, in two files."""
     _create(spark, path, clause="PARTITIONED BY (name)")
     failures: list[BaseException] = []
 
     def write(writer: int) -> None:
         own, first = spark.newSession(), 100 * writer
         try:
-            for start in (first, first + 4):
-                own.sql(f"INSERT INTO delta.`{path}` SELECT id, 'w{writer}', 0 FROM range({start}, {start + 4}, 1, 2)")
+            own.sql(f"INSERT INTO delta.`{path}` SELECT id, 'w{writer}', 0 FROM range({first}, {first + 8}, 1, 2)")
             own.sql(f"UPDATE delta.`{path}` SET v = 1 WHERE name = 'w{writer}' AND id % 3 = 0")
         except BaseException as failure:
             failures.append(failure)
@@ -195,12 +195,15 @@ def checkpointed(spark: SparkSession, path: Path, *, kind: str) -> None:
             found.unlink()
 
 
+@beginning_as(enabled_late)
 def restored_untracked(spark: SparkSession, path: Path) -> None:
     """Restored to before row tracking was enabled, and enabled again: files get their second ids."""
-    enabled_late(spark, path)
-    with _configured(spark, _FEW_TASKS):
-        _run(spark, path, "RESTORE TABLE {t} TO VERSION AS OF 2")
-    _run(spark, path, "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    _run(
+        spark,
+        path,
+        "RESTORE TABLE {t} TO VERSION AS OF 2",
+        "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')",
+    )
 
 
 def empty(spark: SparkSession, path: Path) -> None:
@@ -209,10 +212,9 @@ def empty(spark: SparkSession, path: Path) -> None:
 
 
 def _operate(spark: SparkSession, path: Path, last: int) -> None:
-    with _configured(spark, _FEW_TASKS):
-        for version in range(1, last + 1):
-            _run(spark, path, OPERATIONS[version])
-            assert log.newest(path) == version
+    for version in range(1, last + 1):
+        _run(spark, path, OPERATIONS[version])
+        assert log.newest(path) == version
 
 
 def _create(
@@ -233,17 +235,5 @@ def _insert(first: int, end: int, *, files: int = 1) -> str:
 
 
 def _run(spark: SparkSession, path: Path, *statements: str) -> None:
-    with _configured(spark, _QUICK):
-        for statement in statements:
-            spark.sql(statement.replace("{t}", f"delta.`{path}`"))
-
-
-@contextmanager
-def _configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key in settings:
-            spark.conf.unset(key)
+    for statement in statements:
+        spark.sql(statement.replace("{t}", f"delta.`{path}`"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,12 +10,6 @@ from tests.tables import log
 
 #: Keys of :func:`keyed`, as a request names them.
 KEYS = ("`k.1`", "`o``k`")
-_QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-}
 _ON = {"delta.enableRowTracking": "true", "delta.checkpointInterval": "100"}
 _KEYED = {
     1: "INSERT INTO {t} SELECT IF(id < 2, NULL, concat('n', id)), IF(id = 0, NULL, id), "
@@ -77,22 +69,5 @@ def _create(spark: SparkSession, path: Path, columns: str, properties: dict[str,
 
 
 def _run(spark: SparkSession, path: Path, *statements: str) -> None:
-    with quickly(spark):
-        for statement in statements:
-            spark.sql(statement.replace("{t}", f"delta.`{path}`"))
-
-
-@contextmanager
-def quickly(spark: SparkSession) -> Iterator[None]:
-    """Leave out what only slows small statements down."""
-    own = {key: spark.conf.get(key, None) for key in _QUICK}
-    for key, value in _QUICK.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, before in own.items():
-            if before is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, before)
+    for statement in statements:
+        spark.sql(statement.replace("{t}", f"delta.`{path}`"))

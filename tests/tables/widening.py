@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.tables.beginning import beginning_as
+
 _ON = "'delta.enableTypeWidening' = 'true'"
 AWKWARD_NAMES = ("a.b", "it`s", "quo'te", "sp ace", "列", 'dou"ble', "a`; DROP TABLE x; --")
 
@@ -68,9 +70,9 @@ def with_deletion_vectors(spark: SparkSession, path: Path) -> None:
     spark.sql(f"DELETE FROM delta.`{path}` WHERE q >= 90")
 
 
+@beginning_as(flat)
 def constrained(spark: SparkSession, path: Path) -> None:
     """A CHECK constraint on ``q``, none on ``id``."""
-    flat(spark, path)
     spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT positive CHECK (q IS NULL OR q > 0)")
 
 
