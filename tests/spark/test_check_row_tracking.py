@@ -7,11 +7,12 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS, CheckRowTrackingOptions
 from tests.tables import log, protocols, row_tracking
-from tests.tables.row_tracking import MOVED, OPERATIONS, operations
+from tests.tables.row_tracking import MOVED, OPERATIONS, ROWS, operations
 from tests.tables.row_tracking_history import as_of, edit_statistics, live
 from tests.tables.row_tracking_model import Model
 
 STORIES = [
+    (row_tracking.without_vectors, {}),
     (row_tracking.partitioned, {}),
     (row_tracking.clustered, {}),
     (row_tracking.mapped, {"mode": "name"}),
@@ -26,6 +27,10 @@ STORIES = [
     (row_tracking.checkpointed, {"kind": "struct"}),
     (row_tracking.empty, {}),
 ]
+
+
+def name_of(builder, arguments):
+    return "-".join([builder.__name__, *arguments.values()])
 
 
 def stable_ids(spark, path):
@@ -48,8 +53,11 @@ def codes(report):
 
 @pytest.mark.parametrize(
     ("builder", "arguments"),
-    STORIES,
-    ids=["-".join([builder.__name__, *arguments.values()]) for builder, arguments in STORIES],
+    [
+        # Mode id: files are read by the names of the materialized columns, as in mode name.
+        pytest.param(*story, id=name_of(*story), marks=[pytest.mark.soak] if name_of(*story) == "mapped-id" else [])
+        for story in STORIES
+    ],
 )
 def test_table_that_delta_wrote_passes_at_every_level(built, check, spark, builder, arguments):
     path = built(builder, **arguments)
@@ -65,20 +73,34 @@ def test_table_that_delta_wrote_passes_at_every_level(built, check, spark, build
     assert log.contents(path) == before
 
 
-@pytest.mark.parametrize("deletion_vectors", [True, False], ids=["vectors", "no_vectors"])
-def test_table_passes_after_every_operation(built, snapshots, run_job, spark, deletion_vectors):
-    source = built(operations if deletion_vectors else row_tracking.operations_without_vectors)
+@pytest.mark.parametrize(
+    "deletion_vectors", [True, pytest.param(False, marks=pytest.mark.soak)], ids=["vectors", "no_vectors"]
+)
+def test_table_passes_after_every_operation(snapshots, run_job, deletion_vectors):
     paths = snapshots(deletion_vectors)
     assert len(paths) == (len(OPERATIONS) if deletion_vectors else MOVED) + 1
-    ids = stable_ids_by_version(spark, source, paths)
-    assert all(len(set(found)) == len(found) for found in ids.values())
     for level in ("log", "data") if deletion_vectors else ("data",):
         reports = run_job(list(paths.values()), CheckRowTrackingOptions(level)).tables
         assert [(report.version, report.verdict, report.findings) for report in reports] == [
             (version, Verdict.PASS, ()) for version in paths
         ]
         if level != "log":
-            assert [report.evidence["rows"] for report in reports] == [len(ids[version]) for version in paths]
+            assert [report.evidence["rows"] for report in reports] == list(ROWS[: len(paths)])
+
+
+@pytest.mark.parametrize(
+    ("builder", "versions"),
+    [
+        (operations, (5, 8)),  # deletion vectors beside fresh and materialized ids, then all in one file
+        pytest.param(operations, range(len(OPERATIONS) + 1), marks=pytest.mark.soak),
+        pytest.param(row_tracking.operations_without_vectors, range(MOVED + 1), marks=pytest.mark.soak),
+    ],
+    ids=["vectors", "vectors-all", "no_vectors-all"],
+)
+def test_rows_after_an_operation_have_ids_of_their_own_as_spark_reads_them(built, spark, builder, versions):
+    ids = stable_ids_by_version(spark, built(builder), versions)
+    assert {version: len(found) for version, found in ids.items()} == {version: ROWS[version] for version in versions}
+    assert {version: len(set(found)) for version, found in ids.items()} == {v: ROWS[v] for v in versions}
 
 
 def test_restore_to_before_row_tracking_was_enabled_leaves_it_supported_and_breaks_nothing(table, check):

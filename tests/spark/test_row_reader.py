@@ -7,15 +7,11 @@ import pytest
 from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from tests.spark.test_check_row_tracking import STORIES
+from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 
 TABLES = [(row_tracking.operations, {}), (row_tracking.operations_without_vectors, {}), *STORIES]
 AT_ONCE = ("operations", "partitioned", "mapped-name", "enabled_again")
-
-
-def name_of(builder, arguments):
-    return "-".join([builder.__name__, *arguments.values()])
 
 
 @pytest.mark.parametrize(
