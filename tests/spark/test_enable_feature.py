@@ -36,8 +36,14 @@ OTHERS = [
 ]
 
 
-CASES = [(builder, features) for builder in (legacy, mappable, modern) for features in [*ALONE, *TOGETHER]]
-CASES += [(legacy, features) for features in OTHERS]
+#: Features that the protocol of a table has already, by itself or as one that it implies.
+THERE = {mappable: ("appendOnly", "changeDataFeed", "columnMapping"), modern: ("deletionVectors",)}
+CASES = [(legacy, features) for features in [*ALONE, *TOGETHER, *OTHERS]]
+for other, there in THERE.items():
+    CASES += [(other, (name,)) for name in there]
+    CASES += [(other, features) for features in TOGETHER]
+    # In company they are above; alone they do to a table what they do to a legacy one.
+    CASES += [pytest.param(other, (name,), marks=pytest.mark.soak) for name in OPEN_FEATURES if name not in there]
 
 
 @pytest.mark.parametrize(
