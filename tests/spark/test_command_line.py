@@ -1,4 +1,4 @@
-"""The command line, as a user calls it: a process of its own."""
+"""The command line: as a user calls it, in a process of its own, or in the session of the tests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyspark
 import pytest
 
 from airflow_delta_provider.domain.engine.session_profile import delta_coordinates
+from airflow_delta_provider.jobs.command_line import main
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
@@ -57,25 +58,27 @@ def test_several_tables_by_relative_path_give_a_report_and_exit_0_whatever_the_v
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["r.json"]
 
 
-def test_refusal_is_reported_with_its_plan_and_exit_0(table, tmp_path):
+def test_refusal_is_reported_with_its_plan_and_exit_0(table, tmp_path, capsys):
     path = table(flat, enabled=False)
     before = log.contents(path)
     columns = ("--column", "q=bigint", "--enable-type-widening")
-    done = call("widen-types", "--table", path, *columns, "--report", tmp_path / "r.json")
-    assert done.returncode == 0
+    code = main(["widen-types", "--table", str(path), *columns, "--report", str(tmp_path / "r.json")])
+    assert code == 0
     wire = report_in(tmp_path / "r.json")
     assert wire["verdict"] == "REFUSED"
     assert [finding["code"] for finding in wire["tables"][0]["findings"]] == ["RQ09"]
     assert wire["tables"][0]["plan"]["steps"][1]["sql"].endswith("ALTER COLUMN `q` TYPE bigint")
-    assert "--allow-protocol-upgrade" in done.stdout
+    assert "--allow-protocol-upgrade" in capsys.readouterr().out
     assert log.contents(path) == before
 
 
-def test_fault_of_all_tables_is_reported_with_exit_1(tmp_path):
-    arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json")
-    done = call("enable-feature", "--table", "hologram://x/y", *arguments)
-    assert done.returncode == 1
+def test_fault_of_all_tables_is_reported_with_exit_1(session, tmp_path, capsys):
+    arguments = ("--feature", "typeWidening", "--report", str(tmp_path / "r.json"))
+    assert main(["enable-feature", "--table", "hologram://x/y", *arguments]) == 1
     assert report_in(tmp_path / "r.json")["verdict"] == "FAULT"
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.out + printed.err
+    assert "\n\tat " not in printed.out + printed.err
 
 
 def test_spark_without_delta_is_said_in_a_sentence_with_exit_1(tmp_path):
@@ -146,8 +149,17 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
         ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
     ],
 )
-def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, arguments, message):
-    done = call(*arguments, cwd=tmp_path)
+def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_process_whose_command_line_makes_no_sense_exits_2_and_writes_nothing(tmp_path):
+    done = call("enable-feature", "--table", "t", "--report", "r.json", cwd=tmp_path)
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "--feature" in done.stderr
     assert list(tmp_path.iterdir()) == []
