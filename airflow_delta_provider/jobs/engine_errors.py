@@ -31,6 +31,8 @@ FILE_CONFLICTS = frozenset(
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
 #: The session has no driver for the location's scheme.
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.ClassNotFoundException")
+#: How a message begins that names its condition.
+_NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
 #: What Parquet's reader says of a file that is none, or damaged.
 _DAMAGE = re.compile(
     r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page", re.IGNORECASE
@@ -97,6 +99,10 @@ def _condition(error: BaseException) -> str:
             if _is_instance(cause, "org.apache.spark.SparkThrowable"):
                 condition = cause.getCondition()
                 break
+    if not condition and isinstance(error, PySparkException):
+        # Delta's Python package, once it is imported, puts exceptions of its own in place, without their conditions.
+        named = _NAMED.match(str(error).strip())
+        condition = named[1] if named else None
     return (condition or "").split(".")[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -96,3 +97,10 @@ def test_data_file_that_is_gone_is_a_storage_fault_not_a_refusal(table, spark):
     with pytest.raises(Exception, match="FILE") as caught:
         spark.sql(f"SELECT * FROM delta.`{path}`").collect()
     assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+
+
+def test_exception_that_lost_its_condition_is_known_by_its_message():
+    # So they come once Delta's own Python package has been imported.
+    lost = PySparkException("[DELTA_METADATA_CHANGED] The metadata of the Delta table has been changed.")
+    assert meaning(lost) == ("RQ15", Verdict.REFUSED, True)
+    assert meaning(PySparkException("no condition at all"))[0] == "RQ17"
