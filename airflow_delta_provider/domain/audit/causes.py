@@ -21,10 +21,14 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "CM12": ("CM11",),
     "CM13": ("CM10",),
     "RT01": ("TF11", "TF12"),
-    "RT07": ("RT11", "RT14"),
-    "RT08": ("RT15", "RT14", "RT11", "RT07"),
+    "RT05": ("RT02",),
+    "RT07": ("RT11", "RT10", "RT14"),
+    "RT08": ("RT15", "RT14", "RT11", "RT10", "RT07"),
     "RT10": ("TF11", "TF12"),
-    "RT16": ("RT15",),
+    "RT11": ("RT10",),
+    "RT15": ("RT10",),
+    "RT16": ("RT15", "RT09"),
+    "RT17": ("RT04",),
     "RT21": ("RT07",),
     "TW01": ("TF11", "TF12", "TW15"),
     "TW02": ("TF11", "TF12", "TW15"),
@@ -38,6 +42,6 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "TW12": ("TW03",),
 }
 #: Those of them that show later than their causes, too.
-LASTING = frozenset({"AC05", "AC06", "MD09", "RT07", "RT08", "RT21", "TF13"})
+LASTING = frozenset({"AC05", "AC06", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT21", "TF13"})
 #: What lies beside the commits and contradicts them follows from whatever is wrong with those.
 BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

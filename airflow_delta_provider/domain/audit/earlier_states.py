@@ -16,24 +16,26 @@ _MASK = (1 << 64) - 1
 
 
 class EarlierStates:
-    """Remembers metadata and files of each version, in two numbers."""
+    """Remembers metadata and files of each version, in two numbers, and the lowest ``maxColumnId`` that it had."""
 
     def __init__(self) -> None:
         self._files = 0
         self._metadata = 0
-        self._seen: set[tuple[int, int]] = set()
+        self._highest = 0
+        self._seen: dict[tuple[int, int], int] = {}
 
     def begin(self, state: TableState) -> None:
         """Take the state that the history starts from, with its files."""
         for file in (state.files or {}).values():
             self._files = (self._files + _number(file)) & _MASK
         self._metadata = _metadata_number(state.metadata)
-        self._seen.add((self._files, self._metadata))
+        self._highest = _max_column_id(state.metadata)
+        self._seen[self._files, self._metadata] = self._highest
 
     def take(self, transition: Transition) -> bool:
         """Take a commit, and return whether the table has been where it leads to.
 
-        One that changes nothing leads nowhere; RESTORE keeps ``maxColumnId``, so that it does not count.
+        One that changes nothing leads nowhere; RESTORE keeps ``maxColumnId``, which may be higher than it was.
         """
         here = (self._files, self._metadata)
         for file in (*transition.removed_files.values(), *transition.added_again.values()):
@@ -42,15 +44,23 @@ class EarlierStates:
             self._files = (self._files + _number(file)) & _MASK
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
+            self._highest = _max_column_id(transition.after.metadata)
         there = (self._files, self._metadata)
-        known = there != here and there in self._seen
-        self._seen.add(there)
-        return known
+        then = self._seen.get(there)
+        self._seen[there] = self._highest if then is None else min(then, self._highest)
+        return there != here and then is not None and then <= self._highest
 
 
 def equal_states(one: TableState, other: TableState) -> bool:
     """Whether two states, both with their files, are the same as far as a RESTORE brings them back."""
     return _essence(one.metadata) == _essence(other.metadata) and (one.files or {}).keys() == (other.files or {}).keys()
+
+
+def _max_column_id(metadata: Metadata) -> int:
+    try:
+        return int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
+    except ValueError:
+        return 0
 
 
 def _number(file: LiveFile) -> int:

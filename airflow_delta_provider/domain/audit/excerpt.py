@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Characters of an excerpt, and of a text in it.
@@ -14,6 +15,7 @@ _MOST, _MOST_TEXT = 800, 300
 #: The kind of action that the rules of a family are about; files are found by their paths.
 _KINDS = {"TF": "protocol", "MD": "metaData", "CM": "metaData", "TW": "metaData", "AC": "commitInfo"}
 _KINDS_OF_RULES = {
+    "RT18": "commitInfo",
     "RT10": "domainMetadata",
     "RT11": "domainMetadata",
     "RT17": "metaData",
@@ -25,6 +27,8 @@ _KINDS_OF_RULES = {
     "AC05": "domainMetadata",
     "AC07": "txn",
 }
+#: Where to look when the commit has no such action: what it changed all the same.
+_OTHERWISE = ("metaData", "protocol", "domainMetadata")
 
 
 def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
@@ -43,10 +47,26 @@ def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]
     if finding.path is not None:
         for kind in ("remove", "add") if finding.code in ("RT12", "AC03") else ("add", "remove"):
             yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
-    what = _KINDS_OF_RULES.get(finding.code) or _KINDS.get(finding.code[:2])
-    found = [action for action in actions if what in action]
-    yield from (a for a in found if finding.subject and finding.subject in json.dumps(a[str(what)], ensure_ascii=False))
-    yield from reversed(found)
+    what = _KINDS_OF_RULES.get(finding.code) or _KINDS.get(finding.code[:2], _OTHERWISE[0])
+    for kind in (what, *_OTHERWISE):
+        found = [action for action in actions if kind in action]
+        yield from (
+            a for a in found if finding.subject and finding.subject in json.dumps(a[str(kind)], ensure_ascii=False)
+        )
+        yield from reversed(found)
+
+
+def excerpt_of_file(file: LiveFile) -> str:
+    """Return what an ``add`` action said of a file, where the action itself is not at hand."""
+    said = {
+        "path": file.path,
+        "size": file.size,
+        "baseRowId": file.base_row_id,
+        "defaultRowCommitVersion": file.default_row_commit_version,
+        "stats": None if file.num_records is None else json.dumps({"numRecords": file.num_records}),
+    }
+    add = {key: value for key, value in said.items() if value is not None}
+    return json.dumps(_shortened({"add": add}), ensure_ascii=False)
 
 
 def _shortened(value: Any) -> Any:

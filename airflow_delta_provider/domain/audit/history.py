@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states
-from airflow_delta_provider.domain.audit.excerpt import excerpt
+from airflow_delta_provider.domain.audit.excerpt import excerpt, excerpt_of_file
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
-from airflow_delta_provider.domain.audit.violations import Stands, Violations, key_of
+from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
+from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
+from airflow_delta_provider.domain.delta.feature import with_requirements
 from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -30,13 +33,15 @@ from airflow_delta_provider.domain.invariants import (
     type_changes,
     type_widening,
 )
+from airflow_delta_provider.domain.invariants.feature_lists import has_feature
 from airflow_delta_provider.domain.invariants.feature_use import used_features
 from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
 from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
-from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, row_tracking_of
+from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.rules.rule import Scope
 
@@ -57,6 +62,12 @@ _CHANGE_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
 )
 #: Families whose rules about changes are asked again of later commits.
 _CHANGED_KINDS = frozenset({"TF", "MD", "CM", "TW"})
+#: Rules about older files: a change back to what was before a damage breaks them for what was written meanwhile.
+_WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
+#: What the first commit has to have: protocol and metadata.
+_FIRST = ("TF10", "MD04")
+#: Rules about files that a commit may put right which changes nothing but files.
+_OF_FILES = ("AC03", "AC06", "RT14")
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -66,6 +77,11 @@ _UNTOLD = (
 
 class LogMemory:
     """What the log may be asked for besides its commits in turn. By default it tells nothing."""
+
+    def commit_at(self, version: int) -> Commit | None:
+        """Return a commit, None where the log no longer has it."""
+        del version
+        return None
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
@@ -114,12 +130,17 @@ class HistoryAudit:
         self._removed: set[int] = set()
         self._used: set[str] = set()
         self._previous = previous
+        self._mark: int | None = None
+        self._lowered: Commit | None = None
+        self._written: set[str] = set()
         self._version = -1 if base is None else base.version
         self._bytes = 0
         self._since = base.version if known and base is not None else None
         if base is not None:
             for finding in recalled:
                 self._recall(finding, base)
+            if self._previous is None:
+                self._previous = self._log.commit_at(base.version)
             self._begin(base)
             if known:
                 self._violations.forget()
@@ -205,10 +226,14 @@ class HistoryAudit:
         for finding in self._final(state):
             file = by_path.get(finding.path or "")
             commit = None if file is None else self._log.commit_that_added(file)
+            if finding.code == "RT07" and self._lowered is not None:
+                commit = max((commit or self._lowered, self._lowered), key=lambda either: either.version)
             if commit is None and self._since is not None:
                 continue  # of a file from before: not what is asked for
             if commit is not None and self._since is not None and commit.version <= self._since:
                 continue
+            if file is not None:
+                finding = replace(finding, action=excerpt_of_file(file))
             self._violations.open(finding if commit is None else replace(finding, **commit.provenance))
         return self._violations.findings(state.metadata.id)
 
@@ -246,6 +271,7 @@ class HistoryAudit:
         self._states.begin(state)
         self._vectors.begin((state.files or {}).values())
         self._used |= used_features(state)
+        self._mark = row_tracking_of(state).high_water_mark
         self._look(state, {"at_or_before": True, "version": state.version}, ())
 
     def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
@@ -255,46 +281,56 @@ class HistoryAudit:
         if commit.version == 0:
             found += [*protocol_changes.check_first(commit), *metadata_changes.check_first(commit)]
         for finding in found:
-            self._open(finding, actions)
+            if finding.code in _FIRST:
+                self._violations.look(finding.code, commit.version, [self._placed(finding, {}, actions)])
+            else:
+                self._open(finding, actions)
+        for code, is_there in zip(_FIRST, (self._replay.has_protocol, self._replay.has_metadata)):
+            if is_there:
+                self._violations.look(code, commit.version, ())
         if not self._replay.is_complete:
             return
-        if commit.version:
-            for code in ("TF10", "MD04"):
-                self._violations.look(code, commit.version, ())
         state = self.state()
         self._bytes = sum(file.size for file in self._replay.files.values())
         self._states.begin(state)
         self._vectors.begin((state.files or {}).values())
         self._used |= used_features(state)
+        self._mark = row_tracking_of(state).high_water_mark
         self._look(state, commit.provenance, actions)
-        self._check_names(actions, state, frozenset())
+        self._check_names(commit, actions, state, frozenset())
 
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
         commit = transition.commit
         restores = self._states.take(transition)
         head = bool(commit.protocols or commit.metadata)
         untold: int | None = None
+        healed: list[Violation] = []
         if head:
             if not restores:
                 restores, untold = self._restored(transition)
             transition = replace(transition, restores=restores)
-            self._violations.look_again(transition)
+        if head or commit.domains or commit.transactions or any(map(self._violations.stands, _OF_FILES)):
+            healed += self._violations.look_again(transition)
         again = self._follow_files(transition)
+        if head or any(domain.domain != DOMAIN for domain in commit.domains):
+            healed += self._look(transition.after, commit.provenance, actions, transition.before)
+        elif commit.domains:
+            healed += self._look_at_tracking(transition.after, commit.provenance, actions, transition.before)
         if head:
-            self._check_change(transition, actions, untold)
+            self._check_change(transition, actions, untold, healed)
             self._check_enabled(transition, actions)
         for finding in commit_actions.check_transition(transition, self._previous):
-            self._open(finding, actions)
+            self._open(finding, actions, remains(finding, transition))
         for finding in commit_actions.check_live_vectors(
             transition, self._vectors.take(transition, self._replay.files)
         ):
             self._open(finding, actions)
-        self._check_tracking(transition, actions, again)
-        if head or any(domain.domain != DOMAIN for domain in commit.domains):
-            self._look(transition.after, commit.provenance, actions)
-        elif commit.domains:
-            self._look_at_tracking(transition.after, commit.provenance, actions)
-        self._check_names(actions, transition.after, transition.before_files.keys() | again)
+        self._check_tracking(transition, actions, again, healed)
+        self._check_names(commit, actions, transition.after, transition.before_files.keys() | again)
+        if self._violations.has_changes:
+            self._written.update(file.path for file in transition.new_files)
+        else:
+            self._written.clear()
 
     def _follow_files(self, transition: Transition) -> frozenset[str]:
         """Note which files went, and return those that are added again after they had gone."""
@@ -304,27 +340,43 @@ class HistoryAudit:
         gone = [path for path in transition.removed_files if path not in added]
         if self._violations.has_files:
             self._violations.gone(gone, transition.commit.version)
+        self._written.difference_update(gone)
         if not (_is_mapped(transition.after) or row_tracking_of(transition.after).state is not FeatureState.ABSENT):
             return frozenset()
         again = frozenset(path for path in added if hash(path) in self._removed)
         self._removed.update(map(hash, gone))
         return again
 
-    def _check_change(self, transition: Transition, actions: Sequence[Action], untold: int | None) -> None:
-        before = transition.before
-        found = [(finding, _compared(rule, finding, before)) for rule in _CHANGE_RULES for finding in rule(transition)]
-        used = frozenset(self._used)
-        found += [
-            (finding, _compared(lambda later: protocol_changes.check_transition(later, used), finding, before))
-            for finding in protocol_changes.check_transition(transition, used)
-        ]
+    def _check_change(
+        self, transition: Transition, actions: Sequence[Action], untold: int | None, healed: Sequence[Violation]
+    ) -> None:
+        """Judge what a commit does to protocol and metadata.
+
+        :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
+        """
+        before, used = transition.before, frozenset(self._used)
+
+        def check_protocol(later: Transition) -> Iterator[Finding]:
+            return protocol_changes.check_transition(later, used)
+
+        rules = (*_CHANGE_RULES, check_protocol)
+        found = [(finding, _compared(rule, finding, before)) for rule in rules for finding in rule(transition)]
+        sound = _sound_before(healed)
+        if found and sound is not None:
+            direct = replace(transition, before=sound)
+            still = {key_of(finding) for rule in rules for finding in rule(direct)}
+            found = [
+                (finding, stands)
+                for finding, stands in found
+                if key_of(finding) in still or (self._written and finding.code in _WRITTEN_UNDER)
+            ]
         for finding in self._paths.take(transition):
             found.append((finding, _same_path(finding, transition.after)))
         for finding, stands in found:
             if untold is not None and finding.severity is Severity.ERROR:
                 message = finding.message + _UNTOLD.format(untold)
                 finding = replace(finding, severity=Severity.UNDECIDED, message=message)
-            self._open(finding, actions, stands)
+            self._open(finding, actions, stands, before)
         self._used |= used_features(transition.after)
 
     def _check_enabled(self, transition: Transition, actions: Sequence[Action]) -> None:
@@ -335,19 +387,36 @@ class HistoryAudit:
             for finding in state_rules.check_files(state, tracking):
                 self._violations.open(self._placed(finding, transition.commit.provenance, actions))
 
-    def _check_tracking(self, transition: Transition, actions: Sequence[Action], again: frozenset[str]) -> None:
-        if not (transition.commit.adds or transition.commit.removes or transition.commit.domains):
+    def _check_tracking(
+        self, transition: Transition, actions: Sequence[Action], again: frozenset[str], healed: Sequence[Violation]
+    ) -> None:
+        commit, tracking = transition.commit, row_tracking_of(transition.after)
+        if not (commit.adds or commit.removes or commit.domains or commit.metadata):
             return
-        if row_tracking_of(transition.after).state is FeatureState.ABSENT:
+        if tracking.state is FeatureState.ABSENT:
+            self._mark = None
             return
+        if self._mark is not None and row_tracking_of(transition.before).high_water_mark is None:
+            # The mark was lost, not what had been given out before.
+            lost = {**transition.before.domains, DOMAIN: json.dumps({HIGH_WATER_MARK: self._mark})}
+            transition = replace(transition, before=replace(transition.before, domains=lost))
+        mark = tracking.high_water_mark
+        if self._mark is not None and commit.domains and (mark is None or mark < self._mark):
+            self._lowered = commit
+        self._mark = self._mark if mark is None else mark
         suspicious = commit_rules.suspicious_paths(transition)
         earlier = again & frozenset(suspicious)
         if len(earlier) < len(suspicious) and not self._from_start:
             earlier |= self._log.added_before(transition.commit.version, suspicious)
         for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
-            self._open(finding, actions)
+            if finding.code == "RT17" and _has_names_of(_sound_before(healed), transition.after):
+                continue
+            if key_of(finding) not in {key_of(violation.finding) for violation in healed}:
+                self._open(finding, actions, remains(finding, transition))
 
-    def _check_names(self, actions: Sequence[Action], state: TableState, old: frozenset[str] | set[str]) -> None:
+    def _check_names(
+        self, commit: Commit, actions: Sequence[Action], state: TableState, old: frozenset[str] | set[str]
+    ) -> None:
         """Check under which names added files are described, where the table is mapped."""
         if not _is_mapped(state):
             return
@@ -356,36 +425,69 @@ class HistoryAudit:
             if add:
                 current = add["path"] not in old and ":" not in add["path"]
                 for finding in added_file_names.check_added_file(add, state.metadata, current=current):
-                    self._open(finding, actions)
+                    self._violations.open(self._placed(finding, commit.provenance, actions))
 
-    def _look(self, state: TableState, where: dict[str, Any], actions: Sequence[Action]) -> None:
-        """Judge protocol, metadata and domains of a state."""
-        found = [finding for rule in _STATE_RULES for finding in rule(state)]
-        self._violations.look("head", state.version, (self._placed(f, where, actions) for f in found))
-        self._look_at_tracking(state, where, actions)
+    def _look(
+        self,
+        state: TableState,
+        where: dict[str, Any],
+        actions: Sequence[Action],
+        before: TableState | None = None,
+    ) -> list[Violation]:
+        """Judge protocol, metadata and domains of a state; return what is healed in it."""
+        found = [self._placed(finding, where, actions) for rule in _STATE_RULES for finding in rule(state)]
+        healed = self._violations.look("head", state.version, found, before)
+        return healed + self._look_at_tracking(state, where, actions, before)
 
-    def _look_at_tracking(self, state: TableState, where: dict[str, Any], actions: Sequence[Action]) -> None:
+    def _look_at_tracking(
+        self,
+        state: TableState,
+        where: dict[str, Any],
+        actions: Sequence[Action],
+        before: TableState | None = None,
+    ) -> list[Violation]:
         state = replace(state, files=self._replay.files)
-        found = state_rules.check_head(state, row_tracking_of(state)) if readable_columns(state.metadata) else ()
-        self._violations.look("row tracking", state.version, (self._placed(f, where, actions) for f in found))
+        rules = state_rules.check_head(state, row_tracking_of(state)) if readable_columns(state.metadata) else ()
+        found = [self._placed(finding, where, actions) for finding in rules]
+        if before is not None and self._mark is not None:
+            # Once the mark was lost, any mark will not do.
+            for finding in (finding for finding in found if finding.code == "RT10"):
+                self._violations.open(finding, mark_is_below(self._mark))
+            found = [finding for finding in found if finding.code != "RT10"]
+        return self._violations.look("row tracking", state.version, found, before)
 
     def _final(self, state: TableState) -> Iterator[Finding]:
         """Yield what is wrong with the files of the last state, unless the history has shown it already."""
         tracking = row_tracking_of(state)
         if tracking.state is FeatureState.ABSENT:
             return
-        for finding in (
-            *state_rules.check_files(state, tracking),
-            *state_rules.check_fresh_ids(state, tracking, lambda file: file.num_records),
-        ):
-            if not self._violations.stands(finding.code):
-                yield finding
+        yield from (f for f in state_rules.check_files(state, tracking) if not self._violations.stands(f.code))
+        pairs: dict[str, Overlap] = {}
+        for finding in state_rules.check_fresh_ids(state, tracking, _rows_of):
+            if finding.code != "RT08":
+                if not self._violations.stands(finding.code):
+                    yield finding
+                continue
+            pairs = pairs or {
+                pair.other.path: pair for pair in overlaps(in_order(self._replay.files.values()), _rows_of)
+            }
+            if finding.path is None:
+                self._violations.count("RT08", len(pairs) - state_rules.MOST_FINDINGS)
+                continue
+            pair = pairs[finding.path]
+            yield replace(finding, path=max((pair.one, pair.other), key=self._added_at).path)
+
+    def _added_at(self, file: LiveFile) -> int:
+        commit = self._log.commit_that_added(file)
+        return -1 if commit is None else commit.version
 
     def _restored(self, transition: Transition) -> tuple[bool, int | None]:
         """Return whether a commit restores a version from before the first one judged; or, if nobody knows, which."""
         parameters = transition.commit.info.get("operationParameters")
         if self._from_start or transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
             return False, None
+        if transition.before.metadata == transition.after.metadata and not transition.before_files:
+            return False, None  # it changes nothing, or the protocol only, which is not restored
         try:
             version = int(str(parameters.get("version")))
         except ValueError:
@@ -395,11 +497,34 @@ class HistoryAudit:
             return False, version
         return equal_states(then, replace(transition.after, files=self._replay.files)), None
 
-    def _open(self, finding: Finding, actions: Sequence[Action], stands: Stands | None = None) -> None:
-        self._violations.open(replace(finding, action=excerpt(finding, actions)), stands)
+    def _open(
+        self,
+        finding: Finding,
+        actions: Sequence[Action],
+        stands: Stands | None = None,
+        before: TableState | None = None,
+    ) -> None:
+        self._violations.open(replace(finding, action=excerpt(finding, actions)), stands, before)
 
     def _placed(self, finding: Finding, where: dict[str, Any], actions: Sequence[Action]) -> Finding:
         return replace(finding, action=excerpt(finding, actions), **where)
+
+
+def _sound_before(healed: Sequence[Violation]) -> TableState | None:
+    """Return the state before the oldest of those violations: what a commit leads back to that heals them."""
+    states = [violation.before for violation in healed if violation.before is not None]
+    return min(states, key=lambda state: state.version, default=None)
+
+
+def _has_names_of(state: TableState | None, after: TableState) -> bool:
+    if state is None:
+        return False
+    one, other = row_tracking_of(state), row_tracking_of(after)
+    return (one.row_id_column, one.commit_version_column) == (other.row_id_column, other.commit_version_column)
+
+
+def _rows_of(file: LiveFile) -> int | None:
+    return file.num_records
 
 
 def _is_mapped(state: TableState) -> bool:
@@ -414,12 +539,17 @@ def _compared(
 
     def stands(later: Transition) -> bool:
         commit = later.commit
-        if later.replaces_all and commit.metadata:
-            return False
-        if not (commit.protocols if finding.code.startswith("TF") else commit.metadata):
+        of_protocol = finding.code.startswith("TF")
+        if later.replaces_all and commit.metadata and finding.code not in ("TF09", "TW15"):
+            listed = later.after.protocol.features
+            needed = with_requirements(used_features(later.after) | listed)
+            return of_protocol and any(not has_feature(listed, name) for name in needed)
+        changes = commit.protocols if of_protocol else commit.metadata
+        if not (changes or (finding.code == "TW15" and commit.protocols)):
             return True
         as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
-        return any(key_of(found) == key for found in rule(Transition(before, as_if, later.after, {})))
+        found = [key_of(finding) for finding in rule(Transition(before, as_if, later.after, {}))]
+        return any(key[0] == "TW15" for key in found) if key[0] == "TW15" else key in found
 
     return stands
 
@@ -433,7 +563,9 @@ def _same_path(finding: Finding, state: TableState) -> Callable[[Transition], bo
     path = next((field.path for field in fields if str(field.column) == finding.column), None)
 
     def stands(later: Transition) -> bool:
-        if later.replaces_all and later.commit.metadata:
+        if not later.commit.metadata:
+            return True
+        if later.replaces_all:
             return False
         try:
             schema = MappedSchema.of(later.after.metadata)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from airflow_delta_provider.domain.audit.causes import BESIDE, CAUSES, LASTING
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -17,7 +18,7 @@ Key = tuple[str, str | None, str | None, str | None]
 #: Whether a commit leaves a violation standing.
 Stands = Callable[[Transition], bool]
 
-#: Files of one rule that are followed one by one; more are counted.
+#: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
 _MOST_FILES = 1000
 _ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
 
@@ -28,13 +29,29 @@ class Violation:
 
     :param finding: as of the commit that broke it
     :param stands: looks at later commits; None where only its file's removal heals it, if anything does
+    :param before: the state that the commit found, where the rule compares with it
+    :param paths: the files that are still wrong, where it is about files: it is healed when none is left
+    :param files: how many were wrong
     :param healed: the version that put it right
     """
 
     finding: Finding
     stands: Stands | None = None
+    before: TableState | None = None
+    paths: set[str] = field(default_factory=set)
+    files: int = 1
     healed: int | None = None
     cause: Violation | None = None
+
+    @property
+    def number(self) -> int:
+        """How many times it is told with the same words: for each file that is wrong, or was before it was healed."""
+        return self.files if self.healed is not None else max(len(self.paths), 1)
+
+    @property
+    def root(self) -> Violation:
+        """What it follows from in the end: itself where it follows from nothing."""
+        return self if self.cause is None else self.cause.root
 
 
 class Violations:
@@ -44,32 +61,57 @@ class Violations:
         self._standing: dict[Key, Violation] = {}
         self._healed: list[Violation] = []
         self._aspects: dict[str, set[Key]] = defaultdict(set)
-        self._paths: dict[str, list[Key]] = defaultdict(list)
+        self._paths: dict[str, list[Violation]] = defaultdict(list)
+        self._codes: Counter[str] = Counter()
+        self._changes = 0
         self._files: dict[str, int] = defaultdict(int)
-        self._uncounted: dict[str, int] = defaultdict(int)
+        self._uncounted: Counter[str] = Counter()
+        self._groups: dict[tuple[object, ...], Violation] = {}
         self._forgotten: frozenset[Key] = frozenset()
 
-    def look(self, aspect: str, version: int, findings: Iterable[Finding]) -> None:
-        """Take all that is wrong with an aspect of the state of ``version``: what is not among it is healed."""
+    def look(
+        self, aspect: str, version: int, findings: Iterable[Finding], before: TableState | None = None
+    ) -> list[Violation]:
+        """Take all that is wrong with an aspect of the state of ``version``; heal and return what is not among it.
+
+        :param before: the state before that one
+        """
         found = {key_of(finding): finding for finding in findings}
-        for key in self._aspects[aspect] - found.keys():
-            self._heal(key, version)
+        healed = [self._heal(key, version) for key in self._aspects[aspect] - found.keys()]
         self._aspects[aspect] = set(found)
         for finding in found.values():
-            self.open(finding)
+            self.open(finding, before=before)
+        return [violation for violation in healed if violation is not None]
 
-    def open(self, finding: Finding, stands: Stands | None = None) -> None:
+    def open(self, finding: Finding, stands: Stands | None = None, before: TableState | None = None) -> None:
         """Take what a commit did wrong; where the same stands already, the first counts."""
         key = key_of(finding)
         if key in self._standing:
             return
+        violation = Violation(finding, stands, before)
         if finding.path is not None:
-            if self._files[finding.code] >= _MOST_FILES:
-                self._uncounted[finding.code] += 1
+            if self._is_known(finding, finding.path):
                 return
-            self._files[finding.code] += 1
-            self._paths[finding.path].append(key)
-        self._standing[key] = Violation(finding, stands)
+            if stands is None or self._files[finding.code] >= _MOST_FILES:
+                group = (finding.code, finding.severity, finding.column, finding.subject, finding.version)
+                known = self._groups.get(group)
+                violation = violation if known is None or known.healed is not None else known
+                violation.stands = None
+                self._groups[group] = violation
+            else:
+                self._files[finding.code] += 1
+            violation.paths.add(finding.path)
+            violation.files = max(violation.files, len(violation.paths))
+            self._paths[finding.path].append(violation)
+            if violation.finding is not finding:
+                return
+        self._standing[key] = violation
+        self._codes[finding.code] += 1
+        self._changes += before is not None
+
+    def count(self, code: str, more: int) -> None:
+        """Take note of so many more that are wrong in the same way, without a finding each."""
+        self._uncounted[code] += more
 
     def forget(self) -> None:
         """Tell nothing of what stands now: it was there before the history began."""
@@ -86,19 +128,29 @@ class Violations:
 
     def stands(self, code: str) -> bool:
         """Whether the rule is broken now."""
-        return any(key[0] == code for key in self._standing)
+        return self._codes[code] > 0
 
-    def look_again(self, transition: Transition) -> None:
-        """Heal what a commit that changes protocol or metadata puts right."""
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything stands that a commit did to protocol or metadata."""
+        return self._changes > 0
+
+    def look_again(self, transition: Transition) -> list[Violation]:
+        """Heal what a commit puts right, and return it."""
+        healed = []
         for key, violation in list(self._standing.items()):
             if violation.stands is not None and not violation.stands(transition):
                 self._heal(key, transition.commit.version)
+                healed.append(violation)
+        return healed
 
     def gone(self, paths: Iterable[str], version: int) -> None:
         """Heal what was wrong with files that are not live any more."""
         for path in paths:
-            for key in self._paths.pop(path, ()):
-                self._heal(key, version)
+            for violation in self._paths.pop(path, ()):
+                violation.paths.discard(path)
+                if not violation.paths:
+                    self._heal(key_of(violation.finding), version)
 
     @property
     def has_files(self) -> bool:
@@ -110,21 +162,23 @@ class Violations:
         standing = sorted(self._standing.values(), key=_rank)
         healed = sorted(self._healed, key=_rank)
         for violation in standing + healed:
+            violation.cause = None
+        for violation in standing + healed:
             violation.cause = _cause(violation, standing + healed)
-        told = (
-            self._told([v for v in violations if not self._is_forgotten(v)], table_id)
-            for violations in (standing, healed)
-        )
-        return [finding for findings in told for finding in findings]
+        groups = [*_alike(self._remembered(standing)), *_alike(self._remembered(healed))]
+        told_as = {id(violation): group[0].finding for group in groups for violation in group}
+        return list(self._told(groups, told_as, table_id))
 
-    def _told(self, violations: list[Violation], table_id: str) -> Iterator[Finding]:
-        alike: dict[tuple[object, ...], list[Violation]] = defaultdict(list)
-        for violation in violations:
-            finding = violation.finding
-            alike[finding.code, finding.severity, finding.column, finding.subject, violation.healed].append(violation)
-        for first, *others in alike.values():
-            finding = first.finding
-            more = len(others) + (0 if first.healed is not None else self._uncounted.pop(finding.code, 0))
+    def _remembered(self, violations: Iterable[Violation]) -> list[Violation]:
+        return [violation for violation in violations if not self._is_forgotten(violation)]
+
+    def _told(
+        self, groups: Iterable[list[Violation]], told_as: Mapping[int, Finding], table_id: str
+    ) -> Iterator[Finding]:
+        for first, *others in groups:
+            finding, root = first.finding, first.root
+            more = sum(violation.number for violation in (first, *others)) - 1
+            more += 0 if first.healed is not None else self._uncounted[finding.code]
             last = max((other.finding.version or 0 for other in others), default=finding.version)
             until = "" if last == finding.version else f", the last one in version {last}"
             message = finding.message if not more else f"{finding.message} The same is wrong with {more} more{until}."
@@ -133,17 +187,36 @@ class Violations:
                 message=message,
                 healed_version=first.healed,
                 fingerprint=fingerprint(finding, table_id),
-                caused_by=None if first.cause is None else fingerprint(first.cause.finding, table_id),
+                caused_by=None if root is first else fingerprint(told_as.get(id(root), root.finding), table_id),
             )
 
     def _is_forgotten(self, violation: Violation) -> bool:
         return bool(violation.finding.at_or_before) and key_of(violation.finding) in self._forgotten
 
-    def _heal(self, key: Key, version: int) -> None:
+    def _heal(self, key: Key, version: int) -> Violation | None:
         violation = self._standing.pop(key, None)
         if violation is not None:
             violation.healed = version
             self._healed.append(violation)
+            self._codes[violation.finding.code] -= 1
+            self._changes -= violation.before is not None
+            for path in violation.paths:
+                self._paths[path] = [other for other in self._paths[path] if other is not violation]
+        return violation
+
+    def _is_known(self, finding: Finding, path: str) -> bool:
+        about = (finding.code, finding.column, finding.subject)
+        known = (violation.finding for violation in self._paths.get(path, ()))
+        return any((other.code, other.column, other.subject) == about for other in known)
+
+
+def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
+    """Return the violations in groups of which one is told for all."""
+    groups: dict[tuple[object, ...], list[Violation]] = defaultdict(list)
+    for violation in violations:
+        finding = violation.finding
+        groups[finding.code, finding.severity, finding.column, finding.subject, violation.healed].append(violation)
+    return list(groups.values())
 
 
 def key_of(finding: Finding) -> Key:

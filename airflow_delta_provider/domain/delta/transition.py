@@ -61,7 +61,8 @@ def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) 
     live = replay.files
     removed = {file.key[0]: live[file.key] for file in commit.removes if file.key in live}
     added_again = {file.path: live[file.key] for file in commit.adds if file.key in live}
-    replaces_all = len(removed) == len(live) and not any(file.path in removed for file in commit.adds)
+    gone = {file.key for file in commit.removes if file.key in live}
+    replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
     replay.apply(values)
     after = replace(replay.state(commit.version), files=None)
     return Transition(before, commit, after, removed, replaces_all, added_again=added_again)

@@ -114,7 +114,7 @@ def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
 
 
 def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
-    domains = transition.commit.domains
+    domains = [domain for domain in transition.commit.domains if not domain.removed]
     if domains and not any(
         state.protocol.supports("domainMetadata") for state in (transition.before, transition.after)
     ):

@@ -130,7 +130,7 @@ def _other_commit_version(transition: Transition, tracking: RowTracking, earlier
 def _names_changed(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     del earlier
     before = row_tracking_of(transition.before)
-    if not before.relied_upon or transition.replaces_all:
+    if not before.relied_upon or transition.replaces_all or transition.restores:
         return
     for what, old, new in (
         ("row ids", before.row_id_column, tracking.row_id_column),

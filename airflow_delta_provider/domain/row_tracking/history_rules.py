@@ -1,4 +1,4 @@
-"""The rules of row tracking that a whole history is judged by, commit after commit: RT05, RT07, RT09, RT11, RT12.
+"""The rules of row tracking that a whole history is judged by, commit after commit: RT05, RT07 to RT09, RT11, RT12.
 
 Of the files they look at what a commit adds and removes only: what was there before was judged before.
 """
@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, overlaps
 from airflow_delta_provider.domain.row_tracking.state_rules import missing_ids_finding
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.rules import row_tracking as rules
@@ -70,6 +71,26 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
         )
 
 
+def _overlapping(step: _Step) -> Iterator[Finding]:
+    """RT08 among the files of the commit; those of earlier ones have their ids below the mark: RT15."""
+    transition = step.transition
+    before = transition.before_files
+    numbered = [
+        file
+        for file in transition.commit.adds
+        if file.path not in before or file.base_row_id != before[file.path].base_row_id
+    ]
+    for overlap in overlaps(in_order(numbered), lambda file: file.num_records):
+        one, other = overlap.one, overlap.other
+        yield rules.OVERLAPPING_ROW_IDS.finding(
+            f"The commit gives out the row ids from {overlap.first} to {overlap.last} twice, to {one.path} (baseRowId "
+            f"{one.base_row_id}) and {other.path} (baseRowId {other.base_row_id}): whatever joins on row ids mixes "
+            f"their rows up. {_RESTORE}.",
+            path=other.path,
+            **transition.commit.provenance,
+        )
+
+
 def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
     transition = step.transition
     version = transition.commit.version
@@ -120,6 +141,7 @@ def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
 _RULES: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
     _without_ids,
     _above_mark,
+    _overlapping,
     _commit_version_in_future,
     _mark_lowered,
     _removed_with_other_base,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from airflow_delta_provider.domain.audit.history import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.table_log import TableLog
 
@@ -17,6 +17,13 @@ class KeptLog(LogMemory):
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
+
+    def commit_at(self, version: int) -> Commit | None:
+        """Return a commit, None where the log no longer has it."""
+        try:
+            return Commit.from_actions(version, self._log.read_commit(commit_name(version)))
+        except (BrokenLogError, FileNotFoundError):
+            return None
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""

@@ -1,0 +1,327 @@
+"""The audit of histories in which one commit is damaged: what it says of it, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from airflow_delta_provider.domain.rules.rule import Scope
+from tests.unit import damages
+from tests.unit.damages import CASES, KEY, Case, V, added, carry_on, column, configured, metadata
+from tests.unit.log_builder import CULPRIT, ENGINE, Table, audited, body, roots
+from tests.unit.mapped_tables import NAME
+from tests.unit.states import field
+
+#: Told of a log without protocol or metadata, of which there is no history of states: see below.
+WITHOUT_STATES = {"TF10", "TF13", "MD04", "MD09"}
+#: Not told of a log alone: data, checkpoints and other files, and the reports of other jobs.
+NOT_OF_COMMITS = {"LG01", "LG02", "LG05", "LG07", "LG08", "LG09", "LG10", "LG11", "LG12"} | {
+    f"RT{number}" for number in (25, 26, 27, 30)
+}
+
+
+def named(case: Case) -> str:
+    return f"{case.code} {case.name}".strip()
+
+
+each_case = pytest.mark.parametrize("case", CASES, ids=named)
+
+
+def damaged(case: Case, then: Callable[[Table], Any] | None = None) -> tuple[Table, int]:
+    """The history of a case, and the version that is damaged."""
+    table = case.before().damaged(case.damage)
+    version = table.version + 1
+    case.step(table)
+    (then or case.then or carry_on)(table)
+    return table, version
+
+
+def told(findings: list[Finding]) -> list[tuple[str, int | None, str | None]]:
+    return [(finding.code, finding.version, finding.column) for finding in findings]
+
+
+def test_every_rule_that_commits_can_break_is_broken_here() -> None:
+    scopes = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
+    families = {"TF", "MD", "CM", "UT", "TW", "RT", "LG", "AC"}
+    rules = {rule.code for rule in CATALOGUE.values() if rule.scope in scopes and rule.code[:2] in families}
+    assert rules - NOT_OF_COMMITS - WITHOUT_STATES == {case.code for case in CASES}
+
+
+@each_case
+def test_damage_is_told_once_with_its_commit_its_engine_and_what_follows(case: Case) -> None:
+    table, version = damaged(case)
+    findings = audited(table.commits)
+    assert told(roots(findings)) == [(case.code, version, case.column)]
+    (root,) = roots(findings)
+    info = next(action["commitInfo"] for action in table.commits[version] if "commitInfo" in action)
+    assert (root.engine, root.writer, root.operation) == (CULPRIT, "Delta Spark 3.2.0", info["operation"])
+    assert root.healed_version is None
+    assert case.shows in (root.action or "")
+    assert {finding.code for finding in findings} - {case.code} == set(case.follows)
+    assert {finding.caused_by for finding in findings} <= {None, root.fingerprint}
+
+
+@each_case
+@pytest.mark.parametrize("operation", ["RESTORE", "CREATE OR REPLACE TABLE AS SELECT"])
+def test_name_of_an_operation_excuses_nothing(case: Case, operation: str) -> None:
+    if case.code in ("RT18", "TW15"):
+        pytest.skip("what it is about is an UPDATE or a DROP FEATURE by its name")
+    table, version = damaged(case)
+    info = body(table.commits[version], "commitInfo")
+    info |= {"operation": operation, "operationParameters": {"version": version - 1}}
+    for since in (None, version - 1 if case.code != "CM16" else 0):
+        assert told(roots(audited(table.commits, since))) == [(case.code, version, case.column)]
+
+
+@each_case
+def test_what_is_judged_from_a_later_version_on_is_the_same(case: Case) -> None:
+    table, version = damaged(case)
+    for since in (0, version - 1):
+        if case.code == "CM16" and since:
+            continue  # that the column was dropped is known from a commit before
+        assert told(roots(audited(table.commits, since))) == [(case.code, version, case.column)]
+    assert {finding.code for finding in audited(table.commits, version)} <= set(case.follows)
+
+
+@each_case
+def test_damage_is_the_same_violation_however_long_ago(case: Case) -> None:
+    table, version = damaged(case)
+    prints = {roots(audited(table.commits[:end]))[0].fingerprint for end in range(version + 1, len(table.commits) + 1)}
+    assert len(prints) == 1
+
+
+def undo(case: Case, table: Table, version: int) -> None:
+    """Change protocol, metadata and domains back to what they would be."""
+    sound = case.before()
+    if case.damage is not damages.nothing:
+        case.step(sound)
+    actions = []
+    for kind, is_now, should in (
+        ("metaData", table.now.metadata, sound.now.metadata),
+        ("protocol", table.now.protocol, sound.now.protocol),
+    ):
+        if is_now != should:
+            actions.append({kind: should})
+    for name in {**table.now.domains, **sound.now.domains}:
+        configuration = sound.now.domains.get(name)
+        if configuration != table.now.domains.get(name):
+            removed = configuration is None
+            domain = {"domain": name, "configuration": configuration or "{}", "removed": removed}
+            actions.append({"domainMetadata": domain})
+    assert actions
+    table.commit("REPAIR", *actions)
+
+
+HEALS: dict[str, Callable[[Case, Table, int], Any]] = {
+    "undo": undo,
+    "restore": lambda case, table, version: table.restore(version - 1),
+    "replace": lambda case, table, version: table.replace(KEY, V),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "how"),
+    [(case, how) for case in CASES for how in HEALS if how in case.healed_by],
+    ids=lambda value: value if isinstance(value, str) else named(value),
+)
+def test_damage_that_a_later_commit_puts_right_is_healed(case: Case, how: str) -> None:
+    quiet = (lambda table: table) if how == "undo" else None
+    table, version = damaged(case, quiet)
+    HEALS[how](case, table, version)
+    healing = table.version
+    table.append()
+    findings = audited(table.commits)
+    replaced = {("MD08", healing)} if how == "replace" else set()
+    standing = {(finding.code, finding.version) for finding in findings if finding.healed_version is None}
+    assert standing - replaced == set()
+    if case.code != "RT06":  # told of what is there now only: it is nothing that a commit did wrong
+        root = next(finding for finding in findings if (finding.code, finding.version) == (case.code, version))
+        assert root.healed_version is not None
+        assert root.healed_version <= healing
+
+
+@pytest.mark.parametrize(
+    ("case", "how"),
+    [(case, how) for case in CASES for how in ("restore", "replace") if how not in case.healed_by],
+    ids=lambda value: value if isinstance(value, str) else named(value),
+)
+def test_damage_that_outlives_an_attempt_stands(case: Case, how: str) -> None:
+    table, version = damaged(case)
+    HEALS[how](case, table, version)
+    table.append()
+    root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
+    assert (root.healed_version, root.caused_by) == (None, None)
+
+
+# -- several damages ------------------------------------------------------------------------------
+
+
+def everything() -> Table:
+    """A mapped table with row tracking, deletion vectors, type widening and in-commit timestamps."""
+    table = Table(
+        KEY,
+        V,
+        field("w", "short"),
+        features=["columnMapping", "rowTracking", "deletionVectors", "typeWidening", "inCommitTimestamp"],
+        properties={
+            "delta.columnMapping.mode": "name",
+            "delta.enableRowTracking": "true",
+            "delta.enableDeletionVectors": "true",
+            "delta.enableTypeWidening": "true",
+            "delta.enableInCommitTimestamps": "true",
+        },
+    )
+    return table.append(2).widen("w", "integer").append(2)
+
+
+def test_several_damages_are_each_told_with_their_own_commit() -> None:
+    table = everything()
+    table.damaged(metadata(id="another")).set_properties(a="1").append()
+    table.damaged(column("v", metadata={NAME: "v"})).set_properties(a="2").append()
+    table.damaged(added(baseRowId=None)).append().mark_deleted(table.paths[0])
+    table.damaged(column("w", metadata={"delta.typeChanges": None})).set_properties(a="3").append()
+    table.damaged(added(1, baseRowId=0)).append(2).optimize()
+    assert told(audited(table.commits)) == [
+        ("MD08", 4, None),
+        ("CM11", 6, "v"),
+        ("TW12", 10, "w"),
+        ("RT05", 8, None),
+        ("RT15", 12, None),
+    ]
+    assert [finding.healed_version for finding in audited(table.commits)] == [None, None, None, 13, 13]
+
+
+def test_rule_that_is_broken_healed_and_broken_again_is_two_violations() -> None:
+    table = everything()
+    sound = table.configuration
+    for value in ("1", "0"):
+        table.damaged(configured(delta__columnMapping__maxColumnId=value)).set_properties(note="innocent").append()
+        if value == "1":
+            table.commit("REPAIR", table._changed(configuration=sound))
+    standing, healed = (f for f in audited(table.commits) if f.code == "CM10")
+    assert [(standing.version, standing.healed_version), (healed.version, healed.healed_version)] == [(7, None), (4, 6)]
+    assert standing.fingerprint != healed.fingerprint
+    follows = {(f.code, f.caused_by) for f in audited(table.commits) if f.caused_by is not None}
+    assert follows == {("CM07", standing.fingerprint), ("CM07", healed.fingerprint)}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        column("v", metadata={NAME: "v"}),
+        configured(delta__columnMapping__mode="id"),
+        column("v", type="byte"),
+    ],
+    ids=["CM11", "CM09", "TW08"],
+)
+def test_change_back_is_a_damage_to_what_was_written_meanwhile(damage: Any) -> None:
+    table = everything()
+    sound = table.now.metadata
+    table.damaged(damage).set_properties(note="innocent").append()
+    table.commit("REPAIR", {"metaData": sound})
+    standing = [finding for finding in audited(table.commits) if finding.healed_version is None]
+    assert {finding.version for finding in standing} == {6}
+    table.delete(*table.paths[-1:])
+    healed = everything()
+    healed.damaged(damage).set_properties(note="innocent").append().delete(healed.paths[-1])
+    healed.commit("REPAIR", {"metaData": sound})
+    assert [finding for finding in audited(healed.commits) if finding.healed_version is None] == []
+
+
+# -- what a finding is told by --------------------------------------------------------------------
+
+
+def test_fingerprints_tell_table_version_and_file_apart() -> None:
+    def fingerprint(before: int = 0, name: str | None = None, *, other: bool = False) -> str | None:
+        table = damages.tracked()
+        if other:
+            body(table.commits[0], "metaData")["id"] = "another"
+        for _ in range(before):
+            table.set_properties(note=str(_))
+        table.damaged(added(baseRowId=0, **({} if name is None else {"path": name}))).append()
+        return roots(audited(table.commits))[0].fingerprint
+
+    prints = [fingerprint(), fingerprint(1), fingerprint(name="elsewhere"), fingerprint(other=True)]
+    assert len(set(prints)) == 4
+    assert fingerprint() == prints[0]
+
+
+def test_rule_that_is_broken_for_many_files_is_one_finding_with_their_number() -> None:
+    def rename_all(actions: Any) -> None:
+        for action in actions:
+            if "add" in action:
+                action["add"]["partitionValues"] = {"id": "1"}
+
+    table = damages.mapped_partitions()
+    for _ in range(3):
+        table.damaged(rename_all).append(500)
+    (finding,) = audited(table.commits)
+    assert (finding.code, finding.version) == ("CM14", 4)
+    assert finding.message.endswith("The same is wrong with 1499 more, the last one in version 6.")
+
+
+def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> None:
+    def all_at_once(actions: Any) -> None:
+        for action in actions:
+            if "add" in action:
+                action["add"]["baseRowId"] = 0
+
+    table = damages.tracked().damaged(all_at_once).append(20)
+    findings = audited(table.commits)
+    assert [(f.code, f.version, f.caused_by is None) for f in findings] == [("RT08", 3, False), ("RT15", 3, True)]
+    assert "20 new files" in findings[1].message
+    assert all(finding.engine == CULPRIT for finding in findings)
+
+
+def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
+    table = damages.tracked()
+    table.damaged(added(baseRowId=5)).append()
+    findings = audited(table.commits)
+    assert {(f.code, f.version, f.engine) for f in findings} == {("RT15", 3, CULPRIT), ("RT08", 3, CULPRIT)}
+    assert {f.path for f in findings} == {table.paths[-1]}
+
+
+def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
+    table = damages.tracked()
+    table.damaged(damages.extra(damages._domain("delta.rowTracking", '{"rowIdHighWaterMark":9}'))).set_properties(a="1")
+    assert [(f.code, f.version) for f in audited(table.commits)] == [("RT07", 3), ("RT11", 3)]
+    table.damaged(damages.nothing).append().delete(table.paths[-1])
+    assert [(f.code, f.version) for f in roots(audited(table.commits))] == [("RT11", 3)]
+
+
+# -- the first commits ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "first", "never"), [("protocol", "TF10", "TF13"), ("metaData", "MD04", "MD09")])
+def test_first_commit_without_protocol_or_metadata(kind: str, first: str, never: str) -> None:
+    table = Table(KEY)
+    table.append().set_properties(note="innocent")
+    table.commits[0] = [action for action in table.commits[0] if kind not in action]
+    short = [[action for action in actions if kind not in action] for actions in table.commits]
+    root, consequence = audited(short)
+    assert (root.code, root.version, root.engine, root.caused_by) == (first, 0, ENGINE, None)
+    assert (consequence.code, consequence.caused_by) == (never, root.fingerprint)
+    table.commits.append([{kind: body(Table(KEY).commits[0], kind)}])
+    assert [(f.code, f.healed_version) for f in audited(table.commits)] == [(first, 2 if kind == "metaData" else 3)]
+
+
+def test_version_that_cannot_be_made_of_the_commits_is_not_judged() -> None:
+    audit = HistoryAudit(Replay(with_files=True))
+    for version, actions in enumerate(damages.plain().commits):
+        audit.take(version, actions)
+    assert (audit.findings(), audit.version, audit.live_files) == ([], 2, 3)
+
+
+def test_warnings_leave_errors_alone() -> None:
+    """Every damage weighs what its rule does."""
+    for case in CASES:
+        table, version = damaged(case)
+        root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
+        assert root.severity is CATALOGUE[case.code].severity or root.severity is Severity.WARNING, named(case)
