@@ -28,6 +28,8 @@ KEY = field("id", "long")
 V = field("v", "integer")
 S = field("s", struct(field("x", "integer")))
 VECTORS = "delta.enableDeletionVectors"
+USAGE = "columnMappingUsageTracking"
+_DROPPED = "delta__columnMapping__hasDroppedOrRenamed"
 APPEND_ONLY = "delta.appendOnly"
 ALL = frozenset({"undo", "restore", "replace"})
 #: Where only files are wrong.
@@ -107,6 +109,16 @@ def mapped_late() -> Table:
 
 def mapped_partitions() -> Table:
     return mapped(partition_by=["id"])
+
+
+def tracking_usage() -> Table:
+    """Mapped under the columns' own names, with nothing dropped or renamed."""
+    return Table(KEY, V, S).append(2).support(USAGE, **{_DROPPED: "false"}).enable_mapping().append()
+
+
+def used() -> Table:
+    """A column was dropped, and tracked."""
+    return tracking_usage().drop_column("v", **{_DROPPED: "true"}).append()
 
 
 def widening(**properties: str) -> Table:
@@ -354,8 +366,6 @@ def dropped() -> Table:
     """A mapped table that has lost a column which lay under its own name."""
     return mapped_late().drop_column("v").append()
 
-
-FEATURES_7 = {"minReaderVersion": 1, "minWriterVersion": 7}
 
 CASES = (
     # -- protocol
@@ -619,6 +629,43 @@ CASES = (
         "delta.clustering",
         column="w",
         healed_by=UNDO,
+    ),
+    # -- usage tracking
+    Case(
+        "UT01",
+        mapped,
+        lambda t: t.support(USAGE, **{_DROPPED: "true"}),
+        configured(**{_DROPPED: None}),
+        MODE,
+        healed_by=UNDO,
+    ),
+    Case("UT02", mapped, set_property, configured(**{_DROPPED: "false"}), "hasDropped", healed_by=KEPT),
+    Case("UT03", tracking_usage, add_column, nothing, "schemaString", column="extra", healed_by=KEPT),
+    Case("UT04", used, set_property, configured(**{_DROPPED: "false"}), "hasDropped", healed_by=KEPT),
+    Case(
+        "UT05",
+        mapped_late,
+        lambda t: t.support(USAGE, **{_DROPPED: "true"}),
+        configured(**{_DROPPED: "false"}),
+        "hasDropped",
+        healed_by=UNDO,
+    ),
+    Case(
+        "UT06",
+        tracking_usage,
+        lambda t: t.drop_column("v", **{_DROPPED: "true"}),
+        configured(**{_DROPPED: "false"}),
+        "hasDropped",
+        column="v",
+        healed_by=KEPT,
+    ),
+    Case(
+        "UT07",
+        used,
+        add_column,
+        column("extra", metadata={NAME: "extra"}),
+        "schemaString",
+        column="extra",
     ),
     # -- type widening
     Case("TW01", plain, set_property, configured(delta__enableTypeWidening="true"), WIDENING, healed_by=KEPT),

@@ -355,10 +355,11 @@ class Table:
         self.commit("RENAME COLUMN", changed)
         return self
 
-    def drop_column(self, name: str) -> Table:
+    def drop_column(self, name: str, **properties: str) -> Table:
         schema = self.schema
         schema["fields"] = [wire for wire in schema["fields"] if wire["name"] != name]
-        self.commit("DROP COLUMNS", self._changed(schema))
+        configuration = self.configuration | {key.replace("__", "."): value for key, value in properties.items()}
+        self.commit("DROP COLUMNS", self._changed(schema, configuration))
         return self
 
     def widen(self, name: str, wider: str) -> Table:

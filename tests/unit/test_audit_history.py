@@ -21,6 +21,10 @@ from tests.unit.states import field
 
 #: Told of a log without protocol or metadata, of which there is no history of states: see below.
 WITHOUT_STATES = {"TF10", "TF13", "MD04", "MD09"}
+#: What follows from a rule of the protocol in each case: see below.
+FOLLOWING = {"UT08"}
+#: What is healed by an attempt that leaves the property wrong for another reason.
+OTHERWISE = {"UT03", "UT04", "UT05", "UT06"}
 #: Not told of a log alone: data, checkpoints and other files, and the reports of other jobs.
 NOT_OF_COMMITS = {"LG01", "LG02", "LG05", "LG07", "LG08", "LG09", "LG10", "LG11", "LG12"} | {
     f"RT{number}" for number in (25, 26, 27, 30)
@@ -51,7 +55,7 @@ def test_every_rule_that_commits_can_break_is_broken_here() -> None:
     scopes = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
     families = {"TF", "MD", "CM", "UT", "TW", "RT", "LG", "AC"}
     rules = {rule.code for rule in CATALOGUE.values() if rule.scope in scopes and rule.code[:2] in families}
-    assert rules - NOT_OF_COMMITS - WITHOUT_STATES == {case.code for case in CASES}
+    assert rules - NOT_OF_COMMITS - WITHOUT_STATES - FOLLOWING == {case.code for case in CASES}
 
 
 @each_case
@@ -149,7 +153,12 @@ def test_damage_that_a_later_commit_puts_right_is_healed(case: Case, how: str) -
 
 @pytest.mark.parametrize(
     ("case", "how"),
-    [(case, how) for case in CASES for how in ("restore", "replace") if how not in case.healed_by],
+    [
+        (case, how)
+        for case in CASES
+        for how in ("restore", "replace")
+        if not {how, case.code} & {*case.healed_by, *OTHERWISE}
+    ],
     ids=lambda value: value if isinstance(value, str) else named(value),
 )
 def test_damage_that_outlives_an_attempt_stands(case: Case, how: str) -> None:
@@ -294,6 +303,30 @@ def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
     assert [(f.code, f.version) for f in audited(table.commits)] == [("RT07", 3), ("RT11", 3)]
     table.damaged(damages.nothing).append().delete(table.paths[-1])
     assert [(f.code, f.version) for f in roots(audited(table.commits))] == [("RT11", 3)]
+
+
+# -- usage tracking -------------------------------------------------------------------------------
+
+
+def test_usage_that_was_true_before_it_was_missing_is_not_set_to_false() -> None:
+    table = damages.used()
+    key = "delta__columnMapping__hasDroppedOrRenamed"
+    table.damaged(damages.nothing).set_properties(**{key: None}).append()
+    table.damaged(damages.nothing).set_properties(**{key: "false"}).append()
+    findings = audited(table.commits)
+    assert [(f.code, f.version, f.healed_version) for f in findings] == [("UT04", 9, None), ("UT01", 7, 9)]
+
+
+def test_usage_tracking_that_readers_are_told_of_follows_from_the_protocol() -> None:
+    table = damages.tracking_usage()
+    readers = ["columnMapping", "columnMappingUsageTracking"]
+    writers = sorted({*table.now.protocol["writerFeatures"], *readers})
+    table.damaged(
+        damages.extra_protocol(minReaderVersion=3, minWriterVersion=7, readerFeatures=readers, writerFeatures=writers)
+    ).append()
+    root, consequence = sorted(audited(table.commits), key=lambda finding: finding.code)
+    assert (root.code, root.version, consequence.code) == ("TF21", 5, "UT08")
+    assert consequence.caused_by == root.fingerprint
 
 
 # -- the first commits ----------------------------------------------------------------------------

@@ -30,6 +30,9 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "RT16": ("RT15", "RT09"),
     "RT17": ("RT04",),
     "RT21": ("RT07",),
+    "UT03": ("UT05", "UT06", "CM11"),
+    "UT06": ("UT01",),
+    "UT08": ("TF04", "TF05", "TF06", "TF21"),
     "TW01": ("TF11", "TF12", "TW15"),
     "TW02": ("TF11", "TF12", "TW15"),
     "TW15": ("TF11", "TF12"),
@@ -42,6 +45,6 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "TW12": ("TW03",),
 }
 #: Those of them that show later than their causes, too.
-LASTING = frozenset({"AC05", "AC06", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT21", "TF13"})
+LASTING = frozenset({"AC05", "AC06", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT21", "TF13", "UT06"})
 #: What lies beside the commits and contradicts them follows from whatever is wrong with those.
 BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

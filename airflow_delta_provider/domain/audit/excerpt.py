@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 #: Characters of an excerpt, and of a text in it.
 _MOST, _MOST_TEXT = 800, 300
 #: The kind of action that the rules of a family are about; files are found by their paths.
-_KINDS = {"TF": "protocol", "MD": "metaData", "CM": "metaData", "TW": "metaData", "AC": "commitInfo"}
+_KINDS = {"TF": "protocol", "MD": "metaData", "CM": "metaData", "TW": "metaData", "UT": "metaData", "AC": "commitInfo"}
 _KINDS_OF_RULES = {
     "RT18": "commitInfo",
     "RT10": "domainMetadata",
@@ -22,6 +22,7 @@ _KINDS_OF_RULES = {
     "TF14": "protocol",
     "TF15": "metaData",
     "TF22": "metaData",
+    "UT08": "protocol",
     "CM17": "domainMetadata",
     "AC04": "domainMetadata",
     "AC05": "domainMetadata",

@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.invariants import (
     protocol_changes,
     type_changes,
     type_widening,
+    usage_tracking,
 )
 from airflow_delta_provider.domain.invariants.feature_lists import has_feature
 from airflow_delta_provider.domain.invariants.feature_use import used_features
@@ -52,6 +53,7 @@ _STATE_RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
     column_mapping.check_state,
     type_widening.check_state,
     catalog_managed.check_state,
+    usage_tracking.check_state,
 )
 #: Rules about a commit's change of protocol and metadata. They are asked again of later commits: whether
 #: those, compared with the state before the damage, still break them.
@@ -130,6 +132,7 @@ class HistoryAudit:
         self._removed: set[int] = set()
         self._used: set[str] = set()
         self._previous = previous
+        self._ever_dropped = False
         self._mark: int | None = None
         self._lowered: Commit | None = None
         self._written: set[str] = set()
@@ -355,11 +358,16 @@ class HistoryAudit:
         :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
         """
         before, used = transition.before, frozenset(self._used)
+        self._ever_dropped = not transition.replaces_all and (self._ever_dropped or usage_tracking.is_true(before))
+        dropped = self._ever_dropped
 
         def check_protocol(later: Transition) -> Iterator[Finding]:
             return protocol_changes.check_transition(later, used)
 
-        rules = (*_CHANGE_RULES, check_protocol)
+        def check_usage(later: Transition) -> Iterator[Finding]:
+            return usage_tracking.check_transition(later, dropped)
+
+        rules = (*_CHANGE_RULES, check_protocol, check_usage)
         found = [(finding, _compared(rule, finding, before)) for rule in rules for finding in rule(transition)]
         sound = _sound_before(healed)
         if found and sound is not None:

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.rules import (
     requests,
     row_tracking,
     type_widening,
+    usage_tracking,
 )
 from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily
 
@@ -24,6 +25,7 @@ _MODULES = (
     protocol,
     metadata,
     column_mapping,
+    usage_tracking,
     type_widening,
     row_tracking,
     data_files,
