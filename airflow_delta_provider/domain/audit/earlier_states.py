@@ -6,13 +6,29 @@ earlier states under other names, too.
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+from typing import Any
+
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.row_tracking.tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
 
 _MASK = (1 << 64) - 1
+#: What Delta keeps, or notes anew, where it restores an earlier version: properties, and a key of identity columns.
+_KEPT = frozenset(
+    {
+        MAX_COLUMN_ID,
+        ROW_ID_COLUMN_PROPERTY,
+        COMMIT_VERSION_COLUMN_PROPERTY,
+        "delta.inCommitTimestampEnablementVersion",
+        "delta.inCommitTimestampEnablementTimestamp",
+    }
+)
+_IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"
 
 
 class EarlierStates:
@@ -35,7 +51,7 @@ class EarlierStates:
     def take(self, transition: Transition) -> bool:
         """Take a commit, and return whether the table has been where it leads to.
 
-        One that changes nothing leads nowhere; RESTORE keeps ``maxColumnId``, which may be higher than it was.
+        One that changes nothing leads nowhere. What a RESTORE does not bring back does not count.
         """
         here = (self._files, self._metadata)
         for file in (*transition.removed_files.values(), *transition.added_again.values()):
@@ -72,5 +88,20 @@ def _metadata_number(metadata: Metadata) -> int:
 
 
 def _essence(metadata: Metadata) -> tuple[object, ...]:
-    kept = frozenset(item for item in metadata.configuration.items() if item[0] != MAX_COLUMN_ID)
-    return metadata.id, metadata.schema_string, metadata.partition_columns, kept
+    kept = frozenset(item for item in metadata.configuration.items() if item[0] not in _KEPT)
+    return metadata.id, _schema(metadata.schema_string), metadata.partition_columns, kept
+
+
+@lru_cache(maxsize=8)
+def _schema(text: str) -> str:
+    """Return a schema without the marks of identity columns, which only ever rise."""
+    if _IDENTITY not in text:
+        return text
+    try:
+        return json.dumps(json.loads(text, object_hook=_without_mark), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _without_mark(level: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in level.items() if key != _IDENTITY_MARK}

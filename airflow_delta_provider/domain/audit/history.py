@@ -130,6 +130,7 @@ class HistoryAudit:
         self._vectors = LiveVectors()
         self._paths = PhysicalPathHistory()
         self._removed: set[int] = set()
+        self._remembers_removed = False
         self._used: set[str] = set()
         self._previous = previous
         self._ever_dropped = False
@@ -344,8 +345,10 @@ class HistoryAudit:
         if self._violations.has_files:
             self._violations.gone(gone, transition.commit.version)
         self._written.difference_update(gone)
-        if not (_is_mapped(transition.after) or row_tracking_of(transition.after).state is not FeatureState.ABSENT):
+        # Files that were written mapped or tracked may come back long after both were given up.
+        if not (self._remembers_removed or _remembers(transition.before) or _remembers(transition.after)):
             return frozenset()
+        self._remembers_removed = True
         again = frozenset(path for path in added if hash(path) in self._removed)
         self._removed.update(map(hash, gone))
         return again
@@ -432,7 +435,10 @@ class HistoryAudit:
             add = action.get("add")
             if add:
                 current = add["path"] not in old and ":" not in add["path"]
-                for finding in added_file_names.check_added_file(add, state.metadata, current=current):
+                found = list(added_file_names.check_added_file(add, state.metadata, current=current))
+                if found and current and not self._from_start and self._log.added_before(state.version, [add["path"]]):
+                    found = list(added_file_names.check_added_file(add, state.metadata))
+                for finding in found:
                     self._violations.open(self._placed(finding, commit.provenance, actions))
 
     def _look(
@@ -537,6 +543,11 @@ def _rows_of(file: LiveFile) -> int | None:
 
 def _is_mapped(state: TableState) -> bool:
     return state.metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
+
+
+def _remembers(state: TableState) -> bool:
+    """Whether it matters of an added file that it was live before."""
+    return _is_mapped(state) or row_tracking_of(state).state is not FeatureState.ABSENT
 
 
 def _compared(

@@ -1,0 +1,175 @@
+"""Histories that engines really wrote, in excerpts: an audit has nothing to say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
+from tests.unit.mapped_tables import ID, MAX, MODE, NAME
+
+Action = dict[str, Any]
+
+_TYPE_CHANGES = {"delta.typeChanges": [{"toType": "long", "fromType": "integer"}]}
+_WIDENING = {"delta.enableTypeWidening": "true"}
+_TIMESTAMPS = {"delta.enableInCommitTimestamps": "true"}
+
+
+def protocol(*features: str) -> Action:
+    readers = [name for name in features if name in ("columnMapping", "typeWidening")]
+    versions = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
+    lists = {"readerFeatures": readers} if readers else {}
+    return {"protocol": {**versions, **lists, "writerFeatures": list(features)}}
+
+
+def metadata(fields: Sequence[Action], configuration: Mapping[str, str]) -> Action:
+    schema = json.dumps({"type": "struct", "fields": list(fields)})
+    kept = {"id": "t", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [], "createdTime": 1}
+    return {"metaData": {**kept, "schemaString": schema, "configuration": dict(configuration)}}
+
+
+def column(name: str, data_type: str, **metadata: Any) -> Action:
+    return {"name": name, "type": data_type, "nullable": True, "metadata": metadata}
+
+
+def mapped(name: str, number: int, physical: str, data_type: str = "long") -> Action:
+    return column(name, data_type, **{ID: number, NAME: physical})
+
+
+def add(path: str, names: Sequence[str] = (), **more: Any) -> Action:
+    stats = {"numRecords": 1, "minValues": dict.fromkeys(names, 1)}
+    body = {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
+    return {"add": {**body, "stats": json.dumps(stats), **more}}
+
+
+def remove(path: str, **more: Any) -> Action:
+    return {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True, **more}}
+
+
+def domain(mark: int, *, removed: bool = False) -> Action:
+    configuration = json.dumps({"rowIdHighWaterMark": mark})
+    return {"domainMetadata": {"domain": "delta.rowTracking", "configuration": configuration, "removed": removed}}
+
+
+def info(operation: str, version: int, **parameters: Any) -> Action:
+    stamped = {"timestamp": version, "inCommitTimestamp": version, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+    return {"commitInfo": {**stamped, "operation": operation, "operationParameters": parameters}}
+
+
+def audited(*commits: Sequence[Action], since: int = -1) -> list[Finding]:
+    """Audit a history, of the commits after ``since`` only."""
+    replay = Replay(with_files=True)
+    audit = HistoryAudit(replay)
+    for version, (operation, *actions) in enumerate(commits):
+        if version == since + 1 and version:
+            audit = HistoryAudit(replay, audit.state(), _Log(commits), known=True)
+        audit.take(version, [info(operation, version), *actions])
+    return audit.findings()
+
+
+class _Log(LogMemory):
+    def __init__(self, commits: Sequence[Sequence[Action]]) -> None:
+        self._commits = commits
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        actions = (action for commit in self._commits[:version] for action in commit[1:])
+        return frozenset(paths) & {a[kind]["path"] for a in actions for kind in ("add", "remove") if kind in a}
+
+
+NARROW, WIDE = column("v", "integer"), column("v", "long", **_TYPE_CHANGES)
+
+
+def test_restore_of_an_older_type_notes_in_commit_timestamps_anew():
+    enabled = {
+        "delta.inCommitTimestampEnablementVersion": "4",
+        "delta.inCommitTimestampEnablementTimestamp": "4",
+    }
+    assert not audited(
+        [
+            "CREATE TABLE",
+            metadata([NARROW], _WIDENING | _TIMESTAMPS),
+            protocol("typeWidening", "inCommitTimestamp"),
+        ],
+        ["WRITE", add("a")],
+        ["CHANGE COLUMN", metadata([WIDE], _WIDENING | _TIMESTAMPS)],
+        ["SET TBLPROPERTIES", metadata([WIDE], _WIDENING | {"delta.enableInCommitTimestamps": "false"})],
+        ["RESTORE", metadata([NARROW], _WIDENING | _TIMESTAMPS | enabled)],
+    )
+
+
+def test_restore_of_an_older_type_keeps_the_mark_of_identity_columns():
+    def identity(**mark: int) -> Action:
+        return column("i", "long", **{"delta.identity.start": 1, "delta.identity.step": 1, **mark})
+
+    first, second = {"delta.identity.highWaterMark": 4}, {"delta.identity.highWaterMark": 8}
+    assert not audited(
+        ["CREATE TABLE", metadata([identity(), NARROW], _WIDENING), protocol("typeWidening", "identityColumns")],
+        ["WRITE", metadata([identity(**first), NARROW], _WIDENING), add("a")],
+        ["CHANGE COLUMN", metadata([identity(**first), WIDE], _WIDENING)],
+        ["WRITE", metadata([identity(**second), WIDE], _WIDENING), add("b")],
+        ["RESTORE", metadata([identity(**second), NARROW], _WIDENING), remove("b")],
+    )
+
+
+def test_restore_of_an_older_type_keeps_the_columns_of_row_ids():
+    names = {
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-1",
+    }
+    on = _WIDENING | names | {"delta.enableRowTracking": "true"}
+    ids = {"baseRowId": 0, "defaultRowCommitVersion": 2}
+    assert not audited(
+        ["CREATE TABLE", metadata([NARROW], _WIDENING), protocol("typeWidening")],
+        ["WRITE", add("a")],
+        [
+            "ROW TRACKING BACKFILL",
+            protocol("typeWidening", "rowTracking", "domainMetadata"),
+            domain(0),
+            add("a", dataChange=False, **ids),
+        ],
+        ["SET TBLPROPERTIES", metadata([NARROW], on)],
+        ["CHANGE COLUMN", metadata([WIDE], on)],
+        ["RESTORE", metadata([NARROW], _WIDENING | names)],
+    )
+
+
+_MAPPED = [mapped("id", 1, "col-1"), mapped("a", 2, "a")]
+_ADDED_ANEW = [_MAPPED[0], mapped("a", 3, "col-3")]
+#: Column a is dropped and another a added; the mapping is removed, and brought back with a file that has the first.
+_MAPPING_RESTORED: tuple[Sequence[Any], ...] = (
+    ["CREATE TABLE", metadata(_MAPPED, {MODE: "name", MAX: "2"}), protocol("columnMapping")],
+    ["WRITE", add("a", ["col-1", "a"])],
+    ["DROP COLUMNS", metadata(_MAPPED[:1], {MODE: "name", MAX: "2"})],
+    ["ADD COLUMNS", metadata(_ADDED_ANEW, {MODE: "name", MAX: "3"})],
+    ["REMOVE COLUMN MAPPING", metadata([column(n, "long") for n in ("id", "a")], {}), remove("a"), add("b", ["id"])],
+    ["RESTORE", metadata(_ADDED_ANEW, {MODE: "name", MAX: "3"}), remove("b"), add("a", ["col-1", "a"])],
+)
+
+
+@pytest.mark.parametrize("since", range(-1, 5))
+def test_file_of_a_dropped_column_comes_back_with_the_mapping(since):
+    assert not audited(*_MAPPING_RESTORED, since=since)
+
+
+def test_file_comes_back_with_row_tracking():
+    ids = {"baseRowId": 0, "defaultRowCommitVersion": 1}
+    names = {
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-1",
+    }
+    on = names | {"delta.enableRowTracking": "true"}
+    tracked = protocol("rowTracking", "domainMetadata")
+    assert not audited(
+        ["CREATE TABLE", metadata([NARROW], on), tracked],
+        ["WRITE", domain(0), add("a", **ids)],
+        ["SET TBLPROPERTIES", metadata([NARROW], names | {"delta.rowTrackingSuspended": "true"})],
+        ["ROW TRACKING UNBACKFILL", add("a", dataChange=False)],
+        ["DROP FEATURE", metadata([NARROW], {}), protocol("domainMetadata"), domain(0, removed=True)],
+        ["OPTIMIZE", remove("a"), add("b")],
+        ["RESTORE", metadata([NARROW], on), tracked, domain(0), remove("b"), add("a", **ids)],
+    )
