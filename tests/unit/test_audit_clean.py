@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
@@ -173,3 +175,16 @@ def test_file_comes_back_with_row_tracking():
         ["OPTIMIZE", remove("a"), add("b")],
         ["RESTORE", metadata([NARROW], on), tracked, domain(0), remove("b"), add("a", **ids)],
     )
+
+
+def test_checksum_counts_files_that_an_audit_of_new_appends_does_not_know():
+    table, features = metadata([NARROW], {}), protocol("appendOnly")
+    replay = Replay(with_files=True)
+    replay.take([table, features, add("a")])
+    before = replace(replay.state(0), files=None)
+    audit = HistoryAudit(Replay.of(before), before)
+    audit.take(1, [info("WRITE", 1), add("b")])
+    checksum = {"tableSizeBytes": 2, "numFiles": 2, "numMetadata": 1, "numProtocol": 1}
+    content = json.dumps({**checksum, "metadata": table["metaData"], "protocol": features["protocol"]}).encode()
+    assert list(check_checksum(1, content, audit)) == []
+    assert [f.code for f in check_checksum(1, content.replace(b'"t"', b'"u"'), audit)] == ["LG08"]

@@ -33,7 +33,7 @@ def check_checksum(version: int, content: bytes, audit: HistoryAudit) -> Iterato
         ("number of files", checksum.num_files, audit.live_files),
         ("size of all files", checksum.table_size, audit.live_bytes),
     ):
-        if claimed is not None and claimed != counted:
+        if None not in (claimed, counted) and claimed != counted:
             wrong.append(f"the {what} is {claimed}, and {counted} in the log")
     if wrong:
         yield _finding(version, f"contradicts the log: {'; '.join(wrong)}")

@@ -125,6 +125,7 @@ class HistoryAudit:
         self._replay = replay
         self._log = log or LogMemory()
         self._from_start = base is None
+        self._knows_files = base is None or base.files is not None
         self._violations = Violations()
         self._states = EarlierStates()
         self._vectors = LiveVectors()
@@ -165,14 +166,14 @@ class HistoryAudit:
         return {} if self._previous is None else self._previous.info
 
     @property
-    def live_files(self) -> int:
-        """Number of live files."""
-        return len(self._replay.files)
+    def live_files(self) -> int | None:
+        """Number of live files; None where those of before the first commit are not known."""
+        return len(self._replay.files) if self._knows_files else None
 
     @property
-    def live_bytes(self) -> int:
-        """Size of all live files."""
-        return self._bytes
+    def live_bytes(self) -> int | None:
+        """Size of all live files; None where those of before the first commit are not known."""
+        return self._bytes if self._knows_files else None
 
     def state(self) -> TableState:
         """Return the state that was judged last, with its files.
@@ -202,6 +203,7 @@ class HistoryAudit:
         """
         self._replay = replay
         self._from_start = False
+        self._knows_files = base.files is not None
         self._previous = None
         self._version = base.version
         self._begin(base)

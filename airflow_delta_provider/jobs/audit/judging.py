@@ -93,7 +93,8 @@ class Judging:
         base, kept = memory.state, KeptLog(self._log)
         previous = Commit(base.version, memory.commit_info)
         replay = Replay.of(base)
-        if self._needs_files(range(base.version + 1, last + 1)):
+        compared = any(base.version < version <= last for version in checkpoint_versions(self._names))
+        if compared or self._needs_files(range(base.version + 1, last + 1)):
             replay = self._log.replay(select_segment(self._names, base.version))
             base = replay.state(base.version)
         audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous)
@@ -173,8 +174,13 @@ class Judging:
         return replace(select_segment(own, version), commits=())
 
     def _pointer(self) -> Iterator[Finding]:
-        if _POINTER in self._names:
-            yield from check_pointer(self._log.read_file(_POINTER), checkpoint_versions(self._names))
+        if _POINTER not in self._names:
+            return
+        pointer, checkpoints = self._log.read_file(_POINTER), checkpoint_versions(self._names)
+        if any(check_pointer(pointer, checkpoints)):
+            # A checkpoint may have been written since the names were listed.
+            checkpoints = checkpoint_versions(self._log.list_names())
+        yield from check_pointer(pointer, checkpoints)
 
 
 def _touches_files(action: Action) -> bool:
