@@ -91,6 +91,12 @@ class MappedSchema:
         return Counter(number for field in self.fields for number in field.ids)
 
     @cached_property
+    def gone(self) -> int:
+        """How many ids no column has any more: at most so many columns were dropped."""
+        highest = self.max_column_id or 0
+        return highest - sum(1 for number in self.ids if 0 < number <= highest)
+
+    @cached_property
     def by_id(self) -> dict[int, MappedField]:
         """Fields by id; an id that is taken twice is left out."""
         return {field.id: field for field in self.fields if field.id is not None and self.ids[field.id] == 1}

@@ -154,10 +154,8 @@ def _file_names(
         above, name = mapped.column.parts[:-1], mapped.column.field.name
         if above in levels and mapped.name is not None and name.lower() not in physical[above]:
             levels[above].foreign[name] = mapped
-    highest = schema.max_column_id or 0
-    gone = highest - sum(1 for number in schema.ids if 0 < number <= highest)
     has_foreign = any(level.foreign for level in levels.values())
-    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, gone)
+    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, schema.gone)
 
 
 def _partitions(schema: MappedSchema, partition_columns: tuple[str, ...]) -> dict[str, str] | None:

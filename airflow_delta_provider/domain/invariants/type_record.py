@@ -92,10 +92,11 @@ def stored_alike(old: DataType, new: DataType) -> bool:
 
 def between_texts(old: DataType, new: DataType) -> bool:
     """Whether both are strings of some kind, whose changes need no feature: delta-io/delta#3744."""
-    return _is_text(old) and _is_text(new)
+    return is_text(old) and is_text(new)
 
 
-def _is_text(data_type: DataType) -> bool:
+def is_text(data_type: DataType) -> bool:
+    """Whether it is a string of some kind."""
     return isinstance(data_type, PrimitiveType) and (
         data_type.name == "string" or data_type.name.startswith(("char(", "varchar(", "string "))
     )

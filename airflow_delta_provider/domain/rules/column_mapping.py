@@ -20,6 +20,7 @@ _state = FAMILY.of(Scope.STATE)
 _commit = FAMILY.of(Scope.COMMIT)
 _pair = FAMILY.of(Scope.PAIR)
 _history = FAMILY.of(Scope.HISTORY)
+_data = FAMILY.of(Scope.DATA)
 
 _RESTORE = "RESTORE the table to the version before."
 _NO_COLUMN = "Add no column, and RESTORE the table to the version before."
@@ -145,6 +146,16 @@ REUSED_PATH = _history.error(
     effect="Dropped values come back in the new column, or the table cannot be read where the types differ.",
     remedy="Drop the column, and let an engine with column mapping add it under a physical name of its own.",
     source=_PATH,
+)
+
+# The data files of a table.
+NOT_FOUND_IN_FILE = _data.error(
+    18,
+    "data file without the ids or names that columns are found by",
+    effect="Readers refuse the file, or read NULL or another column's values from it.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that has "
+    "column mapping.",
+    source=_READERS,
 )
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -131,6 +131,16 @@ RECORD_LEFT_BY_DROP = _pair.error(
     source=_WRITERS,
 )
 
+# The data files of a table.
+UNREACHABLE_TYPE = _data.error(
+    16,
+    "type of a data file not reachable by recorded changes",
+    effect="Readers fail on the file, or read wrong values from it.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
+    "writes the type of the table.",
+    source=_READERS,
+)
+
 # After a change that a job made.
 TYPE_NOT_CHANGED = _outcome.error(
     17,
