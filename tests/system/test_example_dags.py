@@ -158,3 +158,41 @@ def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
     seen = outcomes["wait_for_type_widening"][0].xcoms["return_value"]
     assert seen == {"table": str(table), "version": 1, "features": {"typeWidening": "enabled"}}
     assert types(table)["quantity"] == "long"
+
+
+def test_nightly_audit_tells_what_is_new_once_and_what_is_resolved(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    lake, memory = tmp_path / "lake", tmp_path / "memory"
+    sound, broken = orders(spark, lake / "sound"), orders(spark, lake / "broken")
+    params = {"tables": [f"{lake}/*"], "state_path": str(memory)}
+    outcomes = run_dag("nightly_audit", **params)
+    assert verdicts(outcomes["audit"][0].xcoms) == {str(sound): "PASS", str(broken): "PASS"}
+    metadata = log.last(broken, "metaData")
+    log.commit(broken, {"metaData": {**metadata, "id": "another"}})
+    found = []
+    for _ in range(2):
+        outcomes = run_dag("nightly_audit", **params)
+        assert states(outcomes) == {"audit": ["success"]}
+        xcoms = outcomes["audit"][0].xcoms
+        assert verdicts(xcoms) == {str(sound): "PASS", str(broken): "VIOLATED"}
+        found += [(f["table"], f["code"], f["status"]) for f in xcoms["findings"]["findings"]]
+    assert found == [(str(broken), "MD08", "NEW"), (str(broken), "MD08", "KNOWN")]
+    assert len(list(memory.iterdir())) == 2
+
+
+def test_readers_behind_the_gate_do_not_run_where_a_rule_is_broken(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders")
+    outcomes = run_dag("audit_before_reading", table=str(table))
+    assert outcomes["read"][0].xcoms["return_value"] == log.newest(table)
+    with log.rewritten(table, 0) as actions:
+        protocol = next(action for action in actions if "protocol" in action)
+        actions.append(protocol)
+    log.forget_checkpoints(table)
+    outcomes = run_dag("audit_before_reading", table=str(table))
+    assert states(outcomes)["audit"] == ["failed"]
+    assert states(outcomes).get("read", ["upstream_failed"]) == ["upstream_failed"]
+    findings = outcomes["audit"][0].xcoms["findings"]["findings"]
+    assert [(f["code"], f["version"]) for f in findings] == [("TF09", 0)]

@@ -1,0 +1,171 @@
+"""The audit of long histories and of many tables, inside a running session, against what else opens such tables.
+
+    python -m benchmarks.audit_protocol [COMMITS]
+
+Logs are written here: COMMITS commits of ten files each (default 10,000), no checkpoint. On them, in turns:
+
+- the audit of the whole history, by all rules of the log;
+- ``DESCRIBE HISTORY``, which tells who committed what and judges nothing;
+- opening the table with ``deltalake``, where that is installed.
+
+Then an audit that remembers, of ten new commits; and an audit of many tables of twenty commits in one job. Prints
+medians, and ratios to the audit's own time.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.spark_session import own_session
+
+RUNS = 5
+FILES = 10
+NEW = 10
+TABLES, TABLE_COMMITS = 1000, 20
+_NAMES = (("id", "long"), ("day", "date"), ("amount", "double"), ("name", "string"))
+
+
+def write_log(path: Path, commits: int) -> None:
+    """Write the log of a table as Delta Spark does, with statistics."""
+    log, chance = path / "_delta_log", random.Random(commits)
+    log.mkdir(parents=True)
+    schema = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _NAMES]
+    for version in range(commits):
+        made = 1_760_000_000_000 + 1000 * version
+        info = {
+            "timestamp": made,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+            "isBlindAppend": True,
+            "operationMetrics": {"numFiles": str(FILES), "numOutputRows": "1000", "numOutputBytes": "10000"},
+            "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0",
+            "txnId": _uuid(chance),
+        }
+        actions: list[dict[str, Any]] = [{"commitInfo": info}]
+        if version == 0:
+            metadata = {
+                "id": _uuid(chance),
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": schema}),
+                "partitionColumns": [],
+                "configuration": {},
+                "createdTime": made,
+            }
+            actions += [{"metaData": metadata}, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}]
+        actions += [{"add": _add(chance, version, number, made)} for number in range(FILES)]
+        text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
+        (log / f"{version:020d}.json").write_text(text)
+
+
+def _add(chance: random.Random, version: int, number: int, made: int) -> dict[str, Any]:
+    low = {"id": version * 1000 + number, "day": "2026-01-01", "amount": 0.5, "name": "aaaa"}
+    high = {"id": version * 1000 + number + 99, "day": "2026-01-31", "amount": 99.5, "name": "zzzz"}
+    stats = {"numRecords": 100, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
+    return {
+        "path": f"part-{number:05d}-{_uuid(chance)}-c000.snappy.parquet",
+        "partitionValues": {},
+        "size": 1000 + number,
+        "modificationTime": made,
+        "dataChange": True,
+        "stats": json.dumps(stats, separators=(",", ":")),
+    }
+
+
+def _uuid(chance: random.Random) -> str:
+    return str(uuid.UUID(int=chance.getrandbits(128)))
+
+
+def main(commits: int) -> None:
+    """Measure everything once, and print it."""
+    session = DeltaSession(own_session("benchmark", "local[2]"))
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder, "long")
+        write_log(table, commits)
+        print(f"{commits} commits of {FILES} files, {RUNS} runs each, medians")
+        contenders: dict[str, Callable[[], Any]] = {"audit": lambda: _audit(session, table, commits)}
+        contenders["DESCRIBE HISTORY"] = lambda: session.sql(f"DESCRIBE HISTORY delta.`{table}`")
+        if _has_deltalake():
+            contenders["deltalake, opening"] = lambda: _open_with_deltalake(table)
+        seconds: dict[str, list[float]] = {name: [] for name in contenders}
+        for _ in range(RUNS):
+            for name, contender in contenders.items():
+                seconds[name].append(_timed(contender))
+        ours = statistics.median(seconds["audit"])
+        for name, measured in seconds.items():
+            middle = statistics.median(measured)
+            print(f"  {name:24} {middle:8.2f} s   audit / this {ours / middle:6.2f}")
+        _incremental(session, table, commits, ours)
+        _many(session, Path(folder, "many"))
+
+
+def _incremental(session: DeltaSession, table: Path, commits: int, whole: float) -> None:
+    memory = table.with_name("memory")
+    log = table / "_delta_log"
+    kept = {name: log.joinpath(name).read_text() for name in (f"{commits - NEW + i:020d}.json" for i in range(NEW))}
+    measured = []
+    for _ in range(RUNS):
+        for name in kept:
+            log.joinpath(name).unlink()
+        _audit(session, table, commits - NEW, state_path=str(memory))
+        for name, text in kept.items():
+            log.joinpath(name).write_text(text)
+        measured.append(_timed(lambda: _audit(session, table, NEW, state_path=str(memory))))
+        shutil.rmtree(memory)
+    middle = statistics.median(measured)
+    print(f"  {NEW} new commits            {middle:8.3f} s   this / audit {middle / whole:8.4f}")
+
+
+def _many(session: DeltaSession, folder: Path) -> None:
+    first = folder / "t0"
+    write_log(first, TABLE_COMMITS)
+    for number in range(1, TABLES):
+        shutil.copytree(first, folder / f"t{number}")
+    started = time.monotonic()
+    report = run(JobRequest((f"{folder}/*",), AuditOptions()), session)
+    spent = time.monotonic() - started
+    assert (len(report.tables), report.verdict) == (TABLES, Verdict.PASS)
+    print(f"{TABLES} tables of {TABLE_COMMITS} commits in one job: {1000 * spent / TABLES:.1f} ms a table")
+
+
+def _audit(session: DeltaSession, table: Path, commits: int, **known: Any) -> None:
+    (report,) = run(JobRequest((str(table),), AuditOptions(**known)), session).tables
+    assert (report.verdict, report.evidence and report.evidence["commits"]) == (Verdict.PASS, commits)
+
+
+def _has_deltalake() -> bool:
+    try:
+        import deltalake  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _open_with_deltalake(table: Path) -> None:
+    import deltalake
+
+    deltalake.DeltaTable(str(table))
+
+
+def _timed(function: Callable[[], Any]) -> float:
+    started = time.monotonic()
+    function()
+    return time.monotonic() - started
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
