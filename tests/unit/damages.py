@@ -35,7 +35,7 @@ ALL = frozenset({"undo", "restore", "replace"})
 #: Where only files are wrong.
 FILES = frozenset({"restore", "replace"})
 UNDO = frozenset({"undo"})
-#: Of properties that a table which is replaced keeps.
+#: Of what a table that is replaced keeps: properties, and features that RESTORE would bring back.
 KEPT = frozenset({"undo", "restore"})
 NEVER: frozenset[str] = frozenset()
 Step = Callable[[Table], Any]
@@ -370,7 +370,7 @@ def dropped() -> Table:
 CASES = (
     # -- protocol
     Case("TF01", plain, enable_vectors, protocol(readerFeatures=None), "minReaderVersion", healed_by=UNDO),
-    Case("TF02", plain, enable_vectors, protocol(writerFeatures=None), "minWriterVersion", healed_by=UNDO),
+    Case("TF02", plain, enable_vectors, protocol(writerFeatures=None), "minWriterVersion", healed_by=KEPT),
     Case("TF03", plain, enable_vectors, protocol(minReaderVersion=1), "readerFeatures", healed_by=UNDO),
     Case(
         "TF04",
@@ -420,7 +420,7 @@ CASES = (
         ),
         "writerFeatures",
         follows={"TF15"},
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF11",
@@ -430,7 +430,7 @@ CASES = (
         "writerFeatures",
         follows={"RT01"},
         name="row tracking",
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF11",
@@ -440,7 +440,7 @@ CASES = (
         "writerFeatures",
         follows={"TF08", "AC05"},
         name="domain metadata",
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF12",
@@ -449,7 +449,7 @@ CASES = (
         extra_protocol(minReaderVersion=1, minWriterVersion=2),
         '"minReaderVersion": 1',
         follows={"TF15"},
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF12",
@@ -459,7 +459,7 @@ CASES = (
         '"minReaderVersion": 1',
         follows={"CM01"},
         name="column mapping",
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF12",
@@ -469,7 +469,7 @@ CASES = (
         '"minReaderVersion": 1',
         follows={"TW01", "TW02", "TW15"},
         name="type widening",
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case(
         "TF14",
@@ -478,7 +478,7 @@ CASES = (
         protocol(writerFeatures=["appendOnly", "invariants", "domainMetadata", "rowTracking"]),
         "writerFeatures",
         follows={"TF15"},
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     Case("TF15", plain, set_property, configured(delta__enableDeletionVectors="true"), VECTORS, healed_by=KEPT),
     Case(
@@ -826,7 +826,7 @@ CASES = (
         "writerFeatures",
         follows={"TW01", "TW02"},
         column="n",
-        healed_by=UNDO,
+        healed_by=KEPT,
     ),
     # -- row tracking
     Case("RT01", plain, set_property, configured(delta__enableRowTracking="true"), TRACKING, healed_by=KEPT),

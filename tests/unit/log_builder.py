@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, fields_of
@@ -103,6 +103,16 @@ class Table:
         listed = protocol or LEGACY.supporting(features).to_json()
         self.commit("CREATE TABLE", {"metaData": metadata}, {"protocol": listed})
 
+    @classmethod
+    def of(cls, commits: Sequence[Actions]) -> Table:
+        """The table of these commits, to be gone on with."""
+        table = cls.__new__(cls)
+        table.commits, table._states, table.now = [], [], State()
+        table._counter, table._damage = 1_000_000, None
+        for actions in commits:
+            table._take(copy.deepcopy(actions))
+        return table
+
     # -- what is there ----------------------------------------------------------------------------
 
     @property
@@ -161,17 +171,13 @@ class Table:
         if tags:
             info["tags"] = tags
         written = copy.deepcopy([{"commitInfo": info}, *actions])
-        after = copy.deepcopy(self.now)
-        after.take(written)
-        if after.metadata["configuration"].get(TIMESTAMPS) == "true":
+        metadata = next((a["metaData"] for a in written if "metaData" in a), self.now.metadata)
+        if metadata["configuration"].get(TIMESTAMPS) == "true":
             written[0]["commitInfo"] = {"inCommitTimestamp": info["timestamp"], **info}
         if self._damage is not None:
             self._damage(written)
             self._damage = None
-        self.commits.append(written)
-        self.now = copy.deepcopy(self.now)
-        self.now.take(written)
-        self._states.append(self.now)
+        self._take(written)
 
     def append(self, files: int = 1, rows: int = 10) -> Table:
         self.commit("WRITE", *self._written([rows] * files), mode="Append")
@@ -252,7 +258,9 @@ class Table:
             adds.append({"add": {**add, **ids, "dataChange": True}})
         removes = [self._removed(key) for key in self.now.files if key not in then.files]
         mark = [self._mark(base - 1)] if self.supports("rowTracking") else []
-        actions = [{"metaData": metadata}, *adds, *removes, *mark, {"protocol": self.now.protocol}]
+        listed, lost = (Protocol.from_json(state.protocol).features for state in (self.now, then))
+        protocol = self.now.protocol if lost <= listed else weakest_protocol(listed | lost).to_json()
+        actions = [{"metaData": metadata}, *adds, *removes, *mark, {"protocol": protocol}]
         self.commit("RESTORE", *actions, version=version, timestamp=None)
         return self
 
@@ -385,6 +393,12 @@ class Table:
         if any(wire["metadata"].pop(CHANGES, None) for wire in fields_of(schema)):
             self.commit("UPGRADE SCHEMA", self._changed(schema))
         return self.drop_feature("typeWidening")
+
+    def _take(self, actions: Actions) -> None:
+        self.commits.append(actions)
+        self.now = State(self.now.protocol, self.now.metadata, dict(self.now.domains), dict(self.now.files))
+        self.now.take(actions)
+        self._states.append(self.now)
 
     # -- parts of commits -------------------------------------------------------------------------
 

@@ -222,6 +222,23 @@ def test_rule_that_is_broken_healed_and_broken_again_is_two_violations() -> None
 
 
 @pytest.mark.parametrize(
+    ("damage", "code"),
+    [(metadata(id="another"), "MD08"), (damages.info(inCommitTimestamp=1), "AC02")],
+    ids=["MD08", "AC02"],
+)
+def test_rule_that_a_later_commit_breaks_once_more_is_told_with_both(damage: Any, code: str) -> None:
+    """Neither a warning nor an earlier error hides a later one."""
+    table = everything().replace(KEY, V)
+    for _ in range(2):
+        table.damaged(damage).set_properties(note=f"{table.version}").append()
+        damage = metadata(id="a third") if code == "MD08" else damage
+    found = {finding.severity: finding for finding in audited(table.commits) if finding.code == code}
+    assert found[Severity.ERROR].version == 5
+    assert found[Severity.ERROR].message.endswith("The same is wrong with 1 more, the last one in version 7.")
+    assert (Severity.WARNING in found) == (code == "MD08")
+
+
+@pytest.mark.parametrize(
     "damage",
     [
         column("v", metadata={NAME: "v"}),

@@ -38,7 +38,9 @@ class EarlierStates:
         self._files = 0
         self._metadata = 0
         self._highest = 0
+        self._had_protocol = self._had_identity = False
         self._seen: dict[tuple[int, int], int] = {}
+        self._exact: set[tuple[int, int, object]] = set()
 
     def begin(self, state: TableState) -> None:
         """Take the state that the history starts from, with its files."""
@@ -47,6 +49,7 @@ class EarlierStates:
         self._metadata = _metadata_number(state.metadata)
         self._highest = _max_column_id(state.metadata)
         self._seen[self._files, self._metadata] = self._highest
+        self._exact.update(self._more(state))
 
     def take(self, transition: Transition) -> bool:
         """Take a commit, and return whether the table has been where it leads to.
@@ -64,12 +67,34 @@ class EarlierStates:
         there = (self._files, self._metadata)
         then = self._seen.get(there)
         self._seen[there] = self._highest if then is None else min(then, self._highest)
+        protocol, identity = self._more(transition.after)
+        self._had_protocol, self._had_identity = protocol in self._exact, identity in self._exact
+        self._exact |= {protocol, identity}
         return there != here and then is not None and then <= self._highest
+
+    @property
+    def had_protocol(self) -> bool:
+        """Whether the table had the very protocol, too, when it was where the last commit leads to."""
+        return self._had_protocol
+
+    @property
+    def had_identity(self) -> bool:
+        """Whether it had the very id and time of creation, too."""
+        return self._had_identity
+
+    def _more(self, state: TableState) -> tuple[tuple[int, int, object], tuple[int, int, object]]:
+        here = (self._files, self._metadata)
+        return (*here, state.protocol), (*here, identity_of(state.metadata))
 
 
 def equal_states(one: TableState, other: TableState) -> bool:
     """Whether two states, both with their files, are the same as far as a RESTORE brings them back."""
     return _essence(one.metadata) == _essence(other.metadata) and (one.files or {}).keys() == (other.files or {}).keys()
+
+
+def identity_of(metadata: Metadata) -> tuple[str, int | None]:
+    """Return what is the table's own, however its columns and properties change."""
+    return metadata.id, metadata.created_time
 
 
 def _max_column_id(metadata: Metadata) -> int:
@@ -89,7 +114,7 @@ def _metadata_number(metadata: Metadata) -> int:
 
 def _essence(metadata: Metadata) -> tuple[object, ...]:
     kept = frozenset(item for item in metadata.configuration.items() if item[0] not in _KEPT)
-    return metadata.id, _schema(metadata.schema_string), metadata.partition_columns, kept
+    return _schema(metadata.schema_string), metadata.partition_columns, kept
 
 
 @lru_cache(maxsize=8)

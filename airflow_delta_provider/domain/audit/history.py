@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states, identity_of
 from airflow_delta_provider.domain.audit.excerpt import excerpt, excerpt_of_file
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
@@ -58,7 +58,6 @@ _STATE_RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
 #: Rules about a commit's change of protocol and metadata. They are asked again of later commits: whether
 #: those, compared with the state before the damage, still break them.
 _CHANGE_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
-    metadata_changes.check_transition,
     mapping_changes.check_transition,
     type_changes.check_transition,
 )
@@ -226,7 +225,7 @@ class HistoryAudit:
                 if not found and self._version >= 0
             ]
             for finding in missing:
-                self._violations.open(finding)
+                self._violations.look(finding.code, self._version, [finding])
             return self._violations.findings("")
         by_path = {file.path: file for file in self._replay.files.values()}
         for finding in self._final(state):
@@ -308,12 +307,17 @@ class HistoryAudit:
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
         commit = transition.commit
         restores = self._states.take(transition)
+        exactly = (self._states.had_protocol, self._states.had_identity)
         head = bool(commit.protocols or commit.metadata)
         untold: int | None = None
         healed: list[Violation] = []
         if head:
             if not restores:
-                restores, untold = self._restored(transition)
+                then, untold = self._restored(transition)
+                restores = then is not None
+                if then is not None:
+                    same_protocol = then.protocol == transition.after.protocol
+                    exactly = (same_protocol, identity_of(then.metadata) == identity_of(transition.after.metadata))
             transition = replace(transition, restores=restores)
         if head or commit.domains or commit.transactions or any(map(self._violations.stands, _OF_FILES)):
             healed += self._violations.look_again(transition)
@@ -323,7 +327,7 @@ class HistoryAudit:
         elif commit.domains:
             healed += self._look_at_tracking(transition.after, commit.provenance, actions, transition.before)
         if head:
-            self._check_change(transition, actions, untold, healed)
+            self._check_change(transition, actions, healed, untold, exactly)
             self._check_enabled(transition, actions)
         for finding in commit_actions.check_transition(transition, self._previous):
             self._open(finding, actions, remains(finding, transition))
@@ -356,10 +360,17 @@ class HistoryAudit:
         return again
 
     def _check_change(
-        self, transition: Transition, actions: Sequence[Action], untold: int | None, healed: Sequence[Violation]
+        self,
+        transition: Transition,
+        actions: Sequence[Action],
+        healed: Sequence[Violation],
+        untold: int | None,
+        exactly: tuple[bool, bool],
     ) -> None:
         """Judge what a commit does to protocol and metadata.
 
+        :param untold: the version that it says it restores, where nobody knows that
+        :param exactly: where it restores an earlier version, whether with its protocol, and with the table's identity
         :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
         """
         before, used = transition.before, frozenset(self._used)
@@ -367,12 +378,15 @@ class HistoryAudit:
         dropped = self._ever_dropped
 
         def check_protocol(later: Transition) -> Iterator[Finding]:
-            return protocol_changes.check_transition(later, used)
+            return protocol_changes.check_transition(replace(later, restores=later.restores and exactly[0]), used)
+
+        def check_metadata(later: Transition) -> Iterator[Finding]:
+            return metadata_changes.check_transition(replace(later, restores=later.restores and exactly[1]))
 
         def check_usage(later: Transition) -> Iterator[Finding]:
             return usage_tracking.check_transition(later, dropped)
 
-        rules = (*_CHANGE_RULES, check_protocol, check_usage)
+        rules = (*_CHANGE_RULES, check_metadata, check_protocol, check_usage)
         found = [(finding, _compared(rule, finding, before)) for rule in rules for finding in rule(transition)]
         sound = _sound_before(healed)
         if found and sound is not None:
@@ -497,21 +511,22 @@ class HistoryAudit:
         commit = self._log.commit_that_added(file)
         return -1 if commit is None else commit.version
 
-    def _restored(self, transition: Transition) -> tuple[bool, int | None]:
-        """Return whether a commit restores a version from before the first one judged; or, if nobody knows, which."""
+    def _restored(self, transition: Transition) -> tuple[TableState | None, int | None]:
+        """Return the version from before the first one judged that a commit restores; or, if nobody knows, which."""
         parameters = transition.commit.info.get("operationParameters")
         if self._from_start or transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
-            return False, None
+            return None, None
         if transition.before.metadata == transition.after.metadata and not transition.before_files:
-            return False, None  # it changes nothing, or the protocol only, which is not restored
+            return None, None  # it changes nothing, or the protocol only, which is not restored
         try:
             version = int(str(parameters.get("version")))
         except ValueError:
-            return False, None
+            return None, None
         then = self._log.state_at(version)
         if then is None:
-            return False, version
-        return equal_states(then, replace(transition.after, files=self._replay.files)), None
+            return None, version
+        same = equal_states(then, replace(transition.after, files=self._replay.files))
+        return then if same else None, None
 
     def _open(
         self,

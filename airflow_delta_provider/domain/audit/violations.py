@@ -15,6 +15,8 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 #: What a violation is about: the code of the rule, file, column and subject.
 Key = tuple[str, str | None, str | None, str | None]
+#: The same, and the commit that did it; None where it is about a state, whoever brought the table there.
+_Violated = tuple[Key, "int | None"]
 #: Whether a commit leaves a violation standing.
 Stands = Callable[[Transition], bool]
 
@@ -36,6 +38,7 @@ class Violation:
     """
 
     finding: Finding
+    key: _Violated
     stands: Stands | None = None
     before: TableState | None = None
     paths: set[str] = field(default_factory=set)
@@ -58,16 +61,16 @@ class Violations:
     """Takes what the rules find, commit after commit."""
 
     def __init__(self) -> None:
-        self._standing: dict[Key, Violation] = {}
+        self._standing: dict[_Violated, Violation] = {}
         self._healed: list[Violation] = []
-        self._aspects: dict[str, set[Key]] = defaultdict(set)
+        self._aspects: dict[str, set[_Violated]] = defaultdict(set)
         self._paths: dict[str, list[Violation]] = defaultdict(list)
         self._codes: Counter[str] = Counter()
         self._changes = 0
         self._files: dict[str, int] = defaultdict(int)
         self._uncounted: Counter[str] = Counter()
         self._groups: dict[tuple[object, ...], Violation] = {}
-        self._forgotten: frozenset[Key] = frozenset()
+        self._forgotten: frozenset[_Violated] = frozenset()
 
     def look(
         self, aspect: str, version: int, findings: Iterable[Finding], before: TableState | None = None
@@ -76,19 +79,21 @@ class Violations:
 
         :param before: the state before that one
         """
-        found = {key_of(finding): finding for finding in findings}
+        found: dict[_Violated, Finding] = {(key_of(finding), None): finding for finding in findings}
         healed = [self._heal(key, version) for key in self._aspects[aspect] - found.keys()]
         self._aspects[aspect] = set(found)
-        for finding in found.values():
-            self.open(finding, before=before)
+        for key, finding in found.items():
+            self._open(key, finding, None, before)
         return [violation for violation in healed if violation is not None]
 
     def open(self, finding: Finding, stands: Stands | None = None, before: TableState | None = None) -> None:
-        """Take what a commit did wrong; where the same stands already, the first counts."""
-        key = key_of(finding)
+        """Take what a commit did wrong. Of a file that is wrong in that way already, the first counts."""
+        self._open((key_of(finding), finding.version), finding, stands, before)
+
+    def _open(self, key: _Violated, finding: Finding, stands: Stands | None, before: TableState | None) -> None:
         if key in self._standing:
             return
-        violation = Violation(finding, stands, before)
+        violation = Violation(finding, key, stands, before)
         if finding.path is not None:
             if self._is_known(finding, finding.path):
                 return
@@ -122,9 +127,10 @@ class Violations:
 
         :param aspect: of the state that :meth:`look` will be told of, where it is about one
         """
-        self.open(finding, stands)
+        key: _Violated = (key_of(finding), finding.version if aspect is None else None)
+        self._open(key, finding, stands, None)
         if aspect is not None:
-            self._aspects[aspect].add(key_of(finding))
+            self._aspects[aspect].add(key)
 
     def stands(self, code: str) -> bool:
         """Whether the rule is broken now."""
@@ -150,7 +156,7 @@ class Violations:
             for violation in self._paths.pop(path, ()):
                 violation.paths.discard(path)
                 if not violation.paths:
-                    self._heal(key_of(violation.finding), version)
+                    self._heal(violation.key, version)
 
     @property
     def has_files(self) -> bool:
@@ -191,9 +197,9 @@ class Violations:
             )
 
     def _is_forgotten(self, violation: Violation) -> bool:
-        return bool(violation.finding.at_or_before) and key_of(violation.finding) in self._forgotten
+        return bool(violation.finding.at_or_before) and violation.key in self._forgotten
 
-    def _heal(self, key: Key, version: int) -> Violation | None:
+    def _heal(self, key: _Violated, version: int) -> Violation | None:
         violation = self._standing.pop(key, None)
         if violation is not None:
             violation.healed = version
