@@ -23,6 +23,9 @@ from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage import HadoopStorage, read_ahead
 
+#: With more files than this, commits are read as a whole rather than searched for their paths.
+_FEW_FILES = 10
+
 
 @dataclass(frozen=True)
 class History:
@@ -143,14 +146,31 @@ class TableLog:
 
     def commit_that_added(self, file: LiveFile) -> Commit | None:
         """Return the oldest kept commit that added a file with the row ids that it has now; None if none is kept."""
-        path = json.dumps(file.path)[1:-1].encode()
-        for version in commit_versions(self._storage.list_names(self._directory)):
-            content = self._storage.read(f"{self._directory}/{commit_name(version)}")
-            if path in content or file.path.encode() in content:
-                commit = Commit.from_actions(version, parse_commit(commit_name(version), content))
-                if any(add.path == file.path and add.base_row_id == file.base_row_id for add in commit.adds):
-                    return commit
-        return None
+        return self.commits_that_added([file]).get(file.path)
+
+    def commits_that_added(self, files: Iterable[LiveFile]) -> dict[str, Commit]:
+        """Return, by path, the oldest kept commit that added each of ``files`` with the row ids that it has now.
+
+        Commits that cannot be read are passed over.
+        """
+        wanted = {file.path: file for file in files}
+        found: dict[str, Commit] = {}
+        names = [commit_name(version) for version in commit_versions(self._storage.list_names(self._directory))]
+        for name, content in zip(names, self.read_files(names if wanted else ())):
+            if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
+                continue
+            try:
+                commit = Commit.from_actions(int(name[:20]), parse_commit(name, content))
+            except BrokenLogError:
+                continue
+            for add in commit.adds:
+                file = wanted.get(add.path)
+                if file is not None and add.base_row_id == file.base_row_id:
+                    found[add.path] = commit
+                    del wanted[add.path]
+            if not wanted:
+                break
+        return found
 
     def _replay(self, segment: LogSegment, *, with_files: bool, like: TableState | None = None) -> Replay:
         replay = Replay(with_files=with_files, like=like)
@@ -175,3 +195,8 @@ class TableLog:
             if with_files:
                 for sidecar in sidecars:
                     yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
+
+
+def _names(content: bytes, path: str) -> bool:
+    """Whether a commit may name a file, going by its bytes."""
+    return path.encode() in content or json.dumps(path)[1:-1].encode() in content

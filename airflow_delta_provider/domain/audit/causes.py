@@ -20,6 +20,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "CM08": ("CM09",),
     "CM12": ("CM11",),
     "CM13": ("CM10",),
+    "CM18": ("CM09", "CM11", "CM12", "CM01"),
     "RT01": ("TF11", "TF12"),
     "RT05": ("RT02",),
     "RT07": ("RT11", "RT10", "RT14"),
@@ -29,6 +30,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "RT15": ("RT10",),
     "RT16": ("RT15", "RT09"),
     "RT17": ("RT04",),
+    "RT19": ("RT15", "RT14", "RT11"),
     "RT21": ("RT07",),
     "UT03": ("UT05", "UT06", "CM11"),
     "UT06": ("UT01",),
@@ -43,8 +45,13 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "TW04": ("TW12", "TW08"),
     "TW03": ("TW12",),
     "TW12": ("TW03",),
+    "TW16": ("TW08", "TW09", "TW12"),
 }
 #: Those of them that show later than their causes, too.
-LASTING = frozenset({"AC05", "AC06", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT21", "TF13", "UT06"})
+LASTING = frozenset(
+    {"AC05", "AC06", "CM18", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT19", "RT21", "TF13", "UT06"}
+)
+#: Those that are wrong with files which were right before their causes.
+BACKWARD = frozenset({"CM18", "TW16"})
 #: What lies beside the commits and contradicts them follows from whatever is wrong with those.
 BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

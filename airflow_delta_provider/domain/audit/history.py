@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,8 @@ from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
-from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, RowCount, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, moves_of, tracked
 from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.rules.rule import Scope
@@ -69,6 +70,9 @@ _WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
 _OF_FILES = ("AC03", "AC06", "RT14")
+#: What is wrong with data files: each audit that looks at them sees all of it, but for what commits did to rows.
+_FILES = "files"
+_OF_COMMITS = frozenset({"RT22", "RT23"})
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -99,6 +103,11 @@ class LogMemory:
         del file
         return None
 
+    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
+        """Return the same for many files, by path, as far as such commits are kept."""
+        found = {file.path: self.commit_that_added(file) for file in files}
+        return {path: commit for path, commit in found.items() if commit is not None}
+
 
 class HistoryAudit:
     """Judges commits, oldest first, on the state that they lead to.
@@ -109,6 +118,7 @@ class HistoryAudit:
     :param known: whether what is wrong with ``base`` itself is left out
     :param recalled: what an earlier audit, up to ``base``, found to stand
     :param previous: the commit of ``base``, as far as it is known
+    :param follow: takes what each commit did to rows whose ids may be relied upon
     """
 
     def __init__(
@@ -120,6 +130,7 @@ class HistoryAudit:
         known: bool = False,
         recalled: Sequence[Finding] = (),
         previous: Commit | None = None,
+        follow: Callable[[Moves], None] | None = None,
     ) -> None:
         self._replay = replay
         self._log = log or LogMemory()
@@ -140,6 +151,8 @@ class HistoryAudit:
         self._version = -1 if base is None else base.version
         self._bytes = 0
         self._since = base.version if known and base is not None else None
+        self._follow = follow
+        self._rows_of: RowCount = _said_rows
         if base is not None:
             for finding in recalled:
                 self._recall(finding, base)
@@ -227,20 +240,44 @@ class HistoryAudit:
             for finding in missing:
                 self._violations.look(finding.code, self._version, [finding])
             return self._violations.findings("")
-        by_path = {file.path: file for file in self._replay.files.values()}
-        for finding in self._final(state):
-            file = by_path.get(finding.path or "")
-            commit = None if file is None else self._log.commit_that_added(file)
+        for finding in self._of_commits(self._final(state)):
+            self._violations.open(finding)
+        return self._violations.findings(state.metadata.id)
+
+    def look_at_files(self, found: Iterable[Finding], rows_of: RowCount) -> None:
+        """Take all that is wrong with the live files themselves, after the last commit.
+
+        :param rows_of: the number of rows of each, which decides from now on what row ids they give out
+        :raises BrokenLogError: if there is no state
+        """
+        state = self.state()
+        self._rows_of = rows_of
+        fresh = list(state_rules.check_fresh_ids(state, row_tracking_of(state), rows_of))
+        miscounted = {file.path for file in self._replay.files.values() if file.num_records != rows_of(file)}
+        for code, paths in (("RT06", None), ("RT07", miscounted), ("RT08", None)):
+            if all(finding.code != code for finding in fresh):
+                self._violations.withdraw(code, paths)
+        impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
+        self._violations.look(_FILES, self._version, self._of_commits([*found, *impossible]))
+
+    def _of_commits(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield findings about live files with the commits that added those, but for what is not asked for."""
+        found = list(found)
+        paths = {finding.path for finding in found if finding.version is None}
+        files = {file.path: file for file in self._replay.files.values() if file.path in paths}
+        commits = self._log.commits_that_added(list(files.values())) if files else {}
+        for finding in found:
+            if finding.version is not None:
+                yield finding
+                continue
+            file, commit = files.get(finding.path or ""), commits.get(finding.path or "")
             if finding.code == "RT07" and self._lowered is not None:
                 commit = max((commit or self._lowered, self._lowered), key=lambda either: either.version)
-            if commit is None and self._since is not None:
+            if self._since is not None and (commit is None or commit.version <= self._since):
                 continue  # of a file from before: not what is asked for
-            if commit is not None and self._since is not None and commit.version <= self._since:
-                continue
             if file is not None:
                 finding = replace(finding, action=excerpt_of_file(file))
-            self._violations.open(finding if commit is None else replace(finding, **commit.provenance))
-        return self._violations.findings(state.metadata.id)
+            yield finding if commit is None else replace(finding, **commit.provenance)
 
     def _recall(self, finding: Finding, base: TableState) -> None:
         rule = CATALOGUE.get(finding.code)
@@ -253,6 +290,8 @@ class HistoryAudit:
                 stands = _same_path(finding, base)
             elif finding.code[:2] in _CHANGED_KINDS:
                 stands = self._remembered(finding)
+        if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
+            aspect = _FILES
         self._violations.recall(finding, aspect, stands)
 
     def _remembered(self, finding: Finding) -> Stands:
@@ -435,6 +474,9 @@ class HistoryAudit:
         earlier = again & frozenset(suspicious)
         if len(earlier) < len(suspicious) and not self._from_start:
             earlier |= self._log.added_before(transition.commit.version, suspicious)
+        if self._follow is not None and tracked(transition):
+            unplaced = () if self._from_start else [path for path in suspicious if path not in earlier]
+            self._follow(moves_of(transition, earlier, unplaced))
         for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
             if finding.code == "RT17" and _has_names_of(_sound_before(healed), transition.after):
                 continue
@@ -493,23 +535,21 @@ class HistoryAudit:
             return
         yield from (f for f in state_rules.check_files(state, tracking) if not self._violations.stands(f.code))
         pairs: dict[str, Overlap] = {}
-        for finding in state_rules.check_fresh_ids(state, tracking, _rows_of):
+        for finding in state_rules.check_fresh_ids(state, tracking, self._rows_of):
             if finding.code != "RT08":
                 if not self._violations.stands(finding.code):
                     yield finding
                 continue
             pairs = pairs or {
-                pair.other.path: pair for pair in overlaps(in_order(self._replay.files.values()), _rows_of)
+                pair.other.path: pair for pair in overlaps(in_order(self._replay.files.values()), self._rows_of)
             }
             if finding.path is None:
                 self._violations.count("RT08", len(pairs) - state_rules.MOST_FINDINGS)
                 continue
             pair = pairs[finding.path]
-            yield replace(finding, path=max((pair.one, pair.other), key=self._added_at).path)
-
-    def _added_at(self, file: LiveFile) -> int:
-        commit = self._log.commit_that_added(file)
-        return -1 if commit is None else commit.version
+            commits = self._log.commits_that_added([pair.one, pair.other])
+            versions = {path: commit.version for path, commit in commits.items()}
+            yield replace(finding, path=max((pair.one.path, pair.other.path), key=lambda path: versions.get(path, -1)))
 
     def _restored(self, transition: Transition) -> tuple[TableState | None, int | None]:
         """Return the version from before the first one judged that a commit restores; or, if nobody knows, which."""
@@ -554,7 +594,7 @@ def _has_names_of(state: TableState | None, after: TableState) -> bool:
     return (one.row_id_column, one.commit_version_column) == (other.row_id_column, other.commit_version_column)
 
 
-def _rows_of(file: LiveFile) -> int | None:
+def _said_rows(file: LiveFile) -> int | None:
     return file.num_records
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_delta_provider.domain.audit.causes import BESIDE, CAUSES, LASTING
+from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -132,6 +132,14 @@ class Violations:
         if aspect is not None:
             self._aspects[aspect].add(key)
 
+    def withdraw(self, code: str, paths: Collection[str] | None = None) -> None:
+        """Take back what stands of a rule: it was said for want of knowing better.
+
+        :param paths: of the files of which it is taken back; None for all
+        """
+        for key in [key for key in self._standing if key[0][0] == code and (paths is None or key[0][1] in paths)]:
+            self._drop(key)
+
     def stands(self, code: str) -> bool:
         """Whether the rule is broken now."""
         return self._codes[code] > 0
@@ -200,10 +208,15 @@ class Violations:
         return bool(violation.finding.at_or_before) and violation.key in self._forgotten
 
     def _heal(self, key: _Violated, version: int) -> Violation | None:
-        violation = self._standing.pop(key, None)
+        violation = self._drop(key)
         if violation is not None:
             violation.healed = version
             self._healed.append(violation)
+        return violation
+
+    def _drop(self, key: _Violated) -> Violation | None:
+        violation = self._standing.pop(key, None)
+        if violation is not None:
             self._codes[violation.finding.code] -= 1
             self._changes -= violation.before is not None
             for path in violation.paths:
@@ -249,11 +262,12 @@ def _cause(violation: Violation, others: list[Violation]) -> Violation | None:
     for code in CAUSES.get(finding.code, ()):
         for other in others:
             cause = other.finding
-            if other is violation or cause.code != code or (cause.version or 0) > (finding.version or 0):
+            if other is violation or cause.code != code:
                 continue
-            same = cause.version == finding.version
+            later = (cause.version or 0) > (finding.version or 0)
+            allowed = finding.code in (BACKWARD if later else LASTING) or cause.version == finding.version
             columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
-            if columns and (same or finding.code in LASTING) and _has_no_part_in(other, violation):
+            if columns and allowed and _has_no_part_in(other, violation):
                 return other
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.beside import (
@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.table_log import TableLog
@@ -46,6 +47,8 @@ class Judging:
     :param names: of the files in the log
     :param name: of the table, for people
     :param seconds: after which it is given up
+    :param with_files: whether the live files are needed in any case
+    :param follow: as of :class:`HistoryAudit`
     """
 
     def __init__(
@@ -56,6 +59,9 @@ class Judging:
         timings: Timings,
         progress: Progress,
         seconds: float | None = None,
+        *,
+        with_files: bool = False,
+        follow: Callable[[Moves], None] | None = None,
     ) -> None:
         self._log = log
         self._names = names
@@ -64,6 +70,8 @@ class Judging:
         self._progress = progress
         self._seconds = seconds
         self._started = time.monotonic()
+        self._with_files = with_files
+        self._follow = follow
         self.commits = 0
         """How many commits were judged."""
         self.first: int | None = None
@@ -76,10 +84,11 @@ class Judging:
         :raises BrokenLogError: if that state cannot be read
         """
         if span.base is None:
-            audit = HistoryAudit(Replay(with_files=True), log=KeptLog(self._log))
+            audit = HistoryAudit(Replay(with_files=True), log=KeptLog(self._log), follow=self._follow)
         else:
             replay = self._log.replay(span.base)
-            audit = HistoryAudit(replay, replay.state(span.base.version), KeptLog(self._log), known=known)
+            state = replay.state(span.base.version)
+            audit = HistoryAudit(replay, state, KeptLog(self._log), known=known, follow=self._follow)
         for finding in (*span.findings, *self._pointer()):
             audit.note(finding)
         self._judge(audit, span.first, span.last)
@@ -94,10 +103,10 @@ class Judging:
         previous = Commit(base.version, memory.commit_info)
         replay = Replay.of(base)
         compared = any(base.version < version <= last for version in checkpoint_versions(self._names))
-        if compared or self._needs_files(range(base.version + 1, last + 1)):
+        if self._with_files or compared or self._needs_files(range(base.version + 1, last + 1)):
             replay = self._log.replay(select_segment(self._names, base.version))
             base = replay.state(base.version)
-        audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous)
+        audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous, follow=self._follow)
         self._judge(audit, base.version + 1, last)
         return audit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.history import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -38,7 +38,8 @@ class KeptLog(LogMemory):
 
     def commit_that_added(self, file: LiveFile) -> Commit | None:
         """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
-        try:
-            return self._log.commit_that_added(file)
-        except BrokenLogError:
-            return None
+        return self._log.commit_that_added(file)
+
+    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
+        """Return the same for many files, by path, as far as such commits are kept."""
+        return self._log.commits_that_added(files)

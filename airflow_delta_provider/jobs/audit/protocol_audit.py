@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -25,6 +25,7 @@ from airflow_delta_provider.domain.request.arguments import time_or_none
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.row_tracking.stability_rules import no_such_version
 from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
@@ -43,6 +44,7 @@ class ProtocolAudit:
         self._options = options
         self._progress = progress
         self._timings = Timings()
+        self._data = DataLevel(session, table, options.level, self._timings, progress)
         self._store = None if options.state_path is None else MemoryStore(session.storage, options.state_path, progress)
 
     def run(self) -> TableReport:
@@ -53,10 +55,9 @@ class ProtocolAudit:
         if isinstance(last, Finding):
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
-        if memory is not None and memory.version == last:
+        if memory is not None and memory.version == last and not self._data.reads:
             return self._report(list(memory.findings), memory, last)
-        limit = self._options.seconds_per_table
-        judging = Judging(self._log, names, self._name, self._timings, self._progress, limit)
+        judging = self._data.judging(self._options.seconds_per_table)
         try:
             with self._timings.phase("commits"):
                 since = self._options.since_version
@@ -65,10 +66,11 @@ class ProtocolAudit:
                 else:
                     span = find_span(names, last, since)
                     audit = judging.judge(span, known=span.base is not None and span.base.version == since)
-                findings = audit.findings()
+            looked = self._data.look(audit, newest=last == newest_version(names)) if audit.version == last else None
+            findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
-        report = self._report(findings, memory, audit.version, judging)
+        report = self._report(findings, memory, audit.version, judging, looked)
         if self._store is not None and audit.version == last and audit.is_readable:
             told = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
             self._store.save(self._table.location, told)
@@ -118,7 +120,12 @@ class ProtocolAudit:
         return memory if same else None
 
     def _report(
-        self, findings: list[Finding], memory: AuditMemory | None, version: int, judging: Judging | None = None
+        self,
+        findings: list[Finding],
+        memory: AuditMemory | None,
+        version: int,
+        judging: Judging | None = None,
+        looked: Mapping[str, Any] | None = None,
     ) -> TableReport:
         options = self._options
         told = with_status(findings, memory) if self._store is not None else findings
@@ -130,6 +137,7 @@ class ProtocolAudit:
             "level": options.level,
             "first_version": judging.first if judging else None,
             "commits": judging.commits if judging else 0,
+            **(looked or {}),
         }
         if ownership is not None and ownership.owner is not None:
             evidence["owner"] = ownership.owner

@@ -7,29 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.feature import FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants import catalog_managed
+from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition
-from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.domain.row_tracking.key_rules import find_keys
-from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
 from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.rules import log as log_rules
-from airflow_delta_provider.domain.rules import protocol as protocol_rules
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
+from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
+from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
-from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
 from airflow_delta_provider.jobs.table_log import History
 from airflow_delta_provider.jobs.timings import Timings
 
@@ -56,7 +52,7 @@ class RowTrackingCheck:
             return TableReport.refused(name, requests.broken_log(name, error))
         state = past.history.state
         known: dict[str, Any] = {"version": state.version, "timings": self._timings}
-        if undecidable := list(_undecidable(state)):
+        if undecidable := list(why_undecidable(state)):
             return TableReport.judged(name, *undecidable, **known)
         keys, refusals = find_keys(self._options.key_columns, state.metadata)
         if refused := [*([past.refusal] if past.refusal else []), *refusals]:
@@ -103,20 +99,11 @@ class RowTrackingCheck:
             self._progress(f"{name}: reading the footers of {len(files)} files")
             surveyed = survey(data, files, tracking.row_id_column)
             findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
-        holding = [file for file in files if file.path in surveyed.ids and not surveyed.ids[file.path].all_fresh]
-        evidence |= {
-            "rows": _live_rows(files, surveyed),
-            "files_with_materialized_ids": len(holding),
-            "materialized_ids_read": 0,
-        }
+        ids = LiveIds(data, files, surveyed, tracking, self._options.level)
+        findings += ids.judge(self._session, name, self._timings, self._progress)
+        evidence |= ids.evidence
         if self._options.level == "footers":
-            return [*findings, *_impossible_bounds(files, surveyed, tracking)]
-        with self._timings.phase("ids"):
-            if holding:
-                self._progress(f"{name}: reading the row ids in {len(holding)} of them")
-            proof = prove(self._session, data, files, surveyed, tracking)
-        evidence["materialized_ids_read"] = proof.ids_read
-        findings += proof.findings
+            return findings
         if stability is not None:
             with self._timings.phase("stability"):
                 findings += stability.judge(state, data, surveyed, tracking.row_id_column, keys)
@@ -131,18 +118,6 @@ class RowTrackingCheck:
         return finding if commit is None else replace(finding, **commit.provenance)
 
 
-def _undecidable(state: TableState) -> Iterator[Finding]:
-    """Yield why the log does not tell what the table is."""
-    yield from catalog_managed.check_state(state)
-    unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
-    if unknown:
-        yield protocol_rules.UNKNOWN_FEATURE.finding(
-            f"The protocol has the reader feature {', '.join(unknown)}, which this version of the provider does not "
-            "know: it may change what the log means. Update the provider.",
-            version=state.version,
-        )
-
-
 def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
     if history.contradictions:
         yield log_rules.CONTRADICTING_CHECKPOINT.finding(
@@ -155,19 +130,3 @@ def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> It
     yield from check_state(history.state, tracking)
     for step in steps:
         yield from check_transition(step.transition, step.earlier)
-
-
-def _live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
-    deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
-    return sum(surveyed.rows_of(file) or 0 for file in files) - deleted
-
-
-def _impossible_bounds(files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking) -> Iterator[Finding]:
-    """Yield the files whose statistics show impossible ids; where rows are deleted, theirs may be those."""
-    mark = trusted_mark(in_order(files), surveyed.rows_of, tracking.high_water_mark)
-    for file in files:
-        ids = surveyed.ids.get(file.path)
-        if ids is None or file.deletion_vector is not None or ids.minimum is None or ids.maximum is None:
-            continue
-        if ids.minimum < 0 or (mark is not None and ids.maximum > mark):
-            yield impossible_bounds(file.path, ids.minimum, ids.maximum, mark)

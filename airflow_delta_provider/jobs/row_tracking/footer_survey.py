@@ -1,4 +1,4 @@
-"""What the footers of a table's files say of row ids, and which files are not what the log says of them."""
+"""What the footers of a table's files say of row ids and schemas, and which files are not what the log says."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
 from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, FooterError
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
@@ -32,15 +33,18 @@ class FooterSurvey:
         return file.num_records if ids is None else ids.rows
 
 
-def survey(data: DataFiles, files: Collection[LiveFile], column: str | None) -> FooterSurvey:
-    """Read the footers of ``files``.
+def survey(
+    data: DataFiles, files: Collection[LiveFile], column: str | None, schemas: FileSchemas | None = None
+) -> FooterSurvey:
+    """Read the footers of ``files``, each once.
 
     :param column: the column with materialized row ids
+    :param schemas: judges the schemas of files; None where those are not asked for
     """
     result = FooterSurvey()
-    for file, found in zip(files, data.map(lambda file: _look(data, file, column), files)):
-        if isinstance(found, Finding):
-            result.findings.append(found)
+    for file, (found, wrong) in zip(files, data.map(lambda file: _look(data, file, column, schemas), files)):
+        result.findings += wrong
+        if found is None:
             continue
         result.ids[file.path] = found
         if file.num_records is not None and file.num_records != found.rows:
@@ -55,24 +59,35 @@ def survey(data: DataFiles, files: Collection[LiveFile], column: str | None) -> 
     return result
 
 
-def _look(data: DataFiles, file: LiveFile, column: str | None) -> FileIds | Finding:
+def _look(
+    data: DataFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
+) -> tuple[FileIds | None, list[Finding]]:
+    wrong: list[Finding] = []
     try:
-        return file_ids(data.footer(file), column)
-    except FileNotFoundError:
+        footer = data.footer(file)
+        if schemas is not None:
+            wrong += schemas.check(footer.schema, file.path)
+        return file_ids(footer, column), wrong
+    except (FileNotFoundError, FooterError, MaterializedTypeError) as error:
+        return None, [*wrong, _unread(file, column, error)]
+
+
+def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
+    """Return why nothing is known of a file's row ids."""
+    if isinstance(error, FileNotFoundError):
         return file_rules.MISSING.finding(
             f"{file.path} is in the table, but there is no such file: reading the table fails. {_AFTER_LOSS}.",
             path=file.path,
         )
-    except EncryptedFooterError as error:
+    if isinstance(error, EncryptedFooterError):
         return file_rules.ENCRYPTED.finding(
             f"{file.path} cannot be looked into: {error}. Its rows are not part of the proof.", path=file.path
         )
-    except FooterError as error:
+    if isinstance(error, FooterError):
         return file_rules.DAMAGED.finding(f"{file.path} cannot be read: {error}. {_AFTER_LOSS}.", path=file.path)
-    except MaterializedTypeError as error:
-        return rules.MATERIALIZED_TYPE.finding(
-            f"The column {column!r} of {file.path} should hold row ids, 64-bit integers, but {error}: engines fail on "
-            f"it, or read other ids. {_AFTER_LOSS}.",
-            path=file.path,
-            column=column,
-        )
+    return rules.MATERIALIZED_TYPE.finding(
+        f"The column {column!r} of {file.path} should hold row ids, 64-bit integers, but {error}: engines fail on "
+        f"it, or read other ids. {_AFTER_LOSS}.",
+        path=file.path,
+        column=column,
+    )

@@ -1,0 +1,115 @@
+"""The levels of an audit that look beyond the log: footers of data files, and the ids of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
+from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.rewrites import Rewrites
+from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.rules import data_files as file_rules
+from airflow_delta_provider.domain.rules import row_tracking as rules
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
+from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
+from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
+from airflow_delta_provider.jobs.timings import Timings
+
+#: What VACUUM does to the files of older versions.
+_GONE = frozenset({file_rules.MISSING.code, file_rules.DELETION_VECTOR.code})
+_MOVED = frozenset({rules.FOREIGN_ROW_ID.code, rules.FOREIGN_COMMIT_VERSION.code})
+
+
+class DataLevel:
+    """Looks at the files of one table, after its commits were judged.
+
+    :param level: ``log``, at which nothing is read, ``footers`` or ``data``
+    """
+
+    def __init__(
+        self, session: DeltaSession, table: OpenTable, level: str, timings: Timings, progress: Progress
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._name = table.name.text
+        self._level = level
+        self._timings = timings
+        self._progress = progress
+        self._rewrites = Rewrites() if level == "data" else None
+
+    @property
+    def reads(self) -> bool:
+        """Whether anything is read."""
+        return self._level != "log"
+
+    def judging(self, seconds: float | None = None) -> Judging:
+        """Return what judges the commits as this level needs it.
+
+        :param seconds: after which it is given up
+        """
+        return Judging(
+            self._table.log,
+            self._table.log_names,
+            self._name,
+            self._timings,
+            self._progress,
+            seconds,
+            with_files=self.reads,
+            follow=None if self._rewrites is None else self._rewrites.take,
+        )
+
+    def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
+        """Let ``audit`` take what is wrong with the live files; return what was looked at.
+
+        :param newest: whether the version that was judged last is the newest of the table; else files may be gone
+        :raises BrokenLogError: if the log cannot be read
+        """
+        if not self.reads or not audit.is_readable:
+            return {}
+        state = audit.state()
+        if any(why_undecidable(state)):
+            return {}
+        files = list((state.files or {}).values())
+        tracking = row_tracking_of(state)
+        column = tracking.row_id_column if tracking.relied_upon else None
+        data = DataFiles(self._session.storage, self._table.location)
+        with self._timings.phase("footers"):
+            self._progress(f"{self._name}: reading the footers of {len(files)} files")
+            surveyed = survey(data, files, column, FileSchemas(state.metadata))
+        found = surveyed.findings
+        evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
+        if tracking.relied_upon:
+            ids = LiveIds(data, files, surveyed, tracking, self._level)
+            found += ids.judge(self._session, self._name, self._timings, self._progress)
+            evidence |= ids.evidence
+        with self._timings.phase("trace"):
+            audit.look_at_files((f for f in found if newest or f.code not in _GONE), surveyed.rows_of)
+        if self._rewrites is not None and tracking.relied_upon:
+            with self._timings.phase("stability"):
+                for finding in self._moved(data, files, surveyed, tracking, evidence):
+                    audit.note(finding)
+        return evidence
+
+    def _moved(
+        self,
+        data: DataFiles,
+        files: Collection[LiveFile],
+        surveyed: FooterSurvey,
+        tracking: RowTracking,
+        evidence: dict[str, Any],
+    ) -> Iterator[Finding]:
+        """Yield what the commits did to the ids of rows that they moved, as far as their files are still there."""
+        commits = [] if self._rewrites is None else self._rewrites.behind(file.path for file in files)
+        evidence["commits_compared"] = len(commits)
+        if commits:
+            self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")
+        reader = MovedRowsReader(self._session, data, surveyed.ids, tracking.row_id_column)
+        yield from (finding for finding in reader.judge(commits) if finding.code in _MOVED)

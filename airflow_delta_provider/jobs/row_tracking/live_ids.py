@@ -1,0 +1,81 @@
+"""The ids of a table's live rows: what the footers of its files say of them, and what the ids themselves say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
+from airflow_delta_provider.domain.row_tracking.tracking import RowTracking
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
+from airflow_delta_provider.jobs.timings import Timings
+
+
+class LiveIds:
+    """Judges the row ids of live files whose footers were read.
+
+    :param files: of a table whose row tracking is relied upon
+    :param level: ``footers``, or ``data``: whether the ids are read
+    """
+
+    def __init__(
+        self,
+        data: DataFiles,
+        files: Collection[LiveFile],
+        surveyed: FooterSurvey,
+        tracking: RowTracking,
+        level: str,
+    ) -> None:
+        self._data = data
+        self._files = files
+        self._surveyed = surveyed
+        self._tracking = tracking
+        self._level = level
+        self._ids_read = 0
+        self._holding = [f for f in files if f.path in surveyed.ids and not surveyed.ids[f.path].all_fresh]
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """What was looked at."""
+        return {
+            "rows": live_rows(self._files, self._surveyed),
+            "files_with_materialized_ids": len(self._holding),
+            "materialized_ids_read": self._ids_read,
+        }
+
+    def judge(self, session: DeltaSession, name: str, timings: Timings, progress: Progress) -> list[Finding]:
+        """Return what is wrong with materialized ids.
+
+        :param name: of the table, for people
+        """
+        if self._level == "footers":
+            return list(self._impossible_bounds())
+        with timings.phase("ids"):
+            if self._holding:
+                progress(f"{name}: reading the row ids in {len(self._holding)} of them")
+            proof = prove(session, self._data, self._files, self._surveyed, self._tracking)
+        self._ids_read = proof.ids_read
+        return proof.findings
+
+    def _impossible_bounds(self) -> Iterator[Finding]:
+        """Yield the files whose statistics show impossible ids; where rows are deleted, theirs may be those."""
+        mark = trusted_mark(in_order(self._files), self._surveyed.rows_of, self._tracking.high_water_mark)
+        for file in self._files:
+            ids = self._surveyed.ids.get(file.path)
+            if ids is None or file.deletion_vector is not None or ids.minimum is None or ids.maximum is None:
+                continue
+            if ids.minimum < 0 or (mark is not None and ids.maximum > mark):
+                yield impossible_bounds(file.path, ids.minimum, ids.maximum, mark)
+
+
+def live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
+    """Return how many rows files have that no deletion vector deletes."""
+    deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
+    return sum(surveyed.rows_of(file) or 0 for file in files) - deleted

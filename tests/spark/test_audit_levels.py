@@ -1,0 +1,201 @@
+"""Audits that look beyond the log: footers of the live files, and the ids of rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from airflow_delta_provider.domain.report.finding import Status
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from tests.tables import log, row_tracking
+from tests.tables import row_tracking_bad_files as bad_files
+from tests.tables import row_tracking_rows as rows
+from tests.tables.row_tracking import operations
+from tests.tables.row_tracking_files import remove_file, rewrite
+from tests.tables.row_tracking_history import as_of, edit_file, edit_statistics, live, settled, with_base
+from tests.tables.row_tracking_stability import quickly, rewritten
+
+soak = pytest.mark.soak
+DEEP = ["footers", "data"]
+
+
+@pytest.fixture(autouse=True)
+def quick(spark):
+    """Let small statements run as they are: no generated code, no plans made anew, few tasks."""
+    with quickly(spark):
+        yield
+
+
+def errors(report):
+    return [(f.code, f.path) for f in report.findings if f.severity is Severity.ERROR]
+
+
+def codes(report):
+    return {finding.code for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("builder", "arguments"),
+    [
+        (row_tracking.mapped, {"mode": "id"}),
+        (row_tracking.widened, {}),
+        pytest.param(row_tracking.mapped, {"mode": "name"}, marks=soak),
+        pytest.param(row_tracking.cloned, {}, marks=soak),
+        pytest.param(row_tracking.enabled_late, {}, marks=soak),
+        pytest.param(row_tracking.enabled_again, {}, marks=soak),
+        pytest.param(row_tracking.partitioned, {}, marks=soak),
+        pytest.param(row_tracking.clustered, {}, marks=soak),
+        pytest.param(row_tracking.restored_untracked, {}, marks=soak),
+        pytest.param(row_tracking.empty, {}, marks=soak),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_nothing_is_wrong_whatever_the_table(built, audit, builder, arguments):
+    for level in DEEP:
+        report = audit(built(builder, **arguments), level=level)
+        assert (level, report.verdict, report.findings) == (level, Verdict.PASS, ())
+
+
+def test_every_operation_leaves_files_and_ids_as_the_log_says(built, audit):
+    footers, data = (audit(built(operations), level=level) for level in DEEP)
+    assert (footers.verdict, codes(footers)) == (data.verdict, codes(data)) == (Verdict.PASS, {"MD08"})
+    looked = {"files": 1, "rows": 2, "files_with_materialized_ids": 0, "materialized_ids_read": 0}
+    judged = {"first_version": 0, "commits": 15}
+    assert footers.evidence == {"level": "footers", **judged, **looked}
+    assert data.evidence == {"level": "data", **judged, **looked, "commits_compared": 1}
+
+
+def test_moved_rows_of_the_whole_history_are_compared(table, audit):
+    report = audit(as_of(table(operations), row_tracking.MOVED), level="data")
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    # RESTORE went back to before the commits of versions 6 to 8.
+    assert report.evidence["commits_compared"] == 4
+
+
+@pytest.mark.parametrize("level", DEEP)
+def test_file_of_another_type_is_named_with_the_commit_that_added_it(table, audit, level):
+    path = as_of(table(operations), 5)
+    file = with_base(path, 8)
+
+    def change(rows: pa.Table) -> pa.Table:
+        return rows.set_column(rows.column_names.index("v"), "v", rows.column("v").cast(pa.int64()))
+
+    rewrite(path, file, change)
+    report = audit(path, level=level)
+    assert (report.verdict, errors(report)) == (Verdict.VIOLATED, [("TW16", file)])
+    (finding,) = report.findings
+    assert (finding.column, finding.version, finding.operation) == ("v", 1, "WRITE")
+    assert audit(path).findings == ()
+
+
+def test_file_without_field_ids_is_named_in_mode_id(table, audit):
+    path = table(row_tracking.mapped, mode="id")
+    file = next(iter(live(path)))
+
+    def strip(rows: pa.Table) -> pa.Table:
+        return rows.cast(pa.schema([field.remove_metadata() for field in rows.schema]))
+
+    rewrite(path, file, strip)
+    report = audit(path, level="footers")
+    assert (report.verdict, errors(report)) == (Verdict.VIOLATED, [("CM18", file)])
+
+
+@pytest.mark.parametrize(
+    ("broken", "levels", "code"),
+    [
+        (rows.two_materialized, ["data"], "RT19"),
+        (bad_files.file_missing, DEEP, "DF01"),
+        (bad_files.file_not_parquet, ["footers"], "DF02"),
+        (bad_files.more_rows_than_said, ["footers"], "DF03"),
+        pytest.param(rows.fresh_and_materialized, ["data"], "RT19", marks=soak),
+        pytest.param(rows.id_above_mark, DEEP, "RT21", marks=soak),
+        pytest.param(bad_files.vector_flipped, ["data"], "DF04", marks=soak),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_damaged_file_is_named(table, audit, broken, levels, code):
+    path = table(operations)
+    files = broken(path)
+    for level in levels:
+        report = audit(path, level=level)
+        assert (report.verdict, {c for c, _ in errors(report)}) == (Verdict.VIOLATED, {code})
+        said = " ".join(f"{finding.path} {finding.message}" for finding in report.findings)
+        assert [file for file in files if file not in said] == []
+        assert all(finding.version is not None for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "version"),
+    [
+        (rows.foreign_id, "RT22", 3),
+        pytest.param(rows.foreign_commit_version, "RT23", 6, marks=soak),
+        pytest.param(rows.foreign_commit_version_of_an_updated_row, "RT23", 3, marks=soak),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_ids_that_did_not_stay_are_seen_without_a_version_to_compare_with(table, audit, broken, code, version):
+    path = table(operations)
+    broken(path)
+    report = audit(path, level="data")
+    assert (report.verdict, codes(report)) == (Verdict.VIOLATED, {code})
+    assert {finding.version for finding in report.findings} == {version}
+    assert audit(path, level="footers").findings == ()
+
+
+def test_files_that_are_vacuumed_are_no_finding(table, audit):
+    path = table(rewritten)
+    for file in {a["remove"]["path"] for commit in log.commits(path).values() for a in commit if "remove" in a}:
+        remove_file(path, file)
+    report = audit(path, level="data")
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert audit(path, level="data", version=1).findings == ()
+
+
+def test_row_counts_come_from_footers_where_the_log_has_none_or_wrong_ones(table, audit):
+    path = settled(table(operations), 2)
+    file = with_base(path, 12)
+    edit_statistics(path, file, numRecords=None)
+    assert codes(audit(path)) == {"RT06"}
+    assert audit(path, level="footers").findings == ()
+    edit_file(path, file, stats='{"numRecords": 100}')
+    assert codes(audit(path)) == {"RT07"}
+    assert codes(audit(path, level="footers")) == {"DF03"}
+
+
+def test_file_is_looked_at_anew_by_audits_that_remember(table, audit, tmp_path):
+    path = as_of(table(operations), 5)
+    memory = str(tmp_path / "memory")
+
+    def told():
+        report = audit(path, level="footers", state_path=memory)
+        return report.evidence["commits"], {f.code: f.status for f in report.findings}
+
+    assert told() == (6, {})
+    file = path / with_base(path, 8)
+    gone = file.rename(path / "elsewhere")
+    assert told() == (0, {"DF01": Status.NEW})
+    assert told() == (0, {"DF01": Status.KNOWN})
+    log.commit(path, {"commitInfo": {"operation": "nothing"}})
+    assert told() == (1, {"DF01": Status.KNOWN})
+    gone.rename(file)
+    assert told() == (0, {"DF01": Status.RESOLVED})
+    assert told() == (0, {})
+
+
+def test_files_from_before_the_version_to_start_from_are_not_told_of(table, audit):
+    path = as_of(table(operations), 5)
+    remove_file(path, with_base(path, 8))
+    assert audit(path, level="footers", since_version=3).findings == ()
+    remove_file(path, with_base(path, 19))
+    assert errors(audit(path, level="footers", since_version=3)) == [("DF01", with_base(path, 19))]
+
+
+def test_table_that_the_log_does_not_tell_is_not_read(table, audit):
+    path = as_of(table(operations), 2)
+    protocol = log.last(path, "protocol")
+    features = {name: [*protocol[name], "unheardOf"] for name in ("readerFeatures", "writerFeatures")}
+    log.commit(path, {"protocol": {**protocol, **features}})
+    remove_file(path, with_base(path, 8))
+    report = audit(path, level="data")
+    assert "DF01" not in codes(report)
+    assert "files" not in report.evidence

@@ -1,0 +1,134 @@
+"""What an audit takes of data files: where it belongs, what it follows from, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules import data_files, type_widening
+from tests.unit.states import field, struct, type_to_json
+
+FEATURES = ["appendOnly", "invariants", "domainMetadata", "rowTracking"]
+CONFIGURATION = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_row-id",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version",
+}
+
+
+def metadata(data_type: str) -> dict[str, Any]:
+    return {
+        "metaData": {
+            "id": "id",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps(type_to_json(struct(field("c", data_type)))),
+            "partitionColumns": [],
+            "configuration": CONFIGURATION,
+            "createdTime": 1,
+        }
+    }
+
+
+def add(path: str, base: int, version: int, rows: int | None) -> dict[str, Any]:
+    known = {"path": path, "size": 100, "partitionValues": {}, "modificationTime": 1, "dataChange": True}
+    stats = {} if rows is None else {"stats": json.dumps({"numRecords": rows})}
+    return {"add": {**known, **stats, "baseRowId": base, "defaultRowCommitVersion": version}}
+
+
+def mark(value: int) -> dict[str, Any]:
+    configuration = json.dumps({"rowIdHighWaterMark": value})
+    return {"domainMetadata": {"domain": "delta.rowTracking", "configuration": configuration, "removed": False}}
+
+
+def info(operation: str) -> dict[str, Any]:
+    return {"commitInfo": {"timestamp": 1, "operation": operation, "engineInfo": "an engine"}}
+
+
+PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": FEATURES}}
+
+
+class Kept(LogMemory):
+    """Knows which commit added each file."""
+
+    def commit_that_added(self, file: LiveFile) -> Commit | None:
+        return Commit(file.default_row_commit_version or 0, info("WRITE")["commitInfo"])
+
+
+def audit(rows: int | None = 10, **known: Any) -> HistoryAudit:
+    judged = HistoryAudit(Replay(with_files=True), log=Kept(), **known)
+    judged.take(0, [info("CREATE TABLE"), PROTOCOL, metadata("integer")])
+    judged.take(1, [info("WRITE"), add("a", 0, 1, rows), mark(9)])
+    return judged
+
+
+def told(judged: HistoryAudit) -> dict[str, Finding]:
+    return {finding.code: finding for finding in judged.findings() if finding.severity is not Severity.WARNING}
+
+
+def no_rows(file: LiveFile) -> int | None:
+    return file.num_records
+
+
+def wrong_type(path: str = "a") -> Finding:
+    return type_widening.UNREACHABLE_TYPE.finding("wrong", path=path, column="c")
+
+
+def test_finding_of_a_file_gets_the_commit_that_added_it() -> None:
+    judged = audit()
+    judged.look_at_files([wrong_type()], no_rows)
+    found = told(judged)
+    assert list(found) == ["TW16"]
+    assert (found["TW16"].version, found["TW16"].engine) == (1, "an engine")
+
+
+def test_file_that_was_right_until_a_commit_changed_the_type_follows_from_that() -> None:
+    judged = audit()
+    judged.take(2, [info("CHANGE COLUMN"), metadata("string")])
+    judged.look_at_files([wrong_type()], no_rows)
+    found = told(judged)
+    assert found["TW08"].version == 2
+    assert found["TW16"].caused_by == found["TW08"].fingerprint
+
+
+def test_counts_of_footers_decide_over_those_of_the_log() -> None:
+    for said, code in ((None, "RT06"), (100, "RT07")):
+        judged = audit(said)
+        assert set(told(judged)) == {code}
+        judged.look_at_files([], lambda file: 10)
+        assert told(judged) == {}
+        judged.look_at_files([], lambda file: 11)
+        assert set(told(judged)) == {"RT07"}
+
+
+def test_count_that_the_footer_confirms_leaves_what_a_commit_did() -> None:
+    judged = audit(100)
+    judged.take(2, [info("WRITE"), mark(99)])
+    judged.look_at_files([], lambda file: 100)
+    assert set(told(judged)) == {"RT07"}
+
+
+def test_remembered_findings_of_files_are_looked_at_anew() -> None:
+    first = audit()
+    first.look_at_files([wrong_type(), data_files.MISSING.finding("gone", path="a")], no_rows)
+    known = first.findings()
+    again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=known)
+    again.look_at_files([wrong_type()], no_rows)
+    found = told(again)
+    assert (found["TW16"].healed_version, found["DF01"].healed_version) == (None, 1)
+    assert {f.fingerprint for f in known} == {f.fingerprint for f in again.findings()}
+
+
+def test_what_commits_did_to_rows_is_handed_on() -> None:
+    followed: list[Any] = []
+    judged = audit(follow=followed.append)
+    judged.take(2, [info("UPDATE"), {"remove": {"path": "a", "dataChange": True}}, add("b", 10, 2, 10), mark(19)])
+    assert [(moves.version, [f.path for f in moves.new], len(moves.taken)) for moves in followed] == [
+        (1, ["a"], 0),
+        (2, ["b"], 1),
+    ]
