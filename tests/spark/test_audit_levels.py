@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -13,17 +15,10 @@ from tests.tables import row_tracking_rows as rows
 from tests.tables.row_tracking import operations
 from tests.tables.row_tracking_files import remove_file, rewrite
 from tests.tables.row_tracking_history import as_of, edit_file, edit_statistics, live, settled, with_base
-from tests.tables.row_tracking_stability import quickly, rewritten
+from tests.tables.row_tracking_stability import rewritten
 
 soak = pytest.mark.soak
 DEEP = ["footers", "data"]
-
-
-@pytest.fixture(autouse=True)
-def quick(spark):
-    """Let small statements run as they are: no generated code, no plans made anew, few tasks."""
-    with quickly(spark):
-        yield
 
 
 def errors(report):
@@ -188,6 +183,33 @@ def test_files_from_before_the_version_to_start_from_are_not_told_of(table, audi
     assert audit(path, level="footers", since_version=3).findings == ()
     remove_file(path, with_base(path, 19))
     assert errors(audit(path, level="footers", since_version=3)) == [("DF01", with_base(path, 19))]
+
+
+def test_many_files_are_traced_to_their_commits_at_once(tmp_path, audit):
+    path = tmp_path / "t"
+    path.joinpath("_delta_log").mkdir(parents=True)
+    schema = {"type": "struct", "fields": [{"name": "c", "type": "long", "nullable": True, "metadata": {}}]}
+    first = [
+        {"commitInfo": {"operation": "CREATE TABLE"}},
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "id",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps(schema),
+                "partitionColumns": [],
+                "configuration": {},
+            }
+        },
+    ]
+    log.log_file(path, 0).write_text("".join(json.dumps(action) + "\n" for action in first))
+    common = {"size": 100, "partitionValues": {}, "modificationTime": 1, "dataChange": True}
+    for version in (1, 2):
+        adds = [{"add": {"path": f"{version}-{n}.parquet", **common}} for n in range(7)]
+        log.commit(path, {"commitInfo": {"operation": f"WRITE {version}"}}, *adds)
+    (finding,) = audit(path, level="footers").findings
+    assert (finding.code, finding.path, finding.version, finding.operation) == ("DF01", "1-0.parquet", 1, "WRITE 1")
+    assert finding.message.endswith("The same is wrong with 13 more, the last one in version 2.")
 
 
 def test_table_that_the_log_does_not_tell_is_not_read(table, audit):
