@@ -117,11 +117,22 @@ def test_remembered_findings_of_files_are_looked_at_anew() -> None:
     first = audit()
     first.look_at_files([wrong_type(), data_files.MISSING.finding("gone", path="a")], no_rows)
     known = first.findings()
+    for log in (Kept(), LogMemory()):
+        again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=known)
+        assert set(told(again)) == {"TW16", "DF01"}
+        again.look_at_files([wrong_type()], no_rows)
+        assert told(again) == {"TW16": next(f for f in known if f.code == "TW16")}
+
+
+def test_files_that_are_counted_are_counted_anew() -> None:
+    first = audit()
+    first.take(2, [info("WRITE"), add("b", 10, 1, 10), add("c", 20, 1, 10), mark(29)])
+    first.look_at_files(map(wrong_type, "abc"), no_rows)
+    known = first.findings()
+    assert known[0].message == "wrong The same is wrong with 2 more."
     again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=known)
-    again.look_at_files([wrong_type()], no_rows)
-    found = told(again)
-    assert (found["TW16"].healed_version, found["DF01"].healed_version) == (None, 1)
-    assert {f.fingerprint for f in known} == {f.fingerprint for f in again.findings()}
+    again.look_at_files(map(wrong_type, "ab"), no_rows)
+    assert told(again)["TW16"].message == "wrong The same is wrong with 1 more."
 
 
 def test_what_commits_did_to_rows_is_handed_on() -> None:

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, eq
 from airflow_delta_provider.domain.audit.excerpt import excerpt, excerpt_of_file
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
-from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of
+from airflow_delta_provider.domain.audit.violations import Key, Stands, Violation, Violations, key_of
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.feature import with_requirements
 from airflow_delta_provider.domain.delta.feature_state import FeatureState
@@ -70,9 +70,10 @@ _WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
 _OF_FILES = ("AC03", "AC06", "RT14")
-#: What is wrong with data files: each audit that looks at them sees all of it, but for what commits did to rows.
-_FILES = "files"
+#: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
 _OF_COMMITS = frozenset({"RT22", "RT23"})
+#: What a finding says of the commit that is to blame.
+_PROVENANCE = ("version", "engine", "writer", "operation", "user", "timestamp")
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -152,6 +153,7 @@ class HistoryAudit:
         self._bytes = 0
         self._since = base.version if known and base is not None else None
         self._follow = follow
+        self._of_files: dict[Key, Finding] = {}
         self._rows_of: RowCount = _said_rows
         if base is not None:
             for finding in recalled:
@@ -245,7 +247,7 @@ class HistoryAudit:
         return self._violations.findings(state.metadata.id)
 
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount) -> None:
-        """Take all that is wrong with the live files themselves, after the last commit.
+        """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
 
         :param rows_of: the number of rows of each, which decides from now on what row ids they give out
         :raises BrokenLogError: if there is no state
@@ -258,7 +260,10 @@ class HistoryAudit:
             if all(finding.code != code for finding in fresh):
                 self._violations.withdraw(code, paths)
         impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
-        self._violations.look(_FILES, self._version, self._of_commits([*found, *impossible]))
+        for code, path, *_ in self._of_files:
+            self._violations.withdraw(code, {path})
+        for finding in self._of_commits([*found, *impossible]):
+            self._violations.open(finding)
 
     def _of_commits(self, found: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings about live files with the commits that added those, but for what is not asked for."""
@@ -277,7 +282,11 @@ class HistoryAudit:
                 continue  # of a file from before: not what is asked for
             if file is not None:
                 finding = replace(finding, action=excerpt_of_file(file))
-            yield finding if commit is None else replace(finding, **commit.provenance)
+            if commit is not None:
+                finding = replace(finding, **commit.provenance)
+            elif (known := self._of_files.get(key_of(finding))) is not None:
+                finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
+            yield finding
 
     def _recall(self, finding: Finding, base: TableState) -> None:
         rule = CATALOGUE.get(finding.code)
@@ -291,7 +300,7 @@ class HistoryAudit:
             elif finding.code[:2] in _CHANGED_KINDS:
                 stands = self._remembered(finding)
         if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
-            aspect = _FILES
+            self._of_files[key_of(finding)] = finding
         self._violations.recall(finding, aspect, stands)
 
     def _remembered(self, finding: Finding) -> Stands:

@@ -132,13 +132,14 @@ class Violations:
         if aspect is not None:
             self._aspects[aspect].add(key)
 
-    def withdraw(self, code: str, paths: Collection[str] | None = None) -> None:
+    def withdraw(self, code: str, paths: Collection[str | None] | None = None) -> None:
         """Take back what stands of a rule: it was said for want of knowing better.
 
         :param paths: of the files of which it is taken back; None for all
         """
         for key in [key for key in self._standing if key[0][0] == code and (paths is None or key[0][1] in paths)]:
-            self._drop(key)
+            violation = self._drop(key)
+            self._groups = {group: other for group, other in self._groups.items() if other is not violation}
 
     def stands(self, code: str) -> bool:
         """Whether the rule is broken now."""
