@@ -102,8 +102,7 @@ def test_file_without_field_ids_is_named_in_mode_id(table, audit):
         (bad_files.file_missing, DEEP, "DF01"),
         (bad_files.file_not_parquet, ["footers"], "DF02"),
         (bad_files.more_rows_than_said, ["footers"], "DF03"),
-        pytest.param(rows.fresh_and_materialized, ["data"], "RT19", marks=soak),
-        pytest.param(rows.id_above_mark, DEEP, "RT21", marks=soak),
+        (rows.id_above_mark, ["footers"], "RT21"),
         pytest.param(bad_files.vector_flipped, ["data"], "DF04", marks=soak),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -117,6 +116,19 @@ def test_damaged_file_is_named(table, audit, broken, levels, code):
         said = " ".join(f"{finding.path} {finding.message}" for finding in report.findings)
         assert [file for file in files if file not in said] == []
         assert all(finding.version is not None for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [(rows.fresh_and_materialized, "RT19"), pytest.param(rows.id_above_mark, "RT21", marks=soak)],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_ids_that_a_rewrite_made_up_are_what_others_follow_from(table, audit, broken, code):
+    path = table(operations)
+    broken(path)
+    found = {finding.code: finding for finding in audit(path, level="data").findings}
+    assert set(found) == {"RT22", code}
+    assert found[code].caused_by == found["RT22"].fingerprint
 
 
 @pytest.mark.parametrize(
