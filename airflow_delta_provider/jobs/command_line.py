@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{_PROGRAM}: there is no Spark session with Delta: {message}", file=sys.stderr)
         return ALL_FAULTS
     _write(Path(parsed.report), report)
-    print(render(report))
+    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1))
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
 
 
@@ -136,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     for kind in (enable, widen, check, audit):
         kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
         kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
+        kind.add_argument("--format", choices=("text", "json"), default="text", help="what to print: default text")
         kind.add_argument("--master", help="Spark master; default local[*]")
         kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
     return parser

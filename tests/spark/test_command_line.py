@@ -147,6 +147,9 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
         (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
         ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
         ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
+        (("audit", "--table", "t", "--report", "r.json", "--rule", "XX01"), "rules names 'XX01'"),
+        (("audit", "--table", "t", "--report", "r.json", "--waivers", "no.yaml"), "no.yaml cannot be read"),
+        (("audit", "--table", "t", "--report", "r.json", "--format", "xml"), "invalid choice: 'xml'"),
     ],
 )
 def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, monkeypatch, capsys, arguments, message):
@@ -163,3 +166,19 @@ def test_process_whose_command_line_makes_no_sense_exits_2_and_writes_nothing(tm
     assert done.returncode == 2
     assert "--feature" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_audit_of_a_pattern_with_waivers_prints_what_it_writes(table, tmp_path, capsys):
+    path = table(legacy, "lake")
+    metadata = log.last(path, "metaData")
+    log.commit(path, {"metaData": {**metadata, "id": "another"}})
+    waivers = tmp_path / "waivers.yaml"
+    waivers.write_text("- {code: MD08, owner: ann, reason: a pilot, expires: 2999-12-31}\n")
+    arguments = ["audit", "--table", f"{tmp_path}/la*", "--report", str(tmp_path / "r.json")]
+    assert main([*arguments, "--format", "json"]) == 0
+    wire = report_in(tmp_path / "r.json")
+    assert json.loads(capsys.readouterr().out) == wire
+    assert [(t["table"], t["verdict"]) for t in wire["tables"]] == [(str(path), "VIOLATED")]
+    assert main([*arguments, "--waivers", str(waivers)]) == 0
+    assert report_in(tmp_path / "r.json")["verdict"] == "PASS"
+    assert "Accepted by ann until 2999-12-31: a pilot" in capsys.readouterr().out
