@@ -404,7 +404,7 @@ class Table:
 
     def _uuid(self) -> str:
         self._counter += 1
-        return str(uuid.UUID(int=(self._counter << 64) | 0x8000_0000_0000_0000 | 4 << 76, version=4))
+        return str(uuid.UUID(int=self._counter << 80, version=4))
 
     def _metadata(self, schema: Json, partition_by: Sequence[str], configuration: dict[str, str]) -> Json:
         return {

@@ -346,6 +346,25 @@ def test_usage_tracking_that_readers_are_told_of_follows_from_the_protocol() -> 
     assert consequence.caused_by == root.fingerprint
 
 
+def test_commits_that_know_a_file_by_its_own_ids_follow_from_the_one_that_changed_them() -> None:
+    """The log was damaged after the fact: what came later still says what was right."""
+    table = damages.tracked_vectors().append()
+    path = table.paths[-1]
+    table.mark_deleted(path).delete(path)
+    damages.added(baseRowId=0)(table.commits[3])
+    findings = audited(table.commits)
+    assert told(roots(findings)) == [("RT15", 3, None)]
+    assert {finding.code for finding in findings} == {"RT15", "RT14", "RT12"}
+
+
+def test_action_of_a_column_has_what_the_schema_says_of_it() -> None:
+    table = Table(*(field(f"column_{number}", "integer") for number in range(50)), properties={"delta.a": "b"}).append()
+    table.damaged(column("column_40", type="string")).set_properties(note="innocent")
+    (finding,) = audited(table.commits)
+    assert (finding.code, finding.column) == ("TW08", "column_40")
+    assert '\\"name\\": \\"column_40\\", \\"type\\": \\"string\\"' in (finding.action or "")
+
+
 # -- the first commits ----------------------------------------------------------------------------
 
 

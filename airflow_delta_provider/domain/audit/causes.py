@@ -27,6 +27,8 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "RT08": ("RT15", "RT14", "RT11", "RT10", "RT07"),
     "RT10": ("TF11", "TF12"),
     "RT11": ("RT10",),
+    "RT12": ("RT15", "RT14"),
+    "RT14": ("RT15",),
     "RT15": ("RT10",),
     "RT16": ("RT15", "RT09"),
     "RT17": ("RT04",),
@@ -49,9 +51,14 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 #: Those of them that show later than their causes, too.
 LASTING = frozenset(
-    {"AC05", "AC06", "CM18", "MD09", "RT05", "RT07", "RT08", "RT11", "RT15", "RT19", "RT21", "TF13", "UT06"}
+    {
+        *("AC05", "AC06", "CM18", "MD09", "RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"),
+        *("TF13", "UT06"),
+    }
 )
 #: Those that are wrong with files which were right before their causes.
 BACKWARD = frozenset({"CM18", "TW16"})
+#: Those that follow only where both are about the same file.
+OF_ONE_FILE = frozenset({"RT12", "RT14"})
 #: What lies beside the commits and contradicts them follows from whatever is wrong with those.
 BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

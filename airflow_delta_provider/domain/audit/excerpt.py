@@ -40,6 +40,8 @@ def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
     chosen = next(_candidates(finding, actions), None)
     if chosen is None:
         return None
+    if finding.column is not None and isinstance(chosen.get("metaData"), Mapping):
+        chosen = {"metaData": _about_column(chosen["metaData"], finding.column)}
     text = json.dumps(_shortened(chosen), ensure_ascii=False)
     return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
 
@@ -68,6 +70,19 @@ def excerpt_of_file(file: LiveFile) -> str:
     }
     add = {key: value for key, value in said.items() if value is not None}
     return json.dumps(_shortened({"add": add}), ensure_ascii=False)
+
+
+def _about_column(metadata: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+    """Return a metaData action with no more of its schema than the field at the top that a finding is about."""
+    try:
+        fields = json.loads(metadata["schemaString"])["fields"]
+        found = [field for field in fields if column == field["name"] or column.startswith(f"{field['name']}.")]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return metadata
+    if not found or len(found) == len(fields):
+        return metadata
+    field = max(found, key=lambda field: len(field["name"]))
+    return {**metadata, "schemaString": f"…{json.dumps(field, ensure_ascii=False)}…"}
 
 
 def _shortened(value: Any) -> Any:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING
+from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_ONE_FILE
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -268,6 +268,8 @@ def _cause(violation: Violation, others: list[Violation]) -> Violation | None:
             later = (cause.version or 0) > (finding.version or 0)
             allowed = finding.code in (BACKWARD if later else LASTING) or cause.version == finding.version
             columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
+            if finding.code in OF_ONE_FILE and cause.path != finding.path:
+                continue
             if columns and allowed and _has_no_part_in(other, violation):
                 return other
     return None
