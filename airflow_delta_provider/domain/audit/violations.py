@@ -197,10 +197,11 @@ class Violations:
             last = max((other.finding.version or 0 for other in others), default=finding.version)
             until = "" if last == finding.version else f", the last one in version {last}"
             message = finding.message if not more else f"{finding.message} The same is wrong with {more} more{until}."
+            healed = [violation.healed for violation in (first, *others) if violation.healed is not None]
             yield replace(
                 finding,
                 message=message,
-                healed_version=first.healed,
+                healed_version=max(healed, default=None),
                 fingerprint=fingerprint(finding, table_id),
                 caused_by=None if root is first else fingerprint(told_as.get(id(root), root.finding), table_id),
             )
@@ -231,11 +232,12 @@ class Violations:
 
 
 def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
-    """Return the violations in groups of which one is told for all."""
+    """Return the violations in groups of which one is told for all; warnings that were healed are one group."""
     groups: dict[tuple[object, ...], list[Violation]] = defaultdict(list)
     for violation in violations:
-        finding = violation.finding
-        groups[finding.code, finding.severity, finding.column, finding.subject, violation.healed].append(violation)
+        finding, healed = violation.finding, violation.healed
+        until = healed if finding.severity is Severity.ERROR else healed is not None
+        groups[finding.code, finding.severity, finding.column, finding.subject, until].append(violation)
     return list(groups.values())
 
 
