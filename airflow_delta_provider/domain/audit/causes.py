@@ -51,10 +51,8 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 #: Those of them that show later than their causes, too.
 LASTING = frozenset(
-    {
-        *("AC05", "AC06", "CM18", "MD09", "RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"),
-        *("TF13", "UT06"),
-    }
+    {"AC05", "AC06", "CM18", "MD09", "TF13", "UT06"}
+    | {"RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"}
 )
 #: Those that are wrong with files which were right before their causes.
 BACKWARD = frozenset({"CM18", "TW16"})
