@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 
+from airflow_delta_provider.domain.delta.json_values import integer_of, parse_json
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.finding import Finding
@@ -46,9 +46,9 @@ def check_pointer(content: bytes, checkpoints: Collection[int]) -> Iterator[Find
     :param checkpoints: versions that have a whole checkpoint
     """
     try:
-        version = json.loads(content)["version"]
+        version = integer_of(parse_json(content), "version")
         problem = None if version in checkpoints else f"points to version {version}, which has no whole checkpoint"
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         problem = "cannot be read"
     if problem is not None:
         yield rules.WRONG_POINTER.finding(
@@ -61,8 +61,9 @@ def check_pointer(content: bytes, checkpoints: Collection[int]) -> Iterator[Find
 def damaged_commit(version: int, error: Exception) -> Finding:
     """Return the finding about a commit that cannot be read: LG09."""
     return rules.DAMAGED_COMMIT.finding(
-        f"{_sentence(error)}. The table cannot be read at this version, nor at later ones but from a later checkpoint, "
-        f"and what the commit did is not judged. Restore the file {_BACKUP}.",
+        f"{_sentence(error)}. Engines fail on this version and on later ones, unless they start from a later "
+        "checkpoint, or leave out without a word what they cannot read, as Delta Spark does with an empty commit or an "
+        f"action that lacks path or size. What the commit did is not judged. Restore the file {_BACKUP}.",
         version=version,
         path=f"_delta_log/{commit_name(version)}",
     )

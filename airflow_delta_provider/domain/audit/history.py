@@ -228,6 +228,8 @@ class HistoryAudit:
 
     def findings(self) -> list[Finding]:
         """Return everything that is, or was, wrong: what stands first."""
+        if self._version < 0:
+            return self._violations.findings("")
         try:
             state = self.state()
         except BrokenLogError:

@@ -249,7 +249,8 @@ def key_of(finding: Finding) -> Key:
 def fingerprint(finding: Finding, table_id: str) -> str:
     """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
     parts = (finding.code, table_id, finding.path, finding.column, finding.subject, finding.version)
-    return hashlib.sha256("\0".join("" if part is None else str(part) for part in parts).encode()).hexdigest()[:16]
+    text = "\0".join("" if part is None else str(part) for part in parts)
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
 
 def _rank(violation: Violation) -> tuple[int, int, str]:

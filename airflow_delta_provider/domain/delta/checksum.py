@@ -6,11 +6,11 @@ version of history from lying beside a commit, so it is believed only where its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.json_values import integer_or_none, parse_json
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
@@ -46,17 +46,17 @@ def parse_checksum(content: bytes) -> Checksum:
     :raises BrokenChecksumError: if it is damaged, or lacks protocol or metadata
     """
     try:
-        wire = json.loads(content)
+        wire = parse_json(content)
         return Checksum(
             Protocol.from_json(wire["protocol"]),
             Metadata.from_json(wire["metadata"]),
             wire.get("txnId"),
-            wire.get("numFiles"),
-            wire.get("tableSizeBytes"),
+            integer_or_none(wire, "numFiles"),
+            integer_or_none(wire, "tableSizeBytes"),
         )
     except KeyError as error:
         raise BrokenChecksumError(f"it lacks {error}") from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise BrokenChecksumError(f"it is damaged ({error})") from error
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.json_values import DuplicateKeyError, parse_json, text_of
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -91,7 +92,7 @@ class Commit:
 
 def _domain(body: Mapping[str, Any]) -> DomainMetadata:
     removed = bool(body.get("removed"))
-    return DomainMetadata(body["domain"], "" if removed else body["configuration"], removed)
+    return DomainMetadata(text_of(body, "domain"), "" if removed else text_of(body, "configuration"), removed)
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
@@ -118,9 +119,13 @@ def read_actions(
             if body is None or kind not in kinds:
                 continue
             try:
+                if not isinstance(body, dict):
+                    raise ValueError("it is no map")
                 yield kind, _READERS[kind](body)
             except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
-                raise BrokenLogError(f"a {kind} action{where} is malformed: {error!r}") from error
+                what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+                article = "an" if kind[0] in "aeiou" else "a"
+                raise BrokenLogError(f"{article} {kind} action{where} is malformed: {what}") from error
 
 
 def parse_commit(name: str, content: bytes) -> list[Action]:
@@ -134,17 +139,30 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
         for number, line in enumerate(content.decode("utf-8-sig").split("\n"), start=1):
             if not line or line.isspace():
                 continue
-            action = json.loads(line)
+            action = _parse_line(line)
             if not isinstance(action, dict):
                 raise BrokenLogError(f"line {number} of commit {name} is no action")
             actions.append(action)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, UnicodeDecodeError):
-            number = content.count(b"\n", 0, error.start) + 1
+    except json.JSONDecodeError as error:
         raise BrokenLogError(f"line {number} of commit {name} is not JSON: the file is damaged or truncated") from error
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
+    except ValueError as error:
+        raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
     if not actions:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
     return actions
+
+
+def _parse_line(line: str) -> Any:
+    try:
+        return parse_json(line, unique=True)
+    except DuplicateKeyError:
+        action = parse_json(line)
+        if action.keys() == {"commitInfo"}:  # where writers put what users give them, and no reader depends on it
+            return action
+        raise
 
 
 def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:

@@ -108,6 +108,8 @@ _SQL_NAMES: dict[str, tuple[str, ...]] = {
 _BY_SQL_NAME = {sql: PrimitiveType(json) for json, names in _SQL_NAMES.items() for sql in names}
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 MAX_PRECISION = 38
+#: How deep types may be nested: more than anybody's are, and less than rules can follow them.
+_MOST_LEVELS = 64
 
 
 class UnknownTypeError(ValueError):
@@ -142,8 +144,10 @@ def sql_name(data_type: DataType) -> str:
     return str(data_type)
 
 
-def type_from_json(wire: Any) -> DataType:
+def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
     """Read a type of a schema's JSON. An unknown primitive name is kept as it stands.
+
+    :param levels: how deep it may be nested
 
     :raises ValueError: if it is no type at all
     """
@@ -152,22 +156,25 @@ def type_from_json(wire: Any) -> DataType:
         if decimal and decimal[1]:
             return DecimalType(int(decimal[1]), int(decimal[2] or 0))
         return PrimitiveType(wire)
+    if levels == 0:
+        raise ValueError(f"types are nested more than {_MOST_LEVELS} deep")
     if isinstance(wire, Mapping):
         kind = wire.get("type")
         if kind == "array":
-            return ArrayType(type_from_json(wire["elementType"]), bool(wire.get("containsNull", True)))
+            return ArrayType(type_from_json(wire["elementType"], levels - 1), bool(wire.get("containsNull", True)))
         if kind == "map":
             return MapType(
-                type_from_json(wire["keyType"]),
-                type_from_json(wire["valueType"]),
+                type_from_json(wire["keyType"], levels - 1),
+                type_from_json(wire["valueType"], levels - 1),
                 bool(wire.get("valueContainsNull", True)),
             )
         if kind == "struct":
-            return StructType(tuple(_field_from_json(f) for f in wire["fields"]))
-    raise ValueError(f"{wire!r} is no type of a Delta schema")
+            return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
+    raise ValueError(f"{wire!r:.100} is no type of a Delta schema")
 
 
-def _field_from_json(wire: Mapping[str, Any]) -> StructField:
-    return StructField(
-        wire["name"], type_from_json(wire["type"]), bool(wire.get("nullable", True)), wire.get("metadata") or {}
-    )
+def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
+    if not isinstance(wire["name"], str):
+        raise ValueError("the name of a field is no text")
+    data_type = type_from_json(wire["type"], levels)
+    return StructField(wire["name"], data_type, bool(wire.get("nullable", True)), wire.get("metadata") or {})

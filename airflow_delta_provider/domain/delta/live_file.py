@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.json_values import (
+    integer_of,
+    integer_or_none,
+    map_of,
+    parse_json,
+    text_of,
+)
 
 #: A logical file: its path and the id of its deletion vector, empty without one.
 FileKey = tuple[str, str]
 
-_LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d+)\s*[,}]')
+_LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,12 @@ class LiveFile:
 
         :raises BrokenDeletionVectorError: if its deletion vector is malformed
         """
+        map_of(body, "partitionValues")
         return cls(
-            body["path"],
-            int(body["size"]),
-            _number(body.get("baseRowId")),
-            _number(body.get("defaultRowCommitVersion")),
+            text_of(body, "path"),
+            integer_of(body, "size"),
+            integer_or_none(body, "baseRowId"),
+            integer_or_none(body, "defaultRowCommitVersion"),
             num_records(body.get("stats")),
             _deletion_vector(body),
             bool(body.get("dataChange", True)),
@@ -83,9 +90,9 @@ class RemovedFile:
         :raises BrokenDeletionVectorError: if its deletion vector is malformed
         """
         return cls(
-            body["path"],
-            _number(body.get("baseRowId")),
-            _number(body.get("defaultRowCommitVersion")),
+            text_of(body, "path"),
+            integer_or_none(body, "baseRowId"),
+            integer_or_none(body, "defaultRowCommitVersion"),
             _deletion_vector(body),
             bool(body.get("dataChange", True)),
         )
@@ -100,21 +107,20 @@ def num_records(stats: Any) -> int | None:
     """Return ``numRecords`` of a file's statistics, or None where they do not say.
 
     :param stats: the JSON text of an ``add`` action, or the number itself as a checkpoint may hold it
+    :raises ValueError: if it is neither
     """
-    if stats is None or isinstance(stats, int):
+    if stats is None or type(stats) is int:
         return stats
+    if not isinstance(stats, str):
+        raise ValueError("its stats are no text")
     # Engines write it first; the rest, with bounds for every column, is then left unread.
     if match := _LEADING_NUM_RECORDS.match(stats):
         return int(match[1])
     try:
-        counted = json.loads(stats).get("numRecords")
+        counted = parse_json(stats).get("numRecords")
     except (ValueError, AttributeError):
         return None
     return counted if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0 else None
-
-
-def _number(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 def _deletion_vector(body: Mapping[str, Any]) -> DeletionVector | None:

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _COMMIT_LENGTH = len("00000000000000000000.json")
@@ -97,10 +98,11 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
     wanted = newest if version is None else version
     base = max((v for v in checkpoints if v <= wanted), default=None)
     first = 0 if base is None else base + 1
-    present = set(commits)
-    missing = [v for v in range(first, wanted + 1) if v not in present]
+    present = {v for v in commits if first <= v <= wanted}
+    missing = wanted + 1 - first - len(present)  # counted, never listed: a name may give any version
     if missing:
-        gap = f"commit {commit_name(missing[0])}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+        gap = f"commit {commit_name(next(v for v in count(first) if v not in present))}"
+        gap += f" and {missing - 1} more" if missing > 1 else ""
         start = "no checkpoint to start from" if base is None else f"the newest checkpoint is of version {base}"
         raise BrokenLogError(f"{gap} missing in _delta_log below version {wanted}; {start}")
     checksums = {int(match[1]) for match in map(_CHECKSUM.fullmatch, names) if match}

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
+from airflow_delta_provider.domain.delta.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 
 
@@ -35,20 +36,23 @@ class Metadata:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
-        """Read the action's JSON."""
-        configuration = dict(wire.get("configuration") or {})
+        """Read the action's JSON.
+
+        :raises ValueError: if a value is not of its type
+        """
+        configuration = dict(map_of(wire, "configuration"))
         not_texts = tuple(key for key, value in configuration.items() if not isinstance(value, str))
-        file_format = wire.get("format") or {}
+        file_format = map_of(wire, "format")
         return cls(
-            wire.get("id") or "",
-            wire.get("schemaString") or "",
-            tuple(wire.get("partitionColumns") or ()),
+            _text_or_nothing(wire, "id"),
+            _text_or_nothing(wire, "schemaString"),
+            texts_of(wire, "partitionColumns") or (),
             configuration | {key: json.dumps(configuration[key]) for key in not_texts},
             wire.get("name"),
             wire.get("description"),
             str(file_format.get("provider", "parquet")),
-            dict(file_format.get("options") or {}),
-            wire.get("createdTime"),
+            dict(map_of(file_format, "options")),
+            integer_or_none(wire, "createdTime"),
             not_texts,
         )
 
@@ -74,7 +78,7 @@ class Metadata:
         :raises BrokenLogError: if the schema string is no struct
         """
         try:
-            schema = type_from_json(json.loads(self.schema_string))
+            schema = type_from_json(parse_json(self.schema_string))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BrokenLogError(f"the schema in the metaData action is damaged: {error!r}") from error
         if not isinstance(schema, StructType):
@@ -86,3 +90,7 @@ class Metadata:
         """CHECK constraints: expression by name."""
         prefix = "delta.constraints."
         return {key[len(prefix) :]: value for key, value in self.configuration.items() if key.startswith(prefix)}
+
+
+def _text_or_nothing(wire: Mapping[str, Any], key: str) -> str:
+    return "" if wire.get(key) is None else text_of(wire, key)

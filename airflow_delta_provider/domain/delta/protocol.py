@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureKind, feature_named, with_requirements
+from airflow_delta_provider.domain.delta.json_values import integer_of, texts_of
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
@@ -28,11 +29,15 @@ class Protocol:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Protocol:
-        """Read the action's JSON."""
-        reader, writer = wire.get("readerFeatures"), wire.get("writerFeatures")
+        """Read the action's JSON.
+
+        :raises KeyError: if it lacks a version
+        :raises ValueError: if a value is not of its type
+        """
+        reader, writer = texts_of(wire, "readerFeatures"), texts_of(wire, "writerFeatures")
         return cls(
-            int(wire["minReaderVersion"]),
-            int(wire["minWriterVersion"]),
+            integer_of(wire, "minReaderVersion", 32),
+            integer_of(wire, "minWriterVersion", 32),
             None if reader is None else frozenset(reader),
             None if writer is None else frozenset(writer),
         )

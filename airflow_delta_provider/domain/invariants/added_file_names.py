@@ -5,7 +5,6 @@ PROTOCOL.md, Writer Requirements for Column Mapping.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.column_mapping import mapping_mode
 from airflow_delta_provider.domain.delta.data_type import StructType
+from airflow_delta_provider.domain.delta.json_values import parse_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -99,8 +99,8 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
     if not names.has_foreign or not isinstance(text, str):
         return
     try:
-        stats = json.loads(text)
-    except (ValueError, RecursionError):
+        stats = parse_json(text)
+    except ValueError:
         return
     used: dict[tuple[str, ...], MappedField] = {}
     for bound in _BOUNDS if isinstance(stats, Mapping) else ():

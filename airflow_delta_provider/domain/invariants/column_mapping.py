@@ -6,11 +6,11 @@ Commits are judged in :mod:`.mapping_changes`, the names in the files that they 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, parse_path
+from airflow_delta_provider.domain.delta.json_values import parse_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
@@ -233,7 +233,7 @@ def _each(rule: Rule, state: TableState, broken: Sequence[tuple[Column, str]], e
 def _clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
     """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
     try:
-        listed: Any = json.loads(configuration or "{}").get("clusteringColumns")
+        listed: Any = parse_json(configuration or "{}").get("clusteringColumns")
     except (ValueError, AttributeError):
         return []
     found: list[list[tuple[str, ...]]] = []

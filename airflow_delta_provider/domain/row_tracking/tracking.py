@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.feature import FEATURES
 from airflow_delta_provider.domain.delta.feature_state import SUSPENDED_PROPERTY, FeatureState, feature_state
+from airflow_delta_provider.domain.delta.json_values import parse_json
 from airflow_delta_provider.domain.delta.table_state import TableState
 
 DOMAIN = "delta.rowTracking"
@@ -63,7 +63,7 @@ def row_tracking_of(state: TableState) -> RowTracking:
 
 def _high_water_mark(configuration: str | None) -> int | None:
     try:
-        mark = json.loads(configuration or "null")[HIGH_WATER_MARK]
+        mark = parse_json(configuration or "null")[HIGH_WATER_MARK]
     except (ValueError, TypeError, KeyError):
         return None
     return mark if isinstance(mark, int) and not isinstance(mark, bool) else None

@@ -1,0 +1,148 @@
+"""JSON as logs hold it: documents, and values of the types that PROTOCOL.md gives them.
+
+Readers take no value of another type, a number in quotes neither: Delta Spark fails on it. So it is none here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+#: Levels of a document: what goes deeper is damage, and no rule has to follow it.
+_MOST_LEVELS = 200
+#: Characters of a wrong value that a message shows.
+_MOST_TEXT = 60
+
+
+def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
+    """Read a JSON document.
+
+    :param unique: whether a key that an object has twice is an error
+    :raises ValueError: if it is none: not JSON, nested too deeply, or with half of a character
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8-sig")
+    try:
+        value = (_UNIQUE if unique else _DECODER).decode(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        if type(error) is ValueError:  # of int(), which speaks to programmers
+            raise ValueError("it has a number of thousands of digits") from None
+        raise
+    if text.count("{") + text.count("[") > _MOST_LEVELS and _levels_exceed(value, _MOST_LEVELS):
+        raise ValueError(f"it is nested deeper than {_MOST_LEVELS} levels")
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it has half of a character (a lone surrogate), which is no text") from None
+    return value
+
+
+def text_of(body: Mapping[str, Any], key: str) -> str:
+    """Return a value that has to be a text.
+
+    :raises KeyError: if there is none
+    :raises ValueError: if it is none
+    """
+    value = body[key]
+    if not isinstance(value, str):
+        raise ValueError(f"its {key} is {_shown(value)}, not a text")
+    return value
+
+
+def texts_of(body: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
+    """Return a value that has to be a list of texts, None where there is none.
+
+    :raises ValueError: if it is none
+    """
+    value = body.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"its {key} is {_shown(value)}, not a list of texts")
+    return tuple(value)
+
+
+def map_of(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return a value that has to be a map, an empty one where there is none; pyarrow gives maps as pairs.
+
+    :raises ValueError: if it is none
+    """
+    value = body.get(key)
+    if value is None:
+        return {}
+    if isinstance(value, list) and all(isinstance(item, tuple) for item in value):
+        return dict(value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"its {key} is {_shown(value)}, not a map")
+    return value
+
+
+def integer_of(body: Mapping[str, Any], key: str, bits: int = 64) -> int:
+    """Return a value that has to be an integer of so many bits.
+
+    :raises KeyError: if there is none
+    :raises ValueError: if it is none
+    """
+    value = body[key]
+    if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise ValueError(f"its {key} is {_shown(value)}, not an integer of {bits} bits")
+    return value
+
+
+def integer_or_none(body: Mapping[str, Any], key: str) -> int | None:
+    """Return a value that has to be an integer, None where there is none.
+
+    :raises ValueError: if it is none
+    """
+    return None if body.get(key) is None else integer_of(body, key)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (Mapping, list, tuple)):
+        return "a map" if isinstance(value, Mapping) else "a list"
+    if value is None:
+        return "null"
+    text = json.dumps(value[:_MOST_TEXT] if isinstance(value, str) else value, ensure_ascii=False)
+    text = text.encode(errors="backslashreplace").decode()
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+
+
+def _levels_exceed(value: Any, most: int) -> bool:
+    waiting = [(value, 1)]
+    while waiting:
+        here, level = waiting.pop()
+        if not isinstance(here, (dict, list)):
+            continue
+        if level > most:
+            return True
+        waiting.extend((item, level + 1) for item in (here.values() if isinstance(here, dict) else here))
+    return False
+
+
+def _no_constant(name: str) -> Any:
+    raise _ConstantError(f"{name} is no JSON")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise DuplicateKeyError(f"it has the key {_shown(twice)} twice: some readers fail, others take the last one")
+    return found
+
+
+class _ConstantError(ValueError):
+    pass
+
+
+class DuplicateKeyError(ValueError):
+    """An object has a key twice; the message says which."""
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_UNIQUE = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_without_duplicates)
