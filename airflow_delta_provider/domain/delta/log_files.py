@@ -16,6 +16,7 @@ _COMMIT_LENGTH = len("00000000000000000000.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
+_COMPACTION = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
 
 
@@ -25,6 +26,21 @@ class BrokenLogError(Exception):
 
 class NoLogError(BrokenLogError):
     """There is no commit and no checkpoint: this is no Delta table."""
+
+
+class BrokenCheckpointError(BrokenLogError):
+    """A file of a checkpoint is damaged or missing, or they hold no state."""
+
+
+class BrokenCommitError(BrokenLogError):
+    """A commit is damaged.
+
+    :param version: which one
+    """
+
+    def __init__(self, message: str, version: int) -> None:
+        super().__init__(message)
+        self.version = version
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,15 @@ class LogSegment:
     checkpoint_files: tuple[str, ...]
     commits: tuple[str, ...]
     checksum: str | None
+
+
+@dataclass(frozen=True)
+class CompactionFile:
+    """A log compaction file, which stands for the commits from ``first`` to ``last``."""
+
+    first: int
+    last: int
+    name: str
 
 
 def commit_name(version: int) -> str:
@@ -80,6 +105,13 @@ def newest_version(names: Iterable[str]) -> int:
 def checkpoint_versions(names: Iterable[str]) -> list[int]:
     """Return the versions that have a whole checkpoint, ascending."""
     return sorted(_checkpoints(names))
+
+
+def compaction_files(names: Iterable[str]) -> list[CompactionFile]:
+    """Return the log compaction files, by the versions that they end with."""
+    matches = filter(None, map(_COMPACTION.fullmatch, names))
+    found = [CompactionFile(int(match[1]), int(match[2]), match[0]) for match in matches]
+    return sorted((file for file in found if file.first < file.last), key=lambda file: (file.last, file.first))
 
 
 def select_segment(names: Iterable[str], version: int | None = None) -> LogSegment:
