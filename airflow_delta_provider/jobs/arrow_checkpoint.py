@@ -44,7 +44,7 @@ def read_actions(content: bytes, kinds: Collection[str], file_fields: Collection
             raise BrokenLogError("it holds no actions")
         for batch in file.iter_batches(columns=columns):
             yield from _actions(batch)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise BrokenLogError(str(error)) from error
 
 
@@ -53,8 +53,12 @@ def _has_count(data_type: Any) -> bool:
 
 
 def _actions(batch: Any) -> Iterator[Action]:
+    import pyarrow as pa
+
     for name in batch.schema.names:
         column = batch.column(name)
+        if column.type.id != pa.lib.Type_STRUCT:
+            raise BrokenLogError(f"its {name} is no struct")
         for value in column.filter(column.is_valid()).to_pylist(maps_as_pydicts="strict"):
             action = {key: item for key, item in value.items() if item is not None}
             if name == "add":

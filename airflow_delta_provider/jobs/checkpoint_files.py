@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -40,6 +41,7 @@ class CheckpointFiles:
     def actions(self, path: str, with_files: bool) -> Iterator[Action]:
         """Yield the actions of a Parquet file of a checkpoint.
 
+        :raises FileNotFoundError: if it is missing
         :raises BrokenLogError: if it is damaged
         """
         name = path.rsplit("/", 1)[-1]
@@ -53,9 +55,13 @@ class CheckpointFiles:
         try:
             yield from self._read_parquet(path, with_files)
         except (PySparkException, Py4JJavaError) as error:
-            if found := damage(error):
-                raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
-            raise
+            found = damage(error)
+            if found is None:
+                self._storage.size(path)  # whether it is there at all
+                if not isinstance(error, AnalysisException):
+                    raise
+                found = f"its columns are not those of a checkpoint ({error.getCondition()})"
+            raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
 
     def _read_parquet(self, path: str, with_files: bool) -> Iterator[Action]:
         rows = literal_paths(self._spark).parquet(path)
@@ -64,6 +70,8 @@ class CheckpointFiles:
         selected = [f"to_json({kind}) AS {kind}" for kind in columns]
         if with_files and "add" in rows.columns:
             present: Any = rows.schema["add"].dataType
+            if not isinstance(present, StructType):
+                raise BrokenLogError(f"the add actions of checkpoint file {path.rsplit('/', 1)[-1]} are no structs")
             fields = [f"'{name}', add.{name}" for name in _FILE_FIELDS if name in present.names]
             counts = [expression for name, expression in _NUM_RECORDS.items() if _has_count(present, name)]
             if counts:

@@ -33,9 +33,13 @@ _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.Ac
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.ClassNotFoundException")
 #: How a message begins that names its condition.
 _NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
-#: What Parquet's reader says of a file that is none, or damaged.
+#: What only says that another thread failed.
+_WAITING = "Exception thrown in awaitResult"
+#: What Parquet's reader says of a file that is none, or damaged, and Hadoop of one with a wrong checksum.
 _DAMAGE = re.compile(
-    r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page", re.IGNORECASE
+    r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page|^checksum error"
+    r"|can not read class org\.apache\.parquet[\w.]*: (socket is closed|required field|don't know|un|negative|length)",
+    re.IGNORECASE,
 )
 
 
@@ -62,6 +66,10 @@ def understand(error: BaseException) -> EngineError:
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
         moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)
+    if isinstance(error, FileNotFoundError):
+        gone = f"A file of the table is gone: {message}. The log was cleaned up, or the table dropped, while this ran. "
+        gone += "Run it again; if it lasts, restore the file."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, gone)
     if isinstance(error, PermissionError) or _is_java(error, _DENIED):
         denied = f"No permission: {message}. Give the job's user or credentials access to the table."
         return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, denied)
@@ -113,7 +121,9 @@ def _message(error: BaseException) -> str:
         except Exception:  # PySpark fails on error classes of Delta that it does not list
             text = str(error)
     elif isinstance(error, Py4JJavaError):
-        text = next((m for m in (c.getMessage() for c in _java_causes(error)) if m), str(error.java_exception))
+        messages = (cause.getMessage() for cause in _java_causes(error))
+        told = (message for message in messages if message and not message.startswith(_WAITING))
+        text = next(told, str(error.java_exception))
     else:
         text = str(error)
     return text.strip().split("\n\tat ")[0].split("\n== SQL ==")[0].strip()

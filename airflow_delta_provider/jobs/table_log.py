@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
+    BrokenCheckpointError,
+    BrokenCommitError,
     BrokenLogError,
     LogSegment,
     commit_name,
     commit_versions,
     earliest_version,
     select_segment,
+    version_of,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
@@ -139,9 +144,9 @@ class TableLog:
         found: set[str] = set()
         for earlier in commit_versions(self._storage.list_names(self._directory)):
             if earlier < version and found != wanted:
-                actions = self.read_commit(commit_name(earlier))
-                named = {(action.get("add") or action.get("remove") or {}).get("path") for action in actions}
-                found |= wanted & named
+                with suppress(BrokenLogError):  # which is said of that commit
+                    commit = Commit.from_actions(earlier, self.read_commit(commit_name(earlier)))
+                    found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
         return found
 
     def commit_that_added(self, file: LiveFile) -> Commit | None:
@@ -174,9 +179,17 @@ class TableLog:
 
     def _replay(self, segment: LogSegment, *, with_files: bool, like: TableState | None = None) -> Replay:
         replay = Replay(with_files=with_files, like=like)
-        replay.take(self._checkpoint_actions(segment, with_files))
+        try:
+            replay.take(self._checkpoint_actions(segment, with_files))
+            if segment.checkpoint_files:
+                replay.state(segment.version)
+        except BrokenLogError as error:
+            raise BrokenCheckpointError(str(error)) from error
         for name in segment.commits:
-            replay.take(self.read_commit(name))
+            try:
+                replay.take(self.read_commit(name))
+            except BrokenLogError as error:
+                raise BrokenCommitError(str(error), version_of(name)) from error
         return replay
 
     def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
@@ -190,11 +203,21 @@ class TableLog:
             )
             for action in actions:
                 if action.get("sidecar"):
-                    sidecars.append(action["sidecar"]["path"])
+                    sidecars.append(_sidecar_path(action["sidecar"], name))
                 yield action
-            if with_files:
-                for sidecar in sidecars:
+            for sidecar in sidecars if with_files else ():
+                try:
                     yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
+                except FileNotFoundError:
+                    self._storage.size(path)  # where it is gone itself, the log was cleaned up meanwhile
+                    raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+
+
+def _sidecar_path(sidecar: Any, name: str) -> str:
+    path = sidecar.get("path") if isinstance(sidecar, dict) else None
+    if not isinstance(path, str):
+        raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
+    return path
 
 
 def _names(content: bytes, path: str) -> bool:

@@ -28,6 +28,7 @@ class WebHdfs:
         self.root = root
         self.asked: Counter[tuple[str, str]] = Counter()
         self._failures: dict[str, int] = {}
+        self._denied: set[str] = set()
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
 
@@ -39,6 +40,10 @@ class WebHdfs:
     def fail(self, suffix: str, times: int) -> None:
         """Answer the next ``times`` reads of files whose names end with ``suffix`` with an error of the server."""
         self._failures[suffix] = times
+
+    def deny(self, directory: str) -> None:
+        """Answer everything about what is below a directory with a lack of permission."""
+        self._denied.add(directory)
 
     @contextmanager
     def running(self) -> Iterator[WebHdfs]:
@@ -71,7 +76,10 @@ class WebHdfs:
                 name = unquote(url.path)[len(_PREFIX) :]
                 path = storage.root / name.lstrip("/")
                 storage.asked[query["op"], path.name] += 1
-                if not path.exists():
+                if storage._denied & set(path.parts):
+                    kind = "org.apache.hadoop.security.AccessControlException"
+                    self._error(403, kind, f"Permission denied: user=job, path={name}")
+                elif not path.exists():
                     self._error(404, "java.io.FileNotFoundException", f"File does not exist: {name}")
                 elif query["op"] == "GETFILESTATUS":
                     self._json({"FileStatus": _status(path, "")})

@@ -69,12 +69,17 @@ def damaged_commit(version: int, error: Exception) -> Finding:
     )
 
 
-def damaged_checkpoint(version: int, error: Exception) -> Finding:
-    """Return the finding about a checkpoint that cannot be read: LG10."""
+def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
+    """Return the finding about a checkpoint that cannot be read: LG10.
+
+    :param name: of its first file
+    """
     return rules.DAMAGED_CHECKPOINT.finding(
         f"The checkpoint of version {version} cannot be read: {error}. Readers fail, or take an older one as long as "
-        "the commits since are kept. Delete it, and let an engine write it again.",
+        "the commits since are kept. Where the commits that it stands for are kept, delete it, and let an engine write "
+        f"it again; else restore it {_BACKUP}.",
         version=version,
+        path=f"_delta_log/{name}",
     )
 
 

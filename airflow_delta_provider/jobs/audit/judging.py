@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import suppress
 
 from airflow_delta_provider.domain.audit.beside import (
     check_checkpoint,
@@ -14,16 +15,21 @@ from airflow_delta_provider.domain.audit.beside import (
     out_of_time,
 )
 from airflow_delta_provider.domain.audit.checksums import check_checksum
+from airflow_delta_provider.domain.audit.compaction import check_compaction
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.memory import AuditMemory
-from airflow_delta_provider.domain.audit.span import Span
+from airflow_delta_provider.domain.audit.span import Span, find_span
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
+    BrokenCheckpointError,
+    BrokenCommitError,
     BrokenLogError,
+    CompactionFile,
     LogSegment,
     checkpoint_versions,
     commit_name,
+    compaction_files,
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -83,13 +89,15 @@ class Judging:
         :param known: whether what is wrong with the state that it starts from is left out
         :raises BrokenLogError: if that state cannot be read
         """
+        asked = span.base
+        span, replay, damaged = self._start(span, known)
         if span.base is None:
-            audit = HistoryAudit(Replay(with_files=True), log=KeptLog(self._log), follow=self._follow)
+            audit = HistoryAudit(replay, log=KeptLog(self._log), follow=self._follow)
         else:
-            replay = self._log.replay(span.base)
+            known = known and asked is not None and span.base.version == asked.version
             state = replay.state(span.base.version)
             audit = HistoryAudit(replay, state, KeptLog(self._log), known=known, follow=self._follow)
-        for finding in (*span.findings, *self._pointer()):
+        for finding in (*damaged, *span.findings, *self._pointer()):
             audit.note(finding)
         self._judge(audit, span.first, span.last)
         return audit
@@ -104,11 +112,42 @@ class Judging:
         replay = Replay.of(base)
         compared = any(base.version < version <= last for version in checkpoint_versions(self._names))
         if self._with_files or compared or self._needs_files(range(base.version + 1, last + 1)):
-            replay = self._log.replay(select_segment(self._names, base.version))
+            try:
+                replay = self._log.replay(select_segment(self._names, base.version))
+            except BrokenLogError:
+                return self.judge(find_span(self._names, last))
             base = replay.state(base.version)
         audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous, follow=self._follow)
         self._judge(audit, base.version + 1, last)
         return audit
+
+    def _start(self, span: Span, known: bool) -> tuple[Span, Replay, list[Finding]]:
+        """Return from where to judge, with the state there and what is damaged on the way to it.
+
+        Where a file is damaged that leads to the state of ``span``, it is one that others lead to.
+
+        :raises BrokenLogError: if there is none
+        """
+        names, damaged = self._names, list[Finding]()
+        since = span.base.version if known and span.base is not None else None
+        while span.base is not None:
+            base = span.base
+            try:
+                return span, self._log.replay(base), damaged
+            except BrokenCheckpointError as error:
+                broken: BrokenLogError = error
+                damaged.append(damaged_checkpoint(base.checkpoint_version or 0, base.checkpoint_files[0], error))
+                names = [name for name in names if name not in base.checkpoint_files]
+            except BrokenCommitError as error:
+                broken = error
+                damaged.append(damaged_commit(error.version, error))
+                names = _after(names, error.version)
+                names.remove(commit_name(error.version))
+            try:
+                span = find_span(names, span.last, since)
+            except BrokenLogError:
+                raise broken from None
+        return span, Replay(with_files=True), damaged
 
     def _needs_files(self, versions: range) -> bool:
         """Whether commits can only be judged with the files that were live before them: all but mere additions."""
@@ -128,6 +167,9 @@ class Judging:
         present = set(self._names)
         versions = [v for v in range(first, last + 1) if commit_name(v) in present]
         checkpoints = [v for v in checkpoint_versions(_after(self._names, first)) if first <= v <= last]
+        compactions = defaultdict(list)
+        for compaction in compaction_files(self._names):
+            compactions[compaction.last].append(compaction)
         files = self._log.read_files([name for v in versions for name in _files_of(v, present)])
         for version in versions:
             content = next(files)
@@ -149,6 +191,8 @@ class Judging:
             beside = list(check_checksum(version, checksum, audit)) if checksum is not None else []
             if checkpoints and version == checkpoints[-1]:
                 beside += self._compare_checkpoint(audit, version)
+            for compaction in compactions[version]:
+                beside += self._compare_compaction(compaction, present)
             for finding in beside:
                 audit.note(finding)
             if self.commits % _STEP == 0:
@@ -157,30 +201,49 @@ class Judging:
     def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
         """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
         for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
-            try:
-                replay = self._log.replay(self._checkpoint(version))
+            for segment in self._checkpoints(version):
+                try:
+                    replay = self._log.replay(segment)
+                except BrokenLogError as error:
+                    audit.note(damaged_checkpoint(version, segment.checkpoint_files[0], error))
+                    continue
                 audit.resume(replay, replay.state(version))
-            except BrokenLogError as error:
-                audit.note(damaged_checkpoint(version, error))
-                continue
-            return True
+                return True
         return False
 
     def _compare_checkpoint(self, audit: HistoryAudit, version: int) -> Iterator[Finding]:
         """Yield how the newest checkpoint differs from the commits that it stands for."""
-        segment = self._checkpoint(version)
-        try:
-            state = audit.state()
-            with self._timings.phase("checkpoint"):
-                checkpointed = self._log.replay(segment, like=state).state(version)
-        except BrokenLogError as error:
-            yield damaged_checkpoint(version, error)
+        if not audit.is_readable:
             return
-        yield from check_checkpoint(checkpointed, state, segment.checkpoint_files[0])
+        state = audit.state()
+        for segment in self._checkpoints(version):
+            name = segment.checkpoint_files[0]
+            try:
+                with self._timings.phase("checkpoint"):
+                    checkpointed = self._log.replay(segment, like=state).state(version)
+            except BrokenLogError as error:
+                yield damaged_checkpoint(version, name, error)
+                continue
+            yield from check_checkpoint(checkpointed, state, name)
 
-    def _checkpoint(self, version: int) -> LogSegment:
+    def _compare_compaction(self, compaction: CompactionFile, present: set[str]) -> Iterator[Finding]:
+        """Yield how a log compaction file differs from its commits, where they are all kept and whole."""
+        versions = range(compaction.first, compaction.last + 1)
+        if not all(commit_name(version) in present for version in versions):
+            return
+        files = self._log.read_files([compaction.name, *map(commit_name, versions)])
+        content = next(files)
+        commits = (parse_commit(commit_name(version), next(files)) for version in versions)
+        with suppress(BrokenLogError):
+            yield from check_compaction(compaction, content, commits)
+
+    def _checkpoints(self, version: int) -> Iterator[LogSegment]:
+        """Yield the whole checkpoints of a version: it may have several, of several forms."""
         own = [name for name in self._names if name.startswith(f"{version:020d}.checkpoint")]
-        return replace(select_segment(own, version), commits=())
+        while version in checkpoint_versions(own):
+            segment = select_segment(own, version)
+            yield segment
+            own = [name for name in own if name not in segment.checkpoint_files]
 
     def _pointer(self) -> Iterator[Finding]:
         if _POINTER not in self._names:

@@ -61,7 +61,8 @@ class ProtocolAudit:
         try:
             with self._timings.phase("commits"):
                 since = self._options.since_version
-                if memory is not None and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
+                few = memory is not None and last - memory.version <= len(names)
+                if memory is not None and few and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
                     audit = judging.go_on(memory, last)
                 else:
                     span = find_span(names, last, since)
