@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.memory import AuditMemory, with_status
 from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.span import find_span
@@ -57,16 +59,9 @@ class ProtocolAudit:
         memory = self._memory(last)
         if memory is not None and memory.version == last and not self._data.reads:
             return self._report(list(memory.findings), memory, last)
-        judging = self._data.judging(self._options.seconds_per_table)
         try:
             with self._timings.phase("commits"):
-                since = self._options.since_version
-                few = memory is not None and last - memory.version <= len(names)
-                if memory is not None and few and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
-                    audit = judging.go_on(memory, last)
-                else:
-                    span = find_span(names, last, since)
-                    audit = judging.judge(span, known=span.base is not None and span.base.version == since)
+                judging, audit = self._judge(memory, names, last)
             looked = self._data.look(audit, newest=last == newest_version(names)) if audit.version == last else None
             findings = audit.findings()
         except BrokenLogError as error:
@@ -76,6 +71,20 @@ class ProtocolAudit:
             told = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
             self._store.save(self._table.location, told)
         return report
+
+    def _judge(self, memory: AuditMemory | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
+        """Judge from where the audit before ended; the whole history where that cannot be.
+
+        :raises BrokenLogError: if no state can be made of the log
+        """
+        if memory is not None and last - memory.version <= len(names):
+            judging = self._data.judging(self._options.seconds_per_table)
+            if {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
+                with suppress(BrokenLogError):  # the state that it ended in may be cleaned up
+                    return judging, judging.go_on(memory, last)
+        judging, since = self._data.judging(self._options.seconds_per_table), self._options.since_version
+        span = find_span(names, last, since)
+        return judging, judging.judge(span, known=span.base is not None and span.base.version == since)
 
     def _last(self, names: Sequence[str]) -> int | Finding:
         """Return the version up to which to judge, or why there is none."""
