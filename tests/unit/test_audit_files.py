@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airflow_delta_provider.domain.audit.history import HistoryAudit, LogMemory
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_ONE_FILE
@@ -239,6 +239,12 @@ def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
         until = healed if finding.severity is Severity.ERROR else healed is not None
         groups[finding.code, finding.severity, finding.column, finding.subject, until].append(violation)
     return list(groups.values())
+
+
+def sound_before(healed: Sequence[Violation]) -> TableState | None:
+    """Return the state before the oldest of those violations: what a commit leads back to that heals them."""
+    states = [violation.before for violation in healed if violation.before is not None]
+    return min(states, key=lambda state: state.version, default=None)
 
 
 def key_of(finding: Finding) -> Key:

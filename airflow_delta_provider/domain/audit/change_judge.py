@@ -1,0 +1,171 @@
+"""Judging what commits do to protocol and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.restored import Restored
+from airflow_delta_provider.domain.audit.violations import Stands, Violation, key_of, sound_before
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.feature import with_requirements
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants import (
+    mapping_changes,
+    metadata_changes,
+    protocol_changes,
+    type_changes,
+    usage_tracking,
+)
+from airflow_delta_provider.domain.invariants.feature_lists import has_feature
+from airflow_delta_provider.domain.invariants.feature_use import used_features
+from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+#: A rule about a commit's change of protocol and metadata. It is asked again of later commits: whether those,
+#: compared with the state before the damage, still break it.
+ChangeRule = Callable[[Transition], Iterator[Finding]]
+
+#: Rules that need to know no more than the commit.
+_RULES: tuple[ChangeRule, ...] = (mapping_changes.check_transition, type_changes.check_transition)
+#: Families of such rules.
+_FAMILIES = frozenset({"TF", "MD", "CM", "TW"})
+#: Rules about older files: a change back to what was before a damage breaks them for what was written meanwhile.
+_WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
+#: What cannot be told of a commit that says it restores a version that is not kept.
+_UNTOLD = (
+    " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
+    "version, nothing is wrong. Audit the table more often than its log is cleaned up."
+)
+
+
+class ChangeJudge:
+    """Takes the commits that change protocol or metadata, oldest first."""
+
+    def __init__(self, log: LogMemory) -> None:
+        self._log = log
+        self._paths = PhysicalPathHistory()
+        self._used: frozenset[str] = frozenset()
+        self._ever_dropped = False
+
+    def begin(self, state: TableState) -> None:
+        """Take the state before the first commit, or the first one."""
+        self._used |= used_features(state)
+
+    def judge(
+        self, transition: Transition, restored: Restored, healed: Sequence[Violation], *, written: bool
+    ) -> Iterator[Broken]:
+        """Yield what a commit breaks.
+
+        :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
+        :param written: whether files are live that were written while something was broken
+        """
+        before = transition.before
+        rules = self._rules(transition, restored)
+        found = [(finding, _compared(rule, finding, before)) for rule in rules for finding in rule(transition)]
+        sound = sound_before(healed)
+        if found and sound is not None:
+            direct = replace(transition, before=sound)
+            still = {key_of(finding) for rule in rules for finding in rule(direct)}
+            found = [
+                (finding, stands)
+                for finding, stands in found
+                if key_of(finding) in still or (written and finding.code in _WRITTEN_UNDER)
+            ]
+        found += [(finding, _same_path(finding, transition.after)) for finding in self._paths.take(transition)]
+        for finding, stands in found:
+            if restored.untold is not None and finding.severity is Severity.ERROR:
+                message = finding.message + _UNTOLD.format(restored.untold)
+                finding = replace(finding, severity=Severity.UNDECIDED, message=message)
+            yield Broken(finding, stands, before)
+        self._used |= used_features(transition.after)
+
+    def recall(self, finding: Finding, base: TableState) -> Stands | None:
+        """Return what tells whether a change of long ago is still wrong; None where no later commit can tell.
+
+        :param base: the state of now
+        """
+        if finding.code == "CM16":
+            return _same_path(finding, base)
+        return self._remembered(finding) if finding.code[:2] in _FAMILIES else None
+
+    def _rules(self, transition: Transition, restored: Restored) -> tuple[ChangeRule, ...]:
+        used = self._used
+        was_true = usage_tracking.is_true(transition.before)
+        self._ever_dropped = not transition.replaces_all and (self._ever_dropped or was_true)
+        dropped = self._ever_dropped
+
+        def check_protocol(later: Transition) -> Iterator[Finding]:
+            return protocol_changes.check_transition(
+                replace(later, restores=later.restores and restored.protocol), used
+            )
+
+        def check_metadata(later: Transition) -> Iterator[Finding]:
+            return metadata_changes.check_transition(replace(later, restores=later.restores and restored.identity))
+
+        def check_usage(later: Transition) -> Iterator[Finding]:
+            return usage_tracking.check_transition(later, dropped)
+
+        return (*_RULES, check_metadata, check_protocol, check_usage)
+
+    def _remembered(self, finding: Finding) -> Stands:
+        """Return what compares with the state before a finding, as far as the log has that."""
+        known: list[Stands] = []
+
+        def stands(later: Transition) -> bool:
+            if not known:
+                before = None if finding.version is None else self._log.state_at(finding.version - 1)
+                rules = (*_RULES, lambda change: protocol_changes.check_transition(change, self._used))
+                known.extend([] if before is None else [_compared(rule, finding, before) for rule in rules])
+            return not known or any(still(later) for still in known)
+
+        return stands
+
+
+def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> Stands:
+    """Return what tells whether later states still differ so from ``before`` that the rule is broken."""
+    key = key_of(finding)
+
+    def stands(later: Transition) -> bool:
+        commit = later.commit
+        of_protocol = finding.code.startswith("TF")
+        if later.replaces_all and commit.metadata and finding.code not in ("TF09", "TW15"):
+            listed = later.after.protocol.features
+            needed = with_requirements(used_features(later.after) | listed)
+            return of_protocol and any(not has_feature(listed, name) for name in needed)
+        changes = commit.protocols if of_protocol else commit.metadata
+        if not (changes or (finding.code == "TW15" and commit.protocols)):
+            return True
+        as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
+        found = [key_of(finding) for finding in rule(Transition(before, as_if, later.after, {}))]
+        return any(key[0] == "TW15" for key in found) if key[0] == "TW15" else key in found
+
+    return stands
+
+
+def _same_path(finding: Finding, state: TableState) -> Stands:
+    """Return what tells whether a column still has the physical path that was another's."""
+    try:
+        fields = MappedSchema.of(state.metadata).fields
+    except BrokenLogError:
+        return lambda _: True
+    path = next((field.path for field in fields if str(field.column) == finding.column), None)
+
+    def stands(later: Transition) -> bool:
+        if not later.commit.metadata:
+            return True
+        if later.replaces_all:
+            return False
+        try:
+            schema = MappedSchema.of(later.after.metadata)
+        except BrokenLogError:
+            return True
+        return schema.is_mapped and path in schema.by_path
+
+    return stands

@@ -1,0 +1,111 @@
+"""The files of a table while its history is gone through: which came back, which were written when, and their size."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+
+from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.feature_state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants import added_file_names
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
+
+
+class FileCourse:
+    """Takes commits, oldest first.
+
+    :param begun_late: whether there were commits before the first that it takes
+    """
+
+    def __init__(self, log: LogMemory, begun_late: bool) -> None:
+        self._log = log
+        self._begun_late = begun_late
+        self._vectors = LiveVectors()
+        self._removed: set[int] = set()
+        self._remembers = False
+        self._written: set[str] = set()
+        self.size = 0
+        """Bytes of all live files."""
+
+    def begin(self, state: TableState) -> None:
+        """Take the state before the first commit, or the first one, with its files."""
+        files = (state.files or {}).values()
+        self.size = sum(file.size for file in files)
+        self._vectors.begin(files)
+
+    def resume(self) -> None:
+        """Note that commits were left out."""
+        self._begun_late = True
+
+    @property
+    def written_under_damage(self) -> bool:
+        """Whether files are live that were written while a change of protocol or metadata stood that broke a rule."""
+        return bool(self._written)
+
+    def gone(self, transition: Transition) -> list[str]:
+        """Return the paths that a commit takes away."""
+        added = {file.path for file in transition.commit.adds}
+        return [path for path in transition.removed_files if path not in added]
+
+    def take(self, transition: Transition) -> frozenset[str]:
+        """Take a commit, and return the paths that it adds again after they had gone, as far as that matters."""
+        self.size += sum(file.size for file in {file.key: file for file in transition.commit.adds}.values())
+        self.size -= sum(file.size for file in transition.before_files.values())
+        gone = self.gone(transition)
+        self._written.difference_update(gone)
+        # Files that were written mapped or tracked may come back long after both were given up.
+        if not (self._remembers or _matters(transition.before) or _matters(transition.after)):
+            return frozenset()
+        self._remembers = True
+        again = frozenset(file.path for file in transition.commit.adds if hash(file.path) in self._removed)
+        self._removed.update(map(hash, gone))
+        return again
+
+    def note_damage(self, transition: Transition, *, stands: bool) -> None:
+        """Take note of the files that a commit wrote.
+
+        :param stands: whether a change of protocol or metadata stands after it that broke a rule
+        """
+        if stands:
+            self._written.update(file.path for file in transition.new_files)
+        else:
+            self._written.clear()
+
+    def live_twice(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
+        """Return the files that a commit adds while they stay live with another deletion vector.
+
+        :param live: the keys of what is live after the commit
+        """
+        return self._vectors.take(transition, live)
+
+    def names(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
+        """Yield under which wrong names the files that a commit adds are described, where the table is mapped.
+
+        :param state: after the commit
+        :param old: paths that it adds which were there before
+        """
+        if not _is_mapped(state):
+            return
+        for action in actions:
+            add = action.get("add")
+            if not add:
+                continue
+            current = add["path"] not in old and ":" not in add["path"]
+            found = list(added_file_names.check_added_file(add, state.metadata, current=current))
+            if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
+                found = list(added_file_names.check_added_file(add, state.metadata))
+            yield from found
+
+
+def _is_mapped(state: TableState) -> bool:
+    return state.metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
+
+
+def _matters(state: TableState) -> bool:
+    """Whether it matters of an added file that it was live before."""
+    return _is_mapped(state) or row_tracking_of(state).state is not FeatureState.ABSENT

@@ -1,0 +1,38 @@
+"""What the log of a table may be asked for besides the commits that are judged in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+class LogMemory:
+    """By default it tells nothing."""
+
+    def commit_at(self, version: int) -> Commit | None:
+        """Return a commit, None where the log no longer has it."""
+        del version
+        return None
+
+    def state_at(self, version: int) -> TableState | None:
+        """Return a state with its files, None where the log no longer has it."""
+        del version
+        return None
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        del version, paths
+        return frozenset()
+
+    def commit_that_added(self, file: LiveFile) -> Commit | None:
+        """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
+        del file
+        return None
+
+    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
+        """Return the same for many files, by path, as far as such commits are kept."""
+        found = {file.path: self.commit_that_added(file) for file in files}
+        return {path: commit for path, commit in found.items() if commit is not None}

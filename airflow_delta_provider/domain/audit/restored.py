@@ -1,0 +1,60 @@
+"""Whether a commit leads back to an earlier version, and how much of it it brings back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states, identity_of
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.delta.transition import Transition
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a commit brings back.
+
+    :param version: whether it leads to metadata and files of an earlier version
+    :param protocol: whether that had the same protocol
+    :param identity: whether that had the same table id
+    :param untold: the version that it says it restores, where nobody knows that version any more
+    """
+
+    version: bool = False
+    protocol: bool = False
+    identity: bool = False
+    untold: int | None = None
+
+
+def restored_by(transition: Transition, states: EarlierStates, log: LogMemory, begun_late: bool) -> Restored:
+    """Return what a commit brings back of any earlier version, of before the first that was judged as well.
+
+    :param transition: the commit, and the state after it with its files
+    :param states: the versions that were judged; takes this one
+    :param begun_late: whether there were versions before those
+    """
+    known = states.take(transition)
+    if not (transition.commit.protocols or transition.commit.metadata):
+        return Restored(known, states.had_protocol, states.had_identity)
+    named = None if known or not begun_late else _named(transition)
+    if named is None:
+        return Restored(known, states.had_protocol, states.had_identity)
+    then = log.state_at(named)
+    if then is None:
+        return Restored(untold=named)
+    after = transition.after
+    if not equal_states(then, after):
+        return Restored()
+    return Restored(True, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
+
+
+def _named(transition: Transition) -> int | None:
+    """Return the version that a commit says it restores."""
+    parameters = transition.commit.info.get("operationParameters")
+    if transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
+        return None
+    if transition.before.metadata == transition.after.metadata and not transition.before_files:
+        return None  # it changes nothing, or the protocol only, which is not restored
+    try:
+        return int(str(parameters.get("version")))
+    except ValueError:
+        return None

@@ -1,0 +1,149 @@
+"""Judging what commits do to row tracking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
+from airflow_delta_provider.domain.audit.violations import Violation, Violations, key_of, sound_before
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.feature_state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants.schema import readable_columns
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
+from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, RowCount, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, moves_of, tracked
+from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
+
+
+class TrackingJudge:
+    """Takes commits, oldest first.
+
+    :param begun_late: whether there were commits before the first that it takes
+    :param follow: takes what each commit did to rows whose ids may be relied upon
+    """
+
+    def __init__(self, log: LogMemory, begun_late: bool, follow: Callable[[Moves], None] | None) -> None:
+        self._log = log
+        self._begun_late = begun_late
+        self._follow = follow
+        self._mark: int | None = None
+        self.lowered: Commit | None = None
+        """The last commit that took the high water mark away, or set it back."""
+
+    def begin(self, state: TableState) -> None:
+        """Take the state before the first commit, or the first one."""
+        self._mark = row_tracking_of(state).high_water_mark
+
+    def resume(self) -> None:
+        """Note that commits were left out."""
+        self._begun_late = True
+
+    def look(self, state: TableState) -> list[Broken]:
+        """Return what is wrong with properties and domain of a state.
+
+        :param state: with its files
+        """
+        if readable_columns(state.metadata) is None:
+            return []
+        return [Broken(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
+
+    def look_after(self, state: TableState) -> list[Broken]:
+        """Return the same of the state that a commit leads to: where the mark was lost, any mark will not do."""
+        mark = self._mark
+        if mark is None:
+            return self.look(state)
+        return [
+            replace(broken, stands=mark_is_below(mark)) if broken.finding.code == "RT10" else broken
+            for broken in self.look(state)
+        ]
+
+    def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Broken]:
+        """Yield what a commit breaks.
+
+        :param again: paths that it adds which were removed before
+        :param healed: what it puts right
+        """
+        commit = transition.commit
+        if not (commit.adds or commit.removes or commit.domains or commit.metadata):
+            return
+        if row_tracking_of(transition.after).state is FeatureState.ABSENT:
+            self._mark = None
+            return
+        transition = self._with_mark(transition)
+        suspicious = commit_rules.suspicious_paths(transition)
+        earlier = again & frozenset(suspicious)
+        if len(earlier) < len(suspicious) and self._begun_late:
+            earlier |= self._log.added_before(commit.version, suspicious)
+        if self._follow is not None and tracked(transition):
+            unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
+            self._follow(moves_of(transition, earlier, unplaced))
+        right = {key_of(violation.finding) for violation in healed}
+        for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
+            if finding.code == "RT17" and _has_names_of(sound_before(healed), transition.after):
+                continue
+            if key_of(finding) not in right:
+                yield Broken(finding, remains(finding, transition))
+
+    def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:
+        """Yield what is wrong with all files where a commit enables row tracking.
+
+        :param state: after it, with its files
+        """
+        tracking = row_tracking_of(state)
+        if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
+            yield from state_rules.check_files(state, tracking)
+
+    def final(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
+        """Yield what is wrong with the files of the last state, unless the history has shown it already.
+
+        :param state: with its files
+        """
+        tracking = row_tracking_of(state)
+        if tracking.state is FeatureState.ABSENT:
+            return
+        yield from (f for f in state_rules.check_files(state, tracking) if not violations.stands(f.code))
+        files = (state.files or {}).values()
+        pairs: dict[str, Overlap] = {}
+        for finding in state_rules.check_fresh_ids(state, tracking, rows_of):
+            if finding.code != "RT08":
+                if not violations.stands(finding.code):
+                    yield finding
+                continue
+            pairs = pairs or {pair.other.path: pair for pair in overlaps(in_order(files), rows_of)}
+            if finding.path is None:
+                violations.count("RT08", len(pairs) - state_rules.MOST_FINDINGS)
+            else:
+                yield replace(finding, path=self._newer(pairs[finding.path].one, pairs[finding.path].other))
+
+    def _with_mark(self, transition: Transition) -> Transition:
+        """Follow the mark; return the commit as if one that was lost before were still there."""
+        if self._mark is not None and row_tracking_of(transition.before).high_water_mark is None:
+            # The mark was lost, not what had been given out before.
+            lost = {**transition.before.domains, DOMAIN: json.dumps({HIGH_WATER_MARK: self._mark})}
+            transition = replace(transition, before=replace(transition.before, domains=lost))
+        mark = row_tracking_of(transition.after).high_water_mark
+        if self._mark is not None and transition.commit.domains and (mark is None or mark < self._mark):
+            self.lowered = transition.commit
+        self._mark = self._mark if mark is None else mark
+        return transition
+
+    def _newer(self, one: LiveFile, other: LiveFile) -> str:
+        """Return the path of that file which was added later, going by the commits that are kept."""
+        commits = self._log.commits_that_added([one, other])
+        versions = {path: commit.version for path, commit in commits.items()}
+        return max((one.path, other.path), key=lambda path: versions.get(path, -1))
+
+
+def _has_names_of(state: TableState | None, after: TableState) -> bool:
+    if state is None:
+        return False
+    one, other = row_tracking_of(state), row_tracking_of(after)
+    return (one.row_id_column, one.commit_version_column) == (other.row_id_column, other.commit_version_column)
