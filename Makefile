@@ -50,6 +50,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.widen_end_to_end
 	$(BIN)/python -m benchmarks.widen_many_columns
 	$(BIN)/python -m benchmarks.check_row_tracking
+	$(BIN)/python -m benchmarks.audit_protocol
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info

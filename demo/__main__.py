@@ -13,8 +13,8 @@ from demo.story import STEPS, Story
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / ".demo"
-#: Where Delta's jars lie was found out by the first demo.
-KEPT = "jars"
+#: Where Delta's jars lie was found out by the first demo: it stays.
+KEPT = "cache"
 
 
 def main() -> int:

@@ -40,11 +40,11 @@ class AirflowHome:
 
     :param home: folder for Airflow's database and configuration
     :param dags: folder of the DAG files
-    :param jars: folder for the list of Delta's jars, which stays from one demo to the next
+    :param cache: folder for what the provider finds out once, which stays from one demo to the next
     :param logs: folder for everything that Airflow prints
     """
 
-    def __init__(self, home: Path, dags: Path, jars: Path, logs: Path) -> None:
+    def __init__(self, home: Path, dags: Path, cache: Path, logs: Path) -> None:
         self._home = home
         self._logs = logs
         tools = Path(sys.executable).parent
@@ -55,7 +55,7 @@ class AirflowHome:
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__DELTA_PROVIDER__JAR_CACHE": str(jars),
+            "AIRFLOW__DELTA_PROVIDER__WORKER_CACHE": str(cache),
             "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs / "airflow"),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": _MASTER}),
         }

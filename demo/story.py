@@ -32,7 +32,7 @@ class Story:
         self._dags = dags
         self._path = folder / "lake" / "flights"
         self._log = TableLog(self._path)
-        self._airflow = AirflowHome(folder / "airflow", dags, folder / "jars", folder / "logs")
+        self._airflow = AirflowHome(folder / "airflow", dags, folder / "cache", folder / "logs")
 
     def tell(self) -> None:
         """Tell it.

@@ -35,7 +35,9 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
     for source in (CHECKOUT / "dags_examples", CHECKOUT / "tests" / "system" / "dags"):
         for file in source.glob("*.py"):
             shutil.copy(file, dags)
-    home = AirflowHome(folder / "home", dags, folder / "jars", logs)
+    home = AirflowHome(folder / "home", dags, folder / "cache", logs)
+    # Half a minute once, and each job takes half the time; the demo's jobs run without.
+    home.environment["AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING"] = "True"
     home.environment["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] = "False"
     home.finish_migration(home.start_migration())
     yield home
