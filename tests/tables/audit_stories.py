@@ -157,11 +157,8 @@ QUICK = frozenset(
     {
         "append only, unmapped",
         "clustered and mapped",
-        "restored, identity columns",
-        "restored, in-commit timestamps on again",
         "restored, row tracking late",
         "restored, unmapped",
-        "types widened, overwritten and restored",
     }
 )
 #: What Delta 4.4.0 really does wrong. A RESTORE to before row tracking was dropped brings the files back with
