@@ -7,13 +7,11 @@ from collections.abc import Container, Iterator, Sequence
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants import added_file_names
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
 
 
 class FileCourse:
@@ -108,4 +106,4 @@ def _is_mapped(state: TableState) -> bool:
 
 def _matters(state: TableState) -> bool:
     """Whether it matters of an added file that it was live before."""
-    return _is_mapped(state) or row_tracking_of(state).state is not FeatureState.ABSENT
+    return _is_mapped(state) or state.protocol.supports("rowTracking")

@@ -279,9 +279,8 @@ class HistoryAudit:
 
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
         commit = transition.commit
-        head = bool(commit.protocols or commit.metadata)
-        state = replace(transition.after, files=self._replay.files)
-        restored = restored_by(replace(transition, after=state), self._states, self._log, self._begun_late)
+        head, live = bool(commit.protocols or commit.metadata), self._replay.files
+        restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         if head:
             transition = replace(transition, restores=restored.version)
         healed: list[Violation] = []
@@ -291,10 +290,12 @@ class HistoryAudit:
             self._violations.gone(self._files.gone(transition), commit.version)
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
+            state = replace(transition.after, files=live)
             healed += self._look(state, commit.provenance, actions, transition.before)
         elif commit.domains:
+            state = replace(transition.after, files=live)
             healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
-        for broken in self._broken_by(transition, state, again, restored, healed):
+        for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
         old = transition.before_files.keys() | again
         for finding in self._files.names(actions, transition.after, old):
@@ -304,19 +305,16 @@ class HistoryAudit:
     def _broken_by(
         self,
         transition: Transition,
-        state: TableState,
         again: frozenset[str],
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Broken]:
-        """Yield what a commit breaks; one after the other, as each judge may look at what stands.
-
-        :param state: after it, with its files
-        """
+        """Yield what a commit breaks; one after the other, as each judge may look at what stands."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage
             yield from self._changes.judge(transition, restored, healed, written=written)
+            state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.enabled_by(transition, state):
                 yield Broken(replace(finding, **commit.provenance))
         for finding in commit_actions.check_transition(transition, self._previous):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states, identity_of
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 
 
@@ -25,10 +27,17 @@ class Restored:
     untold: int | None = None
 
 
-def restored_by(transition: Transition, states: EarlierStates, log: LogMemory, begun_late: bool) -> Restored:
+def restored_by(
+    transition: Transition,
+    live: Mapping[FileKey, LiveFile],
+    states: EarlierStates,
+    log: LogMemory,
+    *,
+    begun_late: bool,
+) -> Restored:
     """Return what a commit brings back of any earlier version, of before the first that was judged as well.
 
-    :param transition: the commit, and the state after it with its files
+    :param live: the files after the commit
     :param states: the versions that were judged; takes this one
     :param begun_late: whether there were versions before those
     """
@@ -41,7 +50,7 @@ def restored_by(transition: Transition, states: EarlierStates, log: LogMemory, b
     then = log.state_at(named)
     if then is None:
         return Restored(untold=named)
-    after = transition.after
+    after = replace(transition.after, files=live)
     if not equal_states(then, after):
         return Restored()
     return Restored(True, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))

@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
 from airflow_delta_provider.domain.audit.violations import Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -74,7 +73,7 @@ class TrackingJudge:
         commit = transition.commit
         if not (commit.adds or commit.removes or commit.domains or commit.metadata):
             return
-        if row_tracking_of(transition.after).state is FeatureState.ABSENT:
+        if not transition.after.protocol.supports("rowTracking"):
             self._mark = None
             return
         transition = self._with_mark(transition)
@@ -106,9 +105,9 @@ class TrackingJudge:
 
         :param state: with its files
         """
-        tracking = row_tracking_of(state)
-        if tracking.state is FeatureState.ABSENT:
+        if not state.protocol.supports("rowTracking"):
             return
+        tracking = row_tracking_of(state)
         yield from (f for f in state_rules.check_files(state, tracking) if not violations.stands(f.code))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap] = {}
