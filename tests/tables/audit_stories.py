@@ -163,7 +163,7 @@ QUICK = frozenset(
 )
 #: What Delta 4.4.0 really does wrong. A RESTORE to before row tracking was dropped brings the files back with
 #: their row ids, but not the high water mark: the next rows get ids from 0 on.
-KNOWN = {"restored, row tracking dropped": {"RT10"}}
+KNOWN = {"restored, row tracking dropped": {"RT10", "RT11", "RT15"}}
 
 
 def _add(name: str, *steps: Step | Iterable[Step]) -> None:

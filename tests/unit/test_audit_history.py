@@ -394,3 +394,16 @@ def test_warnings_leave_errors_alone() -> None:
         table, version = damaged(case)
         root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
         assert root.severity is CATALOGUE[case.code].severity or root.severity is Severity.WARNING, named(case)
+
+
+def test_mark_that_a_restore_loses_is_not_found_again_by_ids_that_begin_anew() -> None:
+    # As Delta Spark 4.4.0 restores a version of before row tracking was dropped.
+    table = damages.tracked()
+    before = table.version
+    table.drop_row_tracking().optimize().restore(before)
+    lost = table.version
+    found = {finding.code: finding for finding in audited(table.append().append().commits) if finding.stands}
+    assert (found["RT10"].version, found["RT10"].healed_version) == (lost, None)
+    follows = {code: finding.version for code, finding in found.items() if finding.caused_by}
+    assert follows == dict.fromkeys(("RT07", "RT08", "RT11", "RT15"), lost + 1)
+    assert {found[code].caused_by for code in follows} == {found["RT10"].fingerprint}

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
-from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, RowCount, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, moves_of, tracked
 from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 
@@ -34,6 +34,7 @@ class TrackingJudge:
         self._begun_late = begun_late
         self._follow = follow
         self._mark: int | None = None
+        self._due: int | None = None
         self.lowered: Commit | None = None
         """The last commit that took the high water mark away, or set it back."""
 
@@ -56,13 +57,16 @@ class TrackingJudge:
 
     def look_after(self, state: TableState) -> list[Broken]:
         """Return the same of the state that a commit leads to: where the mark was lost, any mark will not do."""
-        mark = self._mark
-        if mark is None:
-            return self.look(state)
-        return [
-            replace(broken, stands=mark_is_below(mark)) if broken.finding.code == "RT10" else broken
-            for broken in self.look(state)
-        ]
+        found = self.look(state)
+        if all(broken.finding.code != "RT10" for broken in found):
+            return found
+        given = (last_id(file) for file in (state.files or {}).values())
+        due = max((last for last in (self._mark, *given) if last is not None), default=None)
+        if due is None:
+            return found
+        self._due = due
+        stands = mark_is_below(due)
+        return [replace(broken, stands=stands) if broken.finding.code == "RT10" else broken for broken in found]
 
     def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Broken]:
         """Yield what a commit breaks.
@@ -131,7 +135,10 @@ class TrackingJudge:
         mark = row_tracking_of(transition.after).high_water_mark
         if self._mark is not None and transition.commit.domains and (mark is None or mark < self._mark):
             self.lowered = transition.commit
+        if mark is None and self._due is not None:
+            mark = self._due
         self._mark = self._mark if mark is None else mark
+        self._due = None
         return transition
 
     def _newer(self, one: LiveFile, other: LiveFile) -> str:

@@ -35,6 +35,13 @@ def base_of(file: LiveFile) -> int:
     return file.base_row_id
 
 
+def last_id(file: LiveFile) -> int | None:
+    """Return the highest id that the log shows a file to give out, None where it gives out none."""
+    if file.base_row_id is None:
+        return None
+    return file.base_row_id + (0 if file.num_records is None else file.num_records - 1)
+
+
 def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap]:
     """Yield each file whose range begins inside that of an earlier one, with the one that reaches furthest.
 

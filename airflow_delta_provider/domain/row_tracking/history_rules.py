@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, last_id, overlaps
 from airflow_delta_provider.domain.row_tracking.state_rules import missing_ids_finding
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.rules import row_tracking as rules
@@ -58,7 +58,7 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
     mark = step.after.high_water_mark
     if mark is None:
         return  # RT10
-    above = [file for file in transition.commit.adds if (_last_id(file) or 0) > mark]
+    above = [file for file in transition.commit.adds if (last_id(file) or 0) > mark]
     # Files that lay above a lowered mark before are RT11's.
     known = [file for file in above if file.path in transition.before_files]
     if above and len(known) < len(above):
@@ -66,7 +66,7 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
             rules.ABOVE_HIGH_WATER_MARK,
             transition,
             above,
-            f"gives out row ids up to {max(_last_id(file) or 0 for file in above)}, while it leaves the high water "
+            f"gives out row ids up to {max(last_id(file) or 0 for file in above)}, while it leaves the high water "
             f"mark at {mark}: the next insert gives the ids above it out again. Stop writing to the table; {_RESTORE}",
         )
 
@@ -146,13 +146,6 @@ _RULES: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
     _mark_lowered,
     _removed_with_other_base,
 )
-
-
-def _last_id(file: LiveFile) -> int | None:
-    """Return the highest id that the log shows a file to give out."""
-    if file.base_row_id is None:
-        return None
-    return file.base_row_id + max((file.num_records or 0) - 1, 0 if file.num_records is None else -1)
 
 
 def _finding(rule: Rule, transition: Transition, files: Sequence[LiveFile], what: str) -> Finding:
