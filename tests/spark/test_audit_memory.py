@@ -12,7 +12,7 @@ import pytest
 from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.tables import log
-from tests.tables.row_tracking import operations
+from tests.tables.row_tracking import checkpointed, operations
 from tests.tables.row_tracking_history import as_of
 
 WAIVER = {"code": "RT11", "owner": "ann", "reason": "a pilot", "expires": "2999-01-31"}
@@ -97,6 +97,12 @@ def test_change_that_is_taken_back_resolves_what_was_known(grown, remembering):
     assert told(remembering(path)) == {"MD08": Status.KNOWN}
     log.commit(path, {"metaData": metadata})
     assert told(remembering(path)) == {"MD08": Status.RESOLVED}
+
+
+def test_history_that_is_not_kept_is_said_once(built, remembering):
+    path = built(checkpointed, kind="v2")
+    assert [finding.code for finding in remembering(path).findings] == ["LG01"]
+    assert (remembering(path).verdict, remembering(path).findings) == (Verdict.PASS, ())
 
 
 def test_another_table_in_the_same_place_is_judged_as_a_whole(grown, remembering):

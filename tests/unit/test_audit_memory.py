@@ -41,6 +41,11 @@ def test_what_stands_is_remembered_waived_or_not_and_what_is_gone_is_not():
     assert kept.findings == (replace(waived, waiver=None, status=None),)
 
 
+def test_commits_that_were_not_kept_do_not_concern_the_next_audit():
+    assert memory(finding("LG01"), finding("LG02")).findings == (finding("LG02"),)
+    assert with_status([], memory(finding("LG01"))) == []
+
+
 def test_findings_are_new_known_changed_or_resolved():
     before = memory(finding("RT01"), finding("RT02"), finding("RT03"), finding("RT04"))
     now = [

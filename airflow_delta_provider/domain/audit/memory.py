@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
 
 SCHEMA_VERSION = 1
 
@@ -42,8 +43,9 @@ class AuditMemory:
     def of(
         cls, state: TableState, commit_info: Mapping[str, Any], findings: Iterable[Finding], level: str
     ) -> AuditMemory:
-        """Remember what stands after an audit."""
-        standing = (f for f in findings if f.healed_version is None and f.status is not Status.RESOLVED)
+        """Remember what stands after an audit; that older commits were not kept does not concern the next one."""
+        told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
+        standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
         kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
         return cls(replace(state, files=None), commit_info, kept, level)
 
