@@ -61,7 +61,7 @@ class TableLog:
         :raises FileNotFoundError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
-        segment = select_segment(self._storage.list_names(self._directory), version)
+        segment = select_segment(self.list_names(), version)
         return self._replay(segment, with_files=with_files).state(segment.version)
 
     def read_history(self, since: int | None = None) -> History:
@@ -71,7 +71,7 @@ class TableLog:
         :raises FileNotFoundError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
         """
-        names = self._storage.list_names(self._directory)
+        names = self.list_names()
         newest = select_segment(names)
         checkpointed: TableState | None = None
         try:
@@ -94,7 +94,7 @@ class TableLog:
 
     def earliest_version(self) -> int | None:
         """Return the first version from which the log leads to the newest one, going by the names of its files."""
-        return earliest_version(self._storage.list_names(self._directory))
+        return earliest_version(self.list_names())
 
     def list_names(self) -> list[str]:
         """Return the names of the files in the log.
@@ -130,11 +130,11 @@ class TableLog:
 
         :raises BrokenLogError: if it is damaged
         """
-        return parse_commit(name, self._storage.read(f"{self._directory}/{name}"))
+        return parse_commit(name, self.read_file(name))
 
     def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits after ``version``, oldest first, with their versions."""
-        for later in commit_versions(self._storage.list_names(self._directory)):
+        for later in commit_versions(self.list_names()):
             if later > version:
                 yield later, self.read_commit(commit_name(later))
 
@@ -142,16 +142,12 @@ class TableLog:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
         wanted = set(paths)
         found: set[str] = set()
-        for earlier in commit_versions(self._storage.list_names(self._directory)):
+        for earlier in commit_versions(self.list_names()):
             if earlier < version and found != wanted:
                 with suppress(BrokenLogError):  # which is said of that commit
                     commit = Commit.from_actions(earlier, self.read_commit(commit_name(earlier)))
                     found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
         return found
-
-    def commit_that_added(self, file: LiveFile) -> Commit | None:
-        """Return the oldest kept commit that added a file with the row ids that it has now; None if none is kept."""
-        return self.commits_that_added([file]).get(file.path)
 
     def commits_that_added(self, files: Iterable[LiveFile]) -> dict[str, Commit]:
         """Return, by path, the oldest kept commit that added each of ``files`` with the row ids that it has now.
@@ -160,8 +156,10 @@ class TableLog:
         """
         wanted = {file.path: file for file in files}
         found: dict[str, Commit] = {}
-        names = [commit_name(version) for version in commit_versions(self._storage.list_names(self._directory))]
-        for name, content in zip(names, self.read_files(names if wanted else ())):
+        if not wanted:
+            return found
+        names = [commit_name(version) for version in commit_versions(self.list_names())]
+        for name, content in zip(names, self.read_files(names)):
             if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
                 continue
             try:
@@ -197,9 +195,7 @@ class TableLog:
             path = f"{self._directory}/{name}"
             sidecars = []
             actions = (
-                iter(parse_commit(name, self._storage.read(path)))
-                if name.endswith(".json")
-                else self._checkpoints.actions(path, with_files)
+                iter(self.read_commit(name)) if name.endswith(".json") else self._checkpoints.actions(path, with_files)
             )
             for action in actions:
                 if action.get("sidecar"):

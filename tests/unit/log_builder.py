@@ -521,12 +521,15 @@ class History(LogMemory):
         }
         return frozenset(paths) & named
 
-    def commit_that_added(self, file: LiveFile) -> Commit | None:
-        for version, actions in enumerate(self._commits):
+    def commits_that_added(self, files: Sequence[LiveFile]) -> dict[str, Commit]:
+        wanted = {(file.path, file.base_row_id) for file in files}
+        found: dict[str, Commit] = {}
+        for version, actions in enumerate(self._commits if wanted else ()):
             commit = Commit.from_actions(version, actions)
-            if any(add.path == file.path and add.base_row_id == file.base_row_id for add in commit.adds):
-                return commit
-        return None
+            for add in commit.adds:
+                if (add.path, add.base_row_id) in wanted:
+                    found.setdefault(add.path, commit)
+        return found
 
 
 def audited(commits: Sequence[Actions], since: int | None = None) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
@@ -57,8 +58,8 @@ PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFe
 class Kept(LogMemory):
     """Knows which commit added each file."""
 
-    def commit_that_added(self, file: LiveFile) -> Commit | None:
-        return Commit(file.default_row_commit_version or 0, info("WRITE")["commitInfo"])
+    def commits_that_added(self, files: Sequence[LiveFile]) -> dict[str, Commit]:
+        return {file.path: Commit(file.default_row_commit_version or 0, info("WRITE")["commitInfo"]) for file in files}
 
 
 def audit(rows: int | None = 10, **known: Any) -> HistoryAudit:

@@ -183,7 +183,7 @@ class HistoryAudit:
                     (protocol.no_protocol(self._version), self._replay.has_protocol),
                     (metadata.no_metadata(self._version), self._replay.has_metadata),
                 )
-                if not found and self._version >= 0
+                if not found
             ]
             for finding in missing:
                 self._violations.look(finding.code, self._version, [finding])
@@ -216,7 +216,7 @@ class HistoryAudit:
         found = list(found)
         paths = {finding.path for finding in found if finding.version is None}
         files = {file.path: file for file in self._replay.files.values() if file.path in paths}
-        commits = self._log.commits_that_added(list(files.values())) if files else {}
+        commits = self._log.commits_that_added(list(files.values()))
         for finding in found:
             if finding.version is not None:
                 yield finding

@@ -36,10 +36,6 @@ class KeptLog(LogMemory):
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
         return frozenset(self._log.added_before(version, paths))
 
-    def commit_that_added(self, file: LiveFile) -> Commit | None:
-        """Return the oldest kept commit that added a file with the row ids that it has, None if none is kept."""
-        return self._log.commit_that_added(file)
-
     def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
-        """Return the same for many files, by path, as far as such commits are kept."""
+        """Return, by path, the oldest kept commit that added each file with the row ids that it has."""
         return self._log.commits_that_added(files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -71,8 +71,7 @@ class RowTrackingCheck:
         stability = self._stability(past, steps)
         findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
         with self._timings.phase("trace"):
-            by_path = {file.path: file for file in files} if findings else {}
-            findings = [self._traced(finding, by_path) for finding in findings]
+            findings = self._traced(findings, files)
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
     def _stability(self, past: Past, steps: list[Step]) -> Stability | None:
@@ -109,13 +108,16 @@ class RowTrackingCheck:
                 findings += stability.judge(state, data, surveyed, tracking.row_id_column, keys)
         return findings
 
-    def _traced(self, finding: Finding, files: Mapping[str, LiveFile]) -> Finding:
-        """Return the finding with the commit that added its file, where it names none itself."""
-        file = files.get(finding.path or "")
-        if file is None or finding.version is not None:
-            return finding
-        commit = self._table.log.commit_that_added(file)
-        return finding if commit is None else replace(finding, **commit.provenance)
+    def _traced(self, findings: list[Finding], files: Collection[LiveFile]) -> list[Finding]:
+        """Return the findings with the commits that added their files, where they name none themselves."""
+        paths = {finding.path for finding in findings if finding.version is None}
+        commits = self._table.log.commits_that_added([file for file in files if file.path in paths])
+        return [
+            replace(finding, **commits[finding.path].provenance)
+            if finding.version is None and finding.path in commits
+            else finding
+            for finding in findings
+        ]
 
 
 def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
