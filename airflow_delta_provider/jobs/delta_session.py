@@ -119,6 +119,16 @@ class DeltaSession:
         rows: list[Row] = self.spark.sql(statement).collect()
         return rows
 
+    def details(self, name: TableName) -> dict[str, Any]:
+        """Return what the catalog says of a table or view besides its columns, such as ``Provider`` and ``Location``.
+
+        :raises AnalysisException: if there is none
+        """
+        described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
+        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
+        return {row["col_name"]: row["data_type"] for row in details}
+
     @contextmanager
     def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
         """Write ``labels`` into the ``userMetadata`` of every commit made meanwhile.
@@ -141,7 +151,7 @@ class DeltaSession:
 
     def _locate(self, name: TableName) -> str:
         try:
-            described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+            properties = self.details(name)
         except AnalysisException as error:
             if (error.getCondition() or "").split(".")[0] in _NOT_FOUND:
                 raise TableError(
@@ -151,9 +161,6 @@ class DeltaSession:
                     )
                 ) from None
             raise
-        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
-        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
-        properties = {row["col_name"]: row["data_type"] for row in details}
         provider = (properties.get("Provider") or "").lower()
         if provider != "delta" or not properties.get("Location"):
             what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Iterable, Iterator
 
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, has_wildcard
 from airflow_delta_provider.jobs.delta_session import DeltaSession
-
-_WILD = re.compile(r"[*?\[]")
 
 
 def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
@@ -37,17 +34,18 @@ def _matches(session: DeltaSession, text: str) -> Iterator[str]:
         if not _is_table(session, name.location):
             yield from _paths(session, name.location)
     elif name.identifier is not None:
-        schema = TableName(text, identifier=name.identifier[:-1]).sql
+        schema = name.identifier[:-1]
         prefix = text.rpartition(".")[0]
-        for row in session.sql(f"SHOW TABLES IN {schema}"):
-            if not row["isTemporary"] and _is_delta(session, f"{schema}.`{row['tableName']}`"):
-                yield f"{prefix}.{row['tableName']}"
+        for row in session.sql(f"SHOW TABLES IN {TableName(text, identifier=schema).sql}"):
+            table = TableName(f"{prefix}.{row['tableName']}", identifier=(*schema, row["tableName"]))
+            if not row["isTemporary"] and _is_delta(session, table):
+                yield table.text
 
 
 def _paths(session: DeltaSession, pattern: str) -> Iterator[str]:
     """Yield the locations of tables whose path fits a pattern."""
     segments = pattern.rstrip("/").split("/")
-    first = next(index for index, segment in enumerate(segments) if _WILD.search(segment))
+    first = next(index for index, segment in enumerate(segments) if has_wildcard(segment))
     roots = ["/".join(segments[:first])]
     for segment in segments[first:]:
         roots = [
@@ -69,6 +67,5 @@ def _is_table(session: DeltaSession, location: str) -> bool:
     return "_delta_log" in _names(session, location)
 
 
-def _is_delta(session: DeltaSession, sql_name: str) -> bool:
-    described = {row["col_name"]: row["data_type"] for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql_name}")}
-    return (described.get("Provider") or "").lower() == "delta"
+def _is_delta(session: DeltaSession, table: TableName) -> bool:
+    return (session.details(table).get("Provider") or "").lower() == "delta"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path, quote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
-_PATTERN = re.compile(r"[*?\[]")
+_WILDCARD = re.compile(r"[*?\[]")
 _DELTA_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
 #: Schemes that name the same object store.
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
@@ -58,7 +58,7 @@ class TableName:
     def may_be_pattern(self) -> bool:
         """Whether it may stand for several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
         if self.location is not None:
-            return bool(_PATTERN.search(self.location))
+            return has_wildcard(self.location)
         return self.identifier is not None and len(self.identifier) > 1 and self.identifier[-1] == "*"
 
     @property
@@ -67,6 +67,11 @@ class TableName:
         if self.location is not None:
             return f"delta.{quote(self.location)}"
         return ".".join(quote(part) for part in self.identifier or ())
+
+
+def has_wildcard(path: str) -> bool:
+    """Whether a path, or a part of one, may stand for several: it has ``*``, ``?`` or ``[``."""
+    return bool(_WILDCARD.search(path))
 
 
 def normal_location(location: str) -> str:
