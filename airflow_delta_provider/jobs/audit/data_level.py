@@ -72,7 +72,7 @@ class DataLevel:
         :param newest: whether the version that was judged last is the newest of the table; else files may be gone
         :raises BrokenLogError: if the log cannot be read
         """
-        if not self.reads or not audit.is_readable:
+        if not audit.is_readable:
             return {}
         state = audit.state()
         if any(why_undecidable(state)):

@@ -114,9 +114,9 @@ class Judging:
         if self._with_files or compared or self._needs_files(range(base.version + 1, last + 1)):
             try:
                 replay = self._log.replay(select_segment(self._names, base.version))
-            except BrokenLogError:
+                base = replay.state(base.version)
+            except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
                 return self.judge(find_span(self._names, last))
-            base = replay.state(base.version)
         audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous, follow=self._follow)
         self._judge(audit, base.version + 1, last)
         return audit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -62,7 +61,9 @@ class ProtocolAudit:
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
-            looked = self._data.look(audit, newest=last == newest_version(names)) if audit.version == last else None
+            looked: Mapping[str, Any] = {}
+            if self._data.reads and audit.version == last:
+                looked = self._data.look(audit, newest=last == newest_version(names))
             findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
@@ -77,12 +78,10 @@ class ProtocolAudit:
 
         :raises BrokenLogError: if no state can be made of the log
         """
-        if memory is not None and last - memory.version <= len(names):
-            judging = self._data.judging(self._options.seconds_per_table)
-            if {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
-                with suppress(BrokenLogError):  # the state that it ended in may be cleaned up
-                    return judging, judging.go_on(memory, last)
         judging, since = self._data.judging(self._options.seconds_per_table), self._options.since_version
+        few = memory is not None and last - memory.version <= len(names)
+        if memory is not None and few and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
+            return judging, judging.go_on(memory, last)
         span = find_span(names, last, since)
         return judging, judging.judge(span, known=span.base is not None and span.base.version == since)
 
