@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from airflow_delta_provider.jobs.command_line import main
+from airflow_delta_provider.jobs.command_line.main import main
 
 sys.exit(main())

@@ -8,22 +8,12 @@ from datetime import datetime, timezone
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    AuditOptions,
-    CheckRowTrackingOptions,
-    EnableFeatureOptions,
-    WidenTypesOptions,
-)
 from airflow_delta_provider.domain.rules import faults
-from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
-from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.fleet import expand
+from airflow_delta_provider.jobs.kinds import KINDS
 from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
-from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
-from airflow_delta_provider.jobs.table_change import Change, TableChange
-from airflow_delta_provider.jobs.widen_types import WidenTypes
 
 
 def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
@@ -33,7 +23,7 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """
     started = _now()
     engine = session.engine
-    named = expand(session, request.tables) if isinstance(request.options, AuditOptions) else request.tables
+    named = expand(session, request.tables) if KINDS[request.kind].patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
     for text in named:
@@ -44,13 +34,7 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
 
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
     try:
-        table = session.open_table(text)
-        if isinstance(request.options, AuditOptions):
-            return ProtocolAudit(session, table, request.options, progress).run()
-        if isinstance(request.options, CheckRowTrackingOptions):
-            return RowTrackingCheck(session, table, request.options, progress).run()
-        change = _change(request.options, session)
-        return TableChange(session, table, change, request.labels, progress).run(dry_run=request.dry_run)
+        return KINDS[request.kind].run(session, text, request, progress)
     except TableError as error:
         return TableReport.refused(text, error.finding)
     except Exception as failure:
@@ -60,12 +44,6 @@ def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: 
         return TableReport(
             text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.rule.finding(meaning.message),)
         )
-
-
-def _change(options: EnableFeatureOptions | WidenTypesOptions, session: DeltaSession) -> Change:
-    if isinstance(options, EnableFeatureOptions):
-        return EnableFeature(options, session.engine)
-    return WidenTypes(options, session.engine, session)
 
 
 def _now() -> str:

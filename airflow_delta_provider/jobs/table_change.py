@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.explanation import explain
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.sql import render_sql
+from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.rules import faults, requests
@@ -23,16 +25,17 @@ from airflow_delta_provider.jobs.timings import Timings
 _TRIES = 3
 
 
-class Change(Protocol):
-    """What one kind of change plans and verifies."""
+class Change(ABC):
+    """What one kind of change plans, does where no SQL can, and verifies."""
 
-    needs_files: bool
-    """Whether planning and verifying look at the live files."""
+    #: Whether planning and verifying look at the live files.
+    needs_files: bool = False
 
+    @abstractmethod
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table."""
-        ...
 
+    @abstractmethod
     def verify(
         self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
     ) -> tuple[Finding, ...]:
@@ -40,7 +43,14 @@ class Change(Protocol):
 
         :param commits: this run's own commits by version; none where there was nothing to do
         """
-        ...
+
+    def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
+        """Do a step that has no SQL, in one commit of its own.
+
+        :param labels: go into the ``userMetadata`` of the commit
+        :raises TableMovedError: if the table is no longer what the plan was made on
+        """
+        raise TypeError(f"{type(self).__name__} does not know how to do {step!r} to {table.name.text} ({labels})")
 
 
 class TableMovedError(Exception):
@@ -97,7 +107,7 @@ class TableChange:
                 for step in plan.steps:
                     self._progress(f"{name}: {explain(step)}")
                     self._guard(before, labels)
-                    self._execute(render_sql(step, self._table.name))
+                    self._execute(step, labels)
             except Exception as error:
                 failure = error
         with self._timings.phase("read"):
@@ -130,11 +140,17 @@ class TableChange:
                     f"after this was planned on version {before.version}. This step was not done; run the job again."
                 )
 
-    def _execute(self, statement: str) -> None:
+    def _execute(self, step: Step, labels: Mapping[str, Any]) -> None:
+        statement = render_sql(step, self._table.name)
         for attempt in range(1, _TRIES + 1):
             try:
-                self._session.sql(statement)
+                if statement is None:
+                    self._change.commit(self._table, step, labels)
+                else:
+                    self._session.sql(statement)
                 return
+            except TableMovedError:
+                raise
             except Exception as error:
                 if attempt == _TRIES or understand(error).condition not in FILE_CONFLICTS:
                     raise

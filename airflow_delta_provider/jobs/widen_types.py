@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.plan.plan import Planned
 from airflow_delta_provider.domain.plan.widen_types import (
     Widening,
@@ -19,16 +18,15 @@ from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from airflow_delta_provider.domain.rules import type_widening as widening_rules
 from airflow_delta_provider.jobs.column_values import differing_columns
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.table_change import Change
 
 
-class WidenTypes:
+class WidenTypes(Change):
     """Widens column types and verifies log and data."""
 
-    needs_files = False
-
-    def __init__(self, options: WidenTypesOptions, engine: Engine, session: DeltaSession) -> None:
+    def __init__(self, options: WidenTypesOptions, session: DeltaSession) -> None:
         self._options = options
-        self._engine = engine
+        self._engine = session.engine
         self._session = session
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:

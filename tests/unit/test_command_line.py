@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
-from airflow_delta_provider.jobs.command_line import parse
+from airflow_delta_provider.jobs.command_line.main import parse
 
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
 
@@ -65,7 +65,7 @@ def test_changes_take_a_dry_run(change):
 def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
     code = (
         "import sys; sys.modules['pyspark'] = None\n"
-        "from airflow_delta_provider.jobs.command_line import main\n"
+        "from airflow_delta_provider.jobs.command_line.main import main\n"
         "main(['check-row-tracking', '--level', 'full'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -10,8 +10,8 @@ from airflow_delta_provider.domain.plan.step import SetProperties, Step, WidenCo
 
 
 @singledispatch
-def render_sql(step: Step, table: TableName) -> str:
-    """Return the one statement that does ``step`` to ``table``."""
+def render_sql(step: Step, table: TableName) -> str | None:
+    """Return the one statement that does ``step`` to ``table``; None for a step that SQL has no statement for."""
     raise TypeError(f"no SQL for {step!r} on {table}")
 
 

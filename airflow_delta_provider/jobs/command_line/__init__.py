@@ -1,0 +1,1 @@
+"""``python -m airflow_delta_provider.jobs``: a kind of job a module."""

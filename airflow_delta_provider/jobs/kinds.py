@@ -1,0 +1,67 @@
+"""What a job does to one table, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import (
+    AuditOptions,
+    CheckRowTrackingOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
+from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.enable_feature import EnableFeature
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
+from airflow_delta_provider.jobs.table_change import Change, TableChange
+from airflow_delta_provider.jobs.widen_types import WidenTypes
+
+#: Does what a request asks for to the table of a name and reports on it; raises TableError where there is none.
+RunTable = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of job.
+
+    :param run: does it to one table
+    :param patterns: whether a table may be named by a pattern that stands for many
+    """
+
+    run: RunTable
+    patterns: bool = False
+
+
+def _checking(check: Callable[[DeltaSession, OpenTable, Any, Progress], Any]) -> RunTable:
+    """Return what runs a check of Delta tables, which takes its options and changes nothing."""
+
+    def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+        report: TableReport = check(session, session.open_table(text), request.options, progress).run()
+        return report
+
+    return run
+
+
+def _changing(change: Callable[[Any, DeltaSession], Change]) -> RunTable:
+    """Return what carries out a change of Delta tables, which is made from its options."""
+
+    def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+        table = session.open_table(text)
+        planned = change(request.options, session)
+        return TableChange(session, table, planned, request.labels, progress).run(dry_run=request.dry_run)
+
+    return run
+
+
+KINDS: Mapping[str, Kind] = {
+    EnableFeatureOptions.kind: Kind(_changing(EnableFeature)),
+    WidenTypesOptions.kind: Kind(_changing(WidenTypes)),
+    CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
+    AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
+}
