@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.jobs.optional_packages import have
 
 #: Bytes up to which a file of a checkpoint is read here: some 100,000 files of a table.
 MOST_BYTES = 16 * 1024 * 1024
@@ -14,11 +15,7 @@ MOST_BYTES = 16 * 1024 * 1024
 
 def is_available() -> bool:
     """Whether there is a PyArrow."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return have("pyarrow.parquet")
 
 
 def read_actions(content: bytes, kinds: Collection[str], file_fields: Collection[str]) -> Iterator[Action]:

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError, footer_size, parse_footer
+from airflow_delta_provider.jobs.ranged_file import RangedFile
 from airflow_delta_provider.jobs.storage import HadoopStorage
 
 T = TypeVar("T")
@@ -46,6 +47,10 @@ class DataFiles:
     def uri(self, file: LiveFile) -> str:
         """Return where a data file lies."""
         return file_uri(self._location, file.path)
+
+    def open(self, file: LiveFile) -> RangedFile:
+        """Return a data file to be read in parts; none of it is read yet."""
+        return RangedFile(self._storage, self.uri(file), file.size)
 
     def footer(self, file: LiveFile) -> Footer:
         """Return the footer of a data file.

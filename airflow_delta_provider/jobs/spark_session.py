@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from pyspark import SparkConf, SparkContext
 from pyspark import __version__ as spark_version
@@ -18,16 +17,6 @@ from airflow_delta_provider.domain.engine.session_profile import (
     is_local,
     missing_settings,
 )
-
-
-def forgo_pandas() -> None:
-    """Keep PySpark from importing pandas, NumPy and PyArrow in this process, which has no use for them.
-
-    PySpark 4.2 looks for them at its first call into the JVM: more than a second where they are
-    installed. To it they are optional.
-    """
-    for package in ("numpy", "pandas", "pyarrow"):
-        sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # Python's way to say: not to be had
 
 
 def submitted_session(name: str) -> SparkSession:

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket, buckets_of
 from airflow_delta_provider.domain.row_tracking.row_rules import LocatedRow
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking import arrow_ids
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
@@ -40,6 +41,9 @@ class RowIds:
 
         :param expected: how many there are about
         """
+        found = arrow_ids.read_buckets(self._reader.files, self._reader.id_column, self._rows)
+        if found is not None:
+            return found
         ids = self._materialized()
         with self._session.reading_files():
             if expected <= _FEW:

@@ -31,11 +31,13 @@ class FileRows:
 
     :param deleted: the rows that its deletion vector deletes, as a bit set
     :param all_materialized: whether each row has a materialized id
+    :param rows: how many it has, deleted ones included; None where that is not known
     """
 
     file: LiveFile
     deleted: int
     all_materialized: bool = False
+    rows: int | None = None
 
 
 class RowReader:
@@ -49,13 +51,13 @@ class RowReader:
         self, session: DeltaSession, files: DataFiles, id_column: str, version_column: str | None = None
     ) -> None:
         self._session = session
-        self._files = files
-        self._id_column = id_column
+        self.files = files
+        self.id_column = id_column
         self._version_column = version_column
 
     def materialized_ids(self, rows: Sequence[FileRows]) -> DataFrame:
         """Return the column with materialized ids, as ``id``, of all rows, deleted ones included."""
-        return self._read(rows, [self._id_column]).selectExpr(f"{quote(self._id_column)} AS id")
+        return self._read(rows, [self.id_column]).selectExpr(f"{quote(self.id_column)} AS id")
 
     def rows(self, rows: Sequence[FileRows]) -> DataFrame:
         """Return the live rows of files.
@@ -65,9 +67,9 @@ class RowReader:
         id is in the file.
         """
         version = quote(self._version_column) if self._version_column else "CAST(NULL AS BIGINT)"
-        columns = [self._id_column, *([self._version_column] if self._version_column else [])]
+        columns = [self.id_column, *([self._version_column] if self._version_column else [])]
         read = self._read(rows, columns).selectExpr(
-            f"{quote(self._id_column)} AS own_id",
+            f"{quote(self.id_column)} AS own_id",
             f"{version} AS own_version",
             "_metadata.file_path AS key",
             "_metadata.row_index AS position",
@@ -97,7 +99,7 @@ class RowReader:
                 "version": row.file.default_row_commit_version,
                 "deleted": _words(row.deleted) if row.deleted else None,
             }
-            for key in self._session.storage.spellings(self._files.uri(row.file)):
+            for key in self._session.storage.spellings(self.files.uri(row.file)):
                 if key in found:
                     raise RuntimeError(f"{key} may stand for two files, {row.file.path} is one of them")
                 found[key] = {"key": key, **known}
@@ -105,7 +107,7 @@ class RowReader:
 
     def _read(self, rows: Sequence[FileRows], columns: Sequence[str]) -> DataFrame:
         schema = StructType([StructField(column, LongType()) for column in columns])
-        paths = [self._files.uri(row.file) for row in rows]
+        paths = [self.files.uri(row.file) for row in rows]
         return literal_paths(self._session.spark).schema(schema).parquet(*paths)
 
 

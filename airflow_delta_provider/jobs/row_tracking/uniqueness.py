@@ -95,7 +95,10 @@ def prove(
         return proof
     deleted = _DeletedRows(data, survey, proof.findings)
     here = room.holds(holding, survey)
-    rows = [FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized) for file in holding]
+    rows = [
+        FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized, survey.ids[file.path].rows)
+        for file in holding
+    ]
     rows = [row for row in rows if row.deleted != UNREADABLE]
     if not rows:
         return proof

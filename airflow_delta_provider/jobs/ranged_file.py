@@ -1,0 +1,45 @@
+"""A file of a table as Python's file objects are, for readers that need but parts of it."""
+
+from __future__ import annotations
+
+import io
+
+from airflow_delta_provider.jobs.storage import HadoopStorage
+
+
+class RangedFile(io.RawIOBase):
+    """Reads, of a file in storage, only what it is asked for.
+
+    :param size: of the file, in bytes
+    """
+
+    def __init__(self, storage: HadoopStorage, uri: str, size: int) -> None:
+        self._storage = storage
+        self._uri = uri
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether it can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, fewer than ``size`` only at the file's end."""
+        end = self._size if size < 0 else min(self._position + size, self._size)
+        found = self._storage.read_range(self._uri, self._position, end) if self._position < end else b""
+        self._position += len(found)
+        return found
