@@ -293,6 +293,15 @@ def test_rule_that_is_broken_for_many_files_is_one_finding_with_their_number() -
     assert finding.message.endswith("The same is wrong with 1499 more, the last one in version 6.")
 
 
+def test_file_added_again_under_changed_partition_columns_is_a_consequence() -> None:
+    table = damages.with_vectors().damaged(metadata(partitionColumns=["v"]))
+    damages.set_property(table)
+    table.mark_deleted(table.paths[0])
+    findings = audited(table.commits)
+    assert told(roots(findings)) == [("MD11", 3, None)]
+    assert [(finding.code, finding.version) for finding in findings] == [("MD11", 3), ("AC08", 4)]
+
+
 def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> None:
     def all_at_once(actions: Any) -> None:
         for action in actions:

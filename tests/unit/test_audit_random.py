@@ -378,6 +378,10 @@ def unknown_partition_value(before: State, actions: Actions) -> Damage | None:
     return damages.added(partitionValues={"p": "1"}) if _of(actions, "add") and _mapped(metadata) else None
 
 
+def no_partition_values(before: State, actions: Actions) -> Damage | None:
+    return damages.added(partitionValues=None) if _new_add(before, actions) in _of(actions, "add")[:1] else None
+
+
 def _assigns(before: State, actions: Actions) -> bool:
     changed = _of(actions, "metaData") or _of(actions, "protocol")
     return _is_tracked(before) and not changed and before.metadata["configuration"].get(SUSPENDED) != "true"
@@ -463,6 +467,7 @@ CHANCES: tuple[tuple[str, Chance], ...] = (
     ("TF17", unknown_feature),
     ("LG03", add_twice),
     ("CM14", unknown_partition_value),
+    ("AC08", no_partition_values),
     ("RT05", no_base),
     ("RT15", base_again),
     ("RT09", later_version),

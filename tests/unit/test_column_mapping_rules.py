@@ -310,7 +310,7 @@ NAMES = table(SCHEMA, partition_columns=()).metadata
 PARTITIONED = table(SCHEMA, partition_columns=("a b",)).metadata
 HEALTHY_ADDS = {
     "no statistics": (add(), NAMES),
-    "statistics that are no JSON": ({"path": "f", "stats": '{"id"'}, NAMES),
+    "statistics that are no JSON": ({**add(), "stats": '{"id"'}, NAMES),
     "statistics of another shape": (add([1, "id"]), NAMES),
     "physical names": (add(bounds({"col-1": 1, "col-3": {"col-4": 2, "col-5": 0}})), NAMES),
     "few columns": (add(bounds({"col-3": {}})), NAMES),
@@ -321,7 +321,11 @@ HEALTHY_ADDS = {
         add(bounds({"id": 1})),
         table(without(SCHEMA, "a b"), configured(SCHEMA)).metadata,
     ),
-    "not mapped": (add(bounds({"id": 1}), wrong="1"), table(as_json(PLAIN), {}).metadata),
+    "not mapped": (add(bounds({"id": 1})), table(as_json(PLAIN), {}).metadata),
+    "not mapped, partitioned, in another case": (
+        add(A="1"),
+        table(as_json(struct(field("a", "long"))), {}, partition_columns=("a",)).metadata,
+    ),
     "a schema that cannot be read": (add(bounds({"id": 1})), HEALTHY["a schema that cannot be read"].metadata),
     "partitioned": (add(**{"col-2": None}), PARTITIONED),
     "partitioned by an unknown column": (add(x="1"), table(SCHEMA, partition_columns=("nobody",)).metadata),
@@ -353,7 +357,7 @@ BROKEN_ADDS = {
         "id",
     ),
     "CM15 a name that JSON escapes": (
-        {"path": "f", "stats": '{"nullCount":{"\\u00fc":1}}'},
+        {**add(), "stats": '{"nullCount":{"\\u00fc":1}}'},
         table(mapped(struct(field("ü", "long")))).metadata,
         "CM15",
         "ü",

@@ -13,6 +13,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "TF22": ("TF11", "TF12", "TF14"),
     "AC05": ("TF11", "TF12", "TF08"),
     "AC06": ("TF11", "TF12"),
+    "AC08": ("MD11",),
     "CM01": ("TF11", "TF12"),
     "CM03": ("CM09",),
     "CM06": ("CM09",),
@@ -51,7 +52,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 #: Those of them that show later than their causes, too.
 LASTING = frozenset(
-    {"AC05", "AC06", "CM18", "MD09", "TF13", "UT06"}
+    {"AC05", "AC06", "AC08", "CM18", "MD09", "TF13", "UT06"}
     | {"RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"}
 )
 #: Those that are wrong with files which were right before their causes.

@@ -82,18 +82,17 @@ class FileCourse:
         return self._vectors.take(transition, live)
 
     def names(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
-        """Yield under which wrong names the files that a commit adds are described, where the table is mapped.
+        """Yield under which wrong names the files that a commit adds are described.
 
         :param state: after the commit
         :param old: paths that it adds which were there before
         """
-        if not _is_mapped(state):
-            return
+        mapped = _is_mapped(state)
         for action in actions:
             add = action.get("add")
             if not add:
                 continue
-            current = add["path"] not in old and ":" not in add["path"]
+            current = mapped and add["path"] not in old and ":" not in add["path"]
             found = list(added_file_names.check_added_file(add, state.metadata, current=current))
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
                 found = list(added_file_names.check_added_file(add, state.metadata))

@@ -64,5 +64,13 @@ TRANSACTION_TWICE = _commit.error(
     effect="A stream that goes on from there may write data twice, or leave some out.",
     remedy="Update the engine that wrote the commit.",
 )
+NO_PARTITION_VALUES = _commit.error(
+    8,
+    "partition values missing, or not those of the partition columns",
+    effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
+    remedy="RESTORE the table to the version before, write the data again, and update the engine that wrote the "
+    "commit.",
+    source="PROTOCOL.md, Add File and Remove File",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))
