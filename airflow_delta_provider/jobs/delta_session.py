@@ -139,6 +139,12 @@ class DeltaSession:
         with configured(self.spark, {_USER_METADATA: json.dumps(merged, sort_keys=True)}):
             yield
 
+    @property
+    def user_metadata(self) -> str | None:
+        """What goes into the ``userMetadata`` of a commit that is made now: the labels, and what the user put there."""
+        text: str | None = self.spark.conf.get(_USER_METADATA, None)
+        return text
+
     @contextmanager
     def reading_files(self) -> Iterator[None]:
         """Read data files directly and at once.

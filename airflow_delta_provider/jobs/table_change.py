@@ -49,12 +49,21 @@ class Change(ABC):
 
         :param labels: go into the ``userMetadata`` of the commit
         :raises TableMovedError: if the table is no longer what the plan was made on
+        :raises CommitRefusedError: if it must not be done
         """
         raise TypeError(f"{type(self).__name__} does not know how to do {step!r} to {table.name.text} ({labels})")
 
 
 class TableMovedError(Exception):
     """Another writer changed protocol or metadata so that the plan no longer holds."""
+
+
+class CommitRefusedError(Exception):
+    """A step that has no SQL must not be done; carries the refusals that say why."""
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(" ".join(finding.message for finding in findings))
+        self.findings = findings
 
 
 class TableChange:
@@ -149,7 +158,7 @@ class TableChange:
                 else:
                     self._session.sql(statement)
                 return
-            except TableMovedError:
+            except (TableMovedError, CommitRefusedError):
                 raise
             except Exception as error:
                 if attempt == _TRIES or understand(error).condition not in FILE_CONFLICTS:
@@ -162,6 +171,8 @@ class TableChange:
         if isinstance(failure, TableMovedError):
             moved = requests.TABLE_MOVED.finding(f"{failure}{done}")
             return TableReport.refused(name, moved, retryable=True, **known)
+        if isinstance(failure, CommitRefusedError):
+            return TableReport.refused(name, *failure.findings, **known)
         error = understand(failure)
         finding = error.rule.finding(error.message + done)
         return TableReport(name, error.verdict, retryable=error.retryable, findings=(finding,), **known)

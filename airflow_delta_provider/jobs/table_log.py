@@ -25,6 +25,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
 from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage import HadoopStorage, read_ahead
 
@@ -63,6 +64,20 @@ class TableLog:
         """
         segment = select_segment(self.list_names(), version)
         return self._replay(segment, with_files=with_files).state(segment.version)
+
+    def read_standing(self) -> Standing:
+        """Return the newest version as a commit of ours has to follow it: with its files, and as the log has it.
+
+        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
+        """
+        names = self.list_names()
+        segment = select_segment(names)
+        head: dict[str, Any] = {}
+        state = self._replay(segment, with_files=True, head=head).state(segment.version)
+        name = commit_name(segment.version)
+        previous = Commit.from_actions(segment.version, self.read_commit(name)) if name in names else None
+        return Standing(state, head["protocol"], head["metaData"], previous)
 
     def read_history(self, since: int | None = None) -> History:
         """Replay the log up to the newest version, and keep what happened after ``since``.
@@ -175,17 +190,28 @@ class TableLog:
                 break
         return found
 
-    def _replay(self, segment: LogSegment, *, with_files: bool, like: TableState | None = None) -> Replay:
+    def _replay(
+        self,
+        segment: LogSegment,
+        *,
+        with_files: bool,
+        like: TableState | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> Replay:
+        """Return a replay that has taken a segment.
+
+        :param head: gets the last protocol and metaData actions, as they stand in the log
+        """
         replay = Replay(with_files=with_files, like=like)
         try:
-            replay.take(self._checkpoint_actions(segment, with_files))
+            replay.take(_noted(self._checkpoint_actions(segment, with_files), head))
             if segment.checkpoint_files:
                 replay.state(segment.version)
         except BrokenLogError as error:
             raise BrokenCheckpointError(str(error)) from error
         for name in segment.commits:
             try:
-                replay.take(self.read_commit(name))
+                replay.take(_noted(self.read_commit(name), head))
             except BrokenLogError as error:
                 raise BrokenCommitError(str(error), version_of(name)) from error
         return replay
@@ -207,6 +233,17 @@ class TableLog:
                 except FileNotFoundError:
                     self._storage.size(path)  # where it is gone itself, the log was cleaned up meanwhile
                     raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+
+
+def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:
+    """Return actions, keeping those of protocol and metadata where that is asked for."""
+    return actions if head is None else _noting(actions, head)
+
+
+def _noting(actions: Iterable[Action], head: dict[str, Any]) -> Iterator[Action]:
+    for action in actions:
+        head.update((kind, action[kind]) for kind in ("protocol", "metaData") if action.get(kind) is not None)
+        yield action
 
 
 def _sidecar_path(sidecar: Any, name: str) -> str:

@@ -119,6 +119,22 @@ NO_SUCH_VERSION = _rule(
     "no such version",
     remedy="Name the newest version of the table, or an earlier one.",
 )
+NOT_BY_HAND = _rule(
+    40,
+    "no commit of this provider's own to this table",
+    remedy="See to what the message names first; or let the engine that owns the table make the change.",
+)
+UNSAFE_LOG_STORE = _rule(
+    41,
+    "the log store does not keep writers apart",
+    remedy="Configure a log store for several writers, or repeat the request with allow_unsafe_log_store=True where no "
+    "other process writes to the table.",
+)
+WOULD_BREAK_RULES = _rule(
+    42,
+    "the commit would break a rule of the protocol",
+    remedy="Look up the rule that the message names; nothing was written.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:

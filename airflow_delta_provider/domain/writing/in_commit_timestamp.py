@@ -1,0 +1,35 @@
+"""The time that a commit has to carry where the feature inCommitTimestamp is on. PROTOCOL.md, In-Commit Timestamps."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+_FEATURES = {
+    "inCommitTimestamp": "delta.enableInCommitTimestamps",
+    "inCommitTimestamp-preview": "delta.enableInCommitTimestamps-preview",
+}
+
+
+class NoTimestampError(Exception):
+    """The commit before has no time, where the feature says that it has one."""
+
+
+def has_in_commit_timestamps(state: TableState) -> bool:
+    """Whether commits that follow ``state`` have to carry a time that only grows."""
+    configuration = state.metadata.configuration
+    return any(
+        state.protocol.supports(feature) and configuration.get(name, "").lower() == "true"
+        for feature, name in _FEATURES.items()
+    )
+
+
+def timestamp_of(commit: Commit) -> int:
+    """Return the time of a commit, in milliseconds since 1970.
+
+    :raises NoTimestampError: if it has none
+    """
+    value = commit.info.get("inCommitTimestamp")
+    if type(value) is not int:
+        raise NoTimestampError(f"commit {commit.version} has no inCommitTimestamp")
+    return value

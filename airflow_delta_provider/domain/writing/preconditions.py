@@ -1,0 +1,86 @@
+"""Of which tables this package writes no commit itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.writing.in_commit_timestamp import (
+    NoTimestampError,
+    has_in_commit_timestamps,
+    timestamp_of,
+)
+from airflow_delta_provider.domain.writing.standing import Standing
+
+_ICEBERG = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3")
+
+
+def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
+    """Return why this package must not write a commit to a table; nothing where it may."""
+    return tuple(finding for rule in _RULES for finding in rule(table, state))
+
+
+def check_timestamp(table: str, standing: Standing) -> tuple[Finding, ...]:
+    """Return a refusal where the next commit has to be later than one whose time nobody can tell."""
+    if not has_in_commit_timestamps(standing.state):
+        return ()
+    try:
+        if standing.previous is not None:
+            timestamp_of(standing.previous)
+            return ()
+        why = f"commit {standing.state.version} is no longer in the log"
+    except NoTimestampError as error:
+        why = str(error)
+    return (
+        requests.NOT_BY_HAND.finding(
+            f"The next commit of {table} has to carry a time after the one before it (feature inCommitTimestamp), but "
+            f"{why}. Let an engine commit to the table first, then run the job again."
+        ),
+    )
+
+
+def _catalog_managed(table: str, state: TableState) -> Iterator[Finding]:
+    managed = sorted(state.protocol.features.intersection(CATALOG_MANAGED))
+    managed += _properties(state, lambda name, _: name.startswith("delta.coordinatedcommits."))
+    if managed:
+        yield requests.CATALOG_MANAGED.finding(
+            f"{table} is managed by its catalog ({managed[0]}): its directory alone does not say what the table is. "
+            "Change it through the catalog that owns it."
+        )
+
+
+def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
+    protocol = state.protocol
+    newer = protocol.min_reader_version > READER_FEATURES_VERSION or protocol.min_writer_version > (
+        WRITER_FEATURES_VERSION
+    )
+    unknown = sorted(protocol.features - FEATURES.keys())
+    if newer or unknown:
+        what = f"the table feature {', '.join(unknown)}" if unknown else f"the protocol {protocol}"
+        yield requests.NOT_BY_HAND.finding(
+            f"{table} has {what}, which this provider does not know: it cannot tell what a commit has to keep to. "
+            "Use a version of the provider that knows it."
+        )
+
+
+def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
+    folded = {name.casefold() for name in _ICEBERG}
+    on = _properties(state, lambda name, value: name in folded and value.lower() == "true")
+    on += _properties(state, lambda name, value: name == "delta.universalformat.enabledformats" and bool(value.strip()))
+    if on:
+        yield requests.NOT_BY_HAND.finding(
+            f"{table} is also kept as an Iceberg table ({on[0]}): a commit that no engine writes would leave that "
+            "behind. Switch it off first."
+        )
+
+
+_RULES: tuple[Callable[[str, TableState], Iterator[Finding]], ...] = (_catalog_managed, _unknown_features, _iceberg)
+
+
+def _properties(state: TableState, holds: Callable[[str, str], bool]) -> list[str]:
+    configuration = state.metadata.configuration
+    return sorted(name for name, value in configuration.items() if holds(name.casefold(), value))
