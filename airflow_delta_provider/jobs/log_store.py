@@ -44,6 +44,8 @@ class LogStore:
             texts.add(line)
         actions = self._jvm.scala.Predef.genericWrapArray(texts.toArray()).iterator()
         path = self._path(f"{self._directory}/{commit_name(version)}")
+        if version == 0:
+            path.getFileSystem(self._configuration).mkdirs(path.getParent())
         self._log.store().write(path, actions, False, self._configuration)
 
     def refresh(self) -> None:
