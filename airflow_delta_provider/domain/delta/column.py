@@ -6,7 +6,7 @@ A path names a nested field as ``lines.element.price``: names of fields, ``eleme
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
@@ -32,11 +32,16 @@ class Column:
     kinds: tuple[str, ...]
 
     def __str__(self) -> str:
-        return ".".join(part if _is_plain(part) else quote(part) for part in self.parts)
+        return path_text(self.parts)
 
 
 class UnknownColumnError(LookupError):
     """A path that leads to no column, or to more than one."""
+
+
+def path_text(parts: Iterable[str]) -> str:
+    """Return a path as it is written: parts that need it in backticks."""
+    return ".".join(part if _is_plain(part) else quote(part) for part in parts)
 
 
 def quote(name: str) -> str:

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
+MODE = "delta.columnMapping.mode"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
 #: Where Spark's Parquet reader looks for the id of a field.
@@ -30,7 +31,7 @@ class MappingMode(str, Enum):
 def mapping_mode(configuration: Mapping[str, str]) -> MappingMode:
     """Return the table's mode; an unknown one is read as none, as engines do."""
     try:
-        return MappingMode(configuration.get("delta.columnMapping.mode", "none").lower())
+        return MappingMode(configuration.get(MODE, "none").lower())
     except ValueError:
         return MappingMode.NONE
 

@@ -21,6 +21,14 @@ from airflow_delta_provider.domain.delta.data_type import (
     PrimitiveType,
     StructType,
 )
+from airflow_delta_provider.domain.delta.file_tree import (
+    ChildrenByName,
+    FileNode,
+    file_tree,
+    key_and_value,
+    list_element,
+    without_repetition,
+)
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.invariants.schema import readable_columns
@@ -73,18 +81,6 @@ _MOST_SCHEMAS = 1000
 
 _WRITE_AGAIN = "RESTORE the table to a version before the file was added, and write its rows again with an engine"
 _WITH_MAPPING = f"{_WRITE_AGAIN} that has column mapping"
-
-
-@dataclass(frozen=True)
-class _Node:
-    """A place of a file's schema."""
-
-    element: SchemaElement
-    children: tuple[_Node, ...]
-
-    @property
-    def kind(self) -> LogicalKind | None:
-        return None if self.element.logical_type is None else self.element.logical_type.kind
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ class FileSchemas:
 
 
 def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence[SchemaElement]) -> Iterator[_Problem]:
-    root = _tree(elements)
+    root = file_tree(elements)
     by_id = schema.mode is MappingMode.ID
     if by_id and not any(element.field_id is not None for element in elements[1:]):
         names = {child.element.name.lower() for child in root.children}
@@ -179,10 +175,10 @@ class _Walk:
     problems: list[_Problem] = field(default_factory=list)
     foreign: list[Column] = field(default_factory=list)
 
-    def struct(self, columns: Iterable[Column], group: _Node) -> None:
+    def struct(self, columns: Iterable[Column], group: FileNode) -> None:
         """Compare the fields of a struct with the children of a group."""
         columns = list(columns)
-        names = _Names(group.children)
+        names = ChildrenByName(group.children)
         if self.mode is MappingMode.ID:
             pairs = list(self._by_id(columns, names, group))
         elif self.mode is MappingMode.NAME:
@@ -193,7 +189,9 @@ class _Walk:
             if node is not None:
                 self._place(column, node)
 
-    def _by_physical_name(self, columns: Sequence[Column], names: _Names) -> Iterator[tuple[Column, _Node | None]]:
+    def _by_physical_name(
+        self, columns: Sequence[Column], names: ChildrenByName
+    ) -> Iterator[tuple[Column, FileNode | None]]:
         physical = {name.lower() for column in columns if (name := _physical_name(column)) is not None}
         for column in columns:
             name = _physical_name(column)
@@ -205,8 +203,10 @@ class _Walk:
                 self.foreign.append(column)
             yield column, node
 
-    def _by_id(self, columns: Sequence[Column], names: _Names, group: _Node) -> Iterator[tuple[Column, _Node | None]]:
-        by_id: dict[int | None, list[_Node]] = {}
+    def _by_id(
+        self, columns: Sequence[Column], names: ChildrenByName, group: FileNode
+    ) -> Iterator[tuple[Column, FileNode | None]]:
+        by_id: dict[int | None, list[FileNode]] = {}
         for node in group.children:
             by_id.setdefault(node.element.field_id, []).append(node)
         for column in columns:
@@ -229,7 +229,7 @@ class _Walk:
             found = by_id.get(number, [])
             yield column, found[0] if len(found) == 1 else None
 
-    def _place(self, column: Column, node: _Node) -> None:
+    def _place(self, column: Column, node: FileNode) -> None:
         """Compare what is at one place of both schemas."""
         data_type = column.data_type
         if node.kind in _NOT_JUDGED:
@@ -237,21 +237,21 @@ class _Walk:
         if not isinstance(data_type, (StructType, ArrayType, MapType)):
             self._leaf(column, node)
         elif isinstance(data_type, ArrayType) and node.element.repetition is Repetition.REPEATED:
-            self._below(column, [_without_repetition(node)])
+            self._below(column, [without_repetition(node)])
         elif node.element.is_leaf or any(isinstance(data_type, t) and node.kind in wrong for t, wrong in _GROUPS):
             self._wrong_type(column, node, [data_type])
         elif isinstance(data_type, StructType):
             self.struct(children(column), node)
         elif isinstance(data_type, ArrayType):
-            self._below(column, _element(node, data_type))
+            self._below(column, list_element(node, data_type))
         else:
-            self._below(column, _key_and_value(node))
+            self._below(column, key_and_value(node))
 
-    def _below(self, column: Column, nodes: Sequence[_Node]) -> None:
+    def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
         for child, node in zip(children(column), nodes):
             self._place(child, node)
 
-    def _leaf(self, column: Column, node: _Node) -> None:
+    def _leaf(self, column: Column, node: FileNode) -> None:
         changes = changes_of(column)
         if changes is None:
             return  # said of the state
@@ -264,7 +264,7 @@ class _Walk:
         if not node.element.is_leaf or not any(_may_be(node.element, data_type) for data_type in types):
             self._wrong_type(column, node, list(dict.fromkeys(types)))
 
-    def _wrong_type(self, column: Column, node: _Node, types: Sequence[DataType]) -> None:
+    def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
         current, earlier = types[0], ", ".join(map(str, types[1:]))
         recorded = f"neither {current}, the column's type, nor any recorded for it before ({earlier})"
         self.problems.append(
@@ -278,68 +278,9 @@ class _Walk:
         )
 
 
-class _Names:
-    """The children of a group by name, without regard to case where that tells one."""
-
-    def __init__(self, nodes: Iterable[_Node]) -> None:
-        self.exact: dict[str, _Node] = {}
-        self._folded: dict[str, list[_Node]] = {}
-        for node in nodes:
-            self.exact.setdefault(node.element.name, node)
-            self._folded.setdefault(node.element.name.lower(), []).append(node)
-
-    def find(self, name: str) -> _Node | None:
-        """Return the child of that name, None where there is none or nobody can tell which."""
-        alike = self._folded.get(name.lower(), [])
-        return self.exact.get(name) or (alike[0] if len(alike) == 1 else None)
-
-
-def _tree(elements: Sequence[SchemaElement]) -> _Node:
-    rest = iter(elements)
-
-    def read() -> _Node:
-        element = next(rest)
-        return _Node(element, tuple([read() for _ in range(element.num_children)]))
-
-    return read()
-
-
 def _physical_name(column: Column) -> str | None:
     name = field_metadata(column.field).get(PHYSICAL_NAME)
     return name if isinstance(name, str) and name else None
-
-
-def _element(node: _Node, data_type: ArrayType) -> list[_Node]:
-    """Return the element of a list in any of its forms; nothing where its form is none of them."""
-    if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
-        return []
-    repeated = node.children[0]
-    names = ("array", f"{node.element.name}_tuple")
-    if repeated.element.is_leaf or len(repeated.children) != 1 or repeated.element.name in names:
-        return [_without_repetition(repeated)]
-    (only,) = repeated.children
-    if only.element.repetition is Repetition.REPEATED or (
-        only.element.is_leaf and isinstance(data_type.element, StructType)
-    ):
-        return [_without_repetition(repeated)]  # two levels, whose elements are structs of one field
-    return [only]
-
-
-def _key_and_value(node: _Node) -> Sequence[_Node]:
-    """Return key and value of a map, which may have any names; nothing where it has another form."""
-    if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
-        return ()
-    pair = node.children[0].children
-    return pair if len(pair) == 2 else ()
-
-
-def _without_repetition(node: _Node) -> _Node:
-    """Return a repeated place as the element that it repeats, which is no list itself."""
-    said = node.element
-    element = SchemaElement(
-        said.name, said.physical_type, None, said.num_children, said.field_id, said.type_length, said.logical_type
-    )
-    return _Node(element, node.children)
 
 
 def _is_judged(data_type: DataType) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from airflow_delta_provider.domain.column_mapping.column_changes import column_changes
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -121,18 +122,12 @@ def _turned_on(transition: Transition, before: MappedSchema, after: MappedSchema
 def _not_tracked(transition: Transition, before: MappedSchema, after: MappedSchema) -> Iterator[Finding]:
     if not (after.is_mapped and _is_supported(transition.before)) or is_true(transition.after):
         return
-    for number, was in before.by_id.items():
-        now = after.by_id.get(number)
-        if number not in after.ids:
-            what = f"drops {was.column}"
-        elif now is not None and now.column.field.name != was.column.field.name:
-            what = f"renames {was.column} to {now.column}"
-        else:
-            continue
+    for change in column_changes(before, after):
         yield rules.NOT_TRACKED.finding(
-            f"The commit {what}, but {PROPERTY} is {_value(transition.after.metadata)} after it: the next column of "
-            f"that name gets the physical name that the old one has in data files, and its values. {_SET_TRUE}.",
-            column=str(was.column),
+            f"The commit {change.text}, but {PROPERTY} is {_value(transition.after.metadata)} after it: the next "
+            "column of that name gets the physical name that the old one has in data files, and its values. "
+            f"{_SET_TRUE}.",
+            column=str(change.was.column),
             **transition.commit.provenance,
         )
         return

@@ -1,0 +1,159 @@
+"""Whether any column of a table was ever renamed or dropped: the usage of column mapping, derived.
+
+``judge_usage`` gives a ``UsageJudgement``: ``USED`` with the commits that did it, ``UNUSED``, or ``UNDETERMINED`` with
+what speaks for and against. Unused is what a table is whose columns all lie in data files under their own names, none
+missing: it could carry the property of usage tracking as ``false``. A table without column mapping is judged in the
+same way: by what its columns went through while it had it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.column_mapping.column_history import ColumnEvent, KnownColumns
+from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+
+#: Pieces of evidence of one kind that are listed one by one; of more it says how many.
+_MOST = 20
+_MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class Usage(str, Enum):
+    """Whether columns were renamed or dropped."""
+
+    USED = "USED"
+    UNUSED = "UNUSED"
+    UNDETERMINED = "UNDETERMINED"
+
+
+@dataclass(frozen=True)
+class UsageJudgement:
+    """An answer and what it rests on.
+
+    :param mode: of column mapping
+    :param known_since: the first version whose columns are known; 0 is the whole history
+    :param unknown_before: the version before which it cannot be known; None where all is known
+    :param evidence: what speaks for the answer, or against another
+    """
+
+    answer: Usage
+    mode: str
+    known_since: int
+    unknown_before: int | None
+    evidence: tuple[dict[str, Any], ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form of the report."""
+        return {
+            "answer": self.answer.value,
+            "mode": self.mode,
+            "known_since": self.known_since,
+            "unknown_before": self.unknown_before,
+            "evidence": list(self.evidence),
+        }
+
+
+def judge_usage(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> UsageJudgement:
+    """Judge a table.
+
+    :param schema: of the newest version
+    :param footers: of all live files; None where they were not read
+    """
+    evidence = [_event(event) for event in known.events[:_MOST]]
+    if len(known.events) > _MOST:
+        evidence.append(_of("more", f"{len(known.events) - _MOST} more columns were renamed or dropped"))
+    doubts = list(_doubts(schema, known, footers))
+    if known.events:
+        answer = Usage.USED
+    else:
+        answer = Usage.UNDETERMINED if doubts else Usage.UNUSED
+        evidence += [] if doubts else [_of("proof", _proof(known))]
+    whole = not known.why_incomplete or (answer is Usage.UNUSED)
+    return UsageJudgement(answer, schema.mode.value, known.since, None if whole else known.since, (*evidence, *doubts))
+
+
+def moved_fields(schema: MappedSchema) -> list[MappedField]:
+    """Return the columns that do not lie under their own names in data files."""
+    if not schema.is_mapped:
+        return []
+    return [field for field in schema.fields if field.path != field.column.parts]
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _proof(known: KnownColumns) -> str:
+    if known.rules_foreign_columns_out:
+        return "the history is known, and no commit renamed or dropped a column"
+    return "the footers of all live files have the columns of the table and no other"
+
+
+def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+    """Yield what keeps the table from being unused; evidence of use, not proof of it."""
+    if schema.is_mapped and schema.gone > 0:
+        yield _of(
+            "id gap",
+            f"{schema.gone} of the ids up to {schema.max_column_id} belong to no column: columns may have been "
+            "dropped, or the table was replaced or restored",
+        )
+    moved = moved_fields(schema)
+    foreign = [field for field in moved if field.name is None or not _is_own(field)]
+    if foreign:
+        names = listed([str(field.column) for field in foreign])
+        yield _of(
+            "foreign physical name",
+            f"the physical names of {names} are neither their own nor made up by an engine: they may have been renamed",
+        )
+    made_up = [field for field in moved if field.name is not None and _MADE_UP.fullmatch(field.name)]
+    if made_up:
+        names = listed([str(field.column) for field in made_up])
+        yield _of("made-up physical name", f"{names} lie in data files under made-up names, as columns that were added")
+    if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
+        return
+    if known.why_incomplete:
+        yield _of("history", known.why_incomplete)
+    noted = {event.path for event in known.events}
+    for path, version in list(known.left.items())[:_MOST]:
+        if not any(path[:length] in noted for length in range(1, len(path) + 1)):
+            yield _of("lost path", f"version {version} has no column any more at {path_text(path)} in data files")
+    yield from _of_footers(footers)
+
+
+def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+    if footers is None:
+        return
+    for path, columns in list(footers.foreign.items())[:_MOST]:
+        yield _of("foreign column", f"{path} has {listed([path_text(c) for c in columns])}, no column of the table")
+    for path, why in list(footers.unread.items())[:_MOST]:
+        yield _of("footer", f"{path} cannot be looked into: {why}")
+
+
+def _is_own(field: MappedField) -> bool:
+    return field.name == field.column.field.name or _MADE_UP.fullmatch(field.name or "") is not None
+
+
+def _event(event: ColumnEvent) -> dict[str, Any]:
+    to = f" to {event.renamed_to}" if event.renamed_to else ""
+    told = {
+        "kind": event.kind.value,
+        "text": f"version {event.version} {event.kind.value} {event.column}{to}",
+        "column": event.column,
+        "renamed_to": event.renamed_to,
+        "physical_path": list(event.path),
+        "id": event.id,
+        **{key: event.provenance.get(key) for key in ("version", "engine", "writer", "operation", "user", "timestamp")},
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _of(kind: str, text: str) -> dict[str, Any]:
+    return {"kind": kind, "text": text}

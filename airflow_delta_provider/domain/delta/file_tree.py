@@ -1,0 +1,89 @@
+"""The schema of a data file as a tree, to be walked beside the table's schema.
+
+parquet-format, ``LogicalTypes.md`` (Lists, Maps): lists and maps have groups of their own between them and what they
+hold, in several forms, whose names mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.data_type import ArrayType, StructType
+from airflow_delta_provider.domain.parquet.schema import LogicalKind, Repetition, SchemaElement
+
+
+@dataclass(frozen=True)
+class FileNode:
+    """A place of a file's schema."""
+
+    element: SchemaElement
+    children: tuple[FileNode, ...]
+
+    @property
+    def kind(self) -> LogicalKind | None:
+        """What the file says that it means."""
+        return None if self.element.logical_type is None else self.element.logical_type.kind
+
+
+class ChildrenByName:
+    """The children of a group by name, without regard to case where that tells one."""
+
+    def __init__(self, nodes: Iterable[FileNode]) -> None:
+        self.exact: dict[str, FileNode] = {}
+        self._folded: dict[str, list[FileNode]] = {}
+        for node in nodes:
+            self.exact.setdefault(node.element.name, node)
+            self._folded.setdefault(node.element.name.lower(), []).append(node)
+
+    def find(self, name: str) -> FileNode | None:
+        """Return the child of that name, None where there is none or nobody can tell which."""
+        alike = self._folded.get(name.lower(), [])
+        return self.exact.get(name) or (alike[0] if len(alike) == 1 else None)
+
+
+def file_tree(elements: Sequence[SchemaElement]) -> FileNode:
+    """Return the root of a schema.
+
+    :param elements: depth-first, the root first, as they make one tree
+    """
+    rest = iter(elements)
+
+    def read() -> FileNode:
+        element = next(rest)
+        return FileNode(element, tuple([read() for _ in range(element.num_children)]))
+
+    return read()
+
+
+def list_element(node: FileNode, data_type: ArrayType) -> list[FileNode]:
+    """Return the element of a list in any of its forms; nothing where its form is none of them."""
+    if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
+        return []
+    repeated = node.children[0]
+    names = ("array", f"{node.element.name}_tuple")
+    if repeated.element.is_leaf or len(repeated.children) != 1 or repeated.element.name in names:
+        return [without_repetition(repeated)]
+    (only,) = repeated.children
+    if only.element.repetition is Repetition.REPEATED or (
+        only.element.is_leaf and isinstance(data_type.element, StructType)
+    ):
+        return [without_repetition(repeated)]  # two levels, whose elements are structs of one field
+    return [only]
+
+
+def key_and_value(node: FileNode) -> Sequence[FileNode]:
+    """Return key and value of a map, which may have any names; nothing where it has another form."""
+    if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
+        return ()
+    pair = node.children[0].children
+    return pair if len(pair) == 2 else ()
+
+
+def without_repetition(node: FileNode) -> FileNode:
+    """Return a repeated place as the element that it repeats, which is no list itself."""
+    said = node.element
+    element = SchemaElement(
+        said.name, said.physical_type, None, said.num_children, said.field_id, said.type_length, said.logical_type
+    )
+    return FileNode(element, node.children)
