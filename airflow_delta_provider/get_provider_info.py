@@ -27,6 +27,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_delta_provider.operators.audit_protocol",
                     "airflow_delta_provider.operators.check_row_tracking",
                     "airflow_delta_provider.operators.enable_feature",
+                    "airflow_delta_provider.operators.table_detail",
                     "airflow_delta_provider.operators.widen_types",
                 ],
             }

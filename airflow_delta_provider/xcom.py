@@ -1,7 +1,8 @@
 """Using a report in a DAG: helpers over the XCom that the operators push.
 
 The ``return_value`` has ``schema_version``, ``kind``, ``verdict``, ``changed``, ``counts``, ``tables``
-and ``truncated``; the key ``findings`` has the findings with their tables.
+and ``truncated``; the key ``findings`` has the findings with their tables, and that of
+``DeltaTableDetailOperator`` also the key ``details``.
 """
 
 from __future__ import annotations

@@ -124,7 +124,13 @@ class DeltaSession:
 
         :raises AnalysisException: if there is none
         """
-        described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+        try:
+            described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+        except Exception:
+            # It opens the table, which the engine may refuse; what is registered is known all the same.
+            if registered := self._registered(name):
+                return registered
+            raise
         names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
         details = described[names.index(_DETAILS) :] if _DETAILS in names else []
         return {row["col_name"]: row["data_type"] for row in details}
@@ -174,6 +180,15 @@ class DeltaSession:
                 requests.NOT_DELTA.finding(f"{name.text} is {what}, not a Delta table. Name a Delta table.")
             )
         return self.storage.qualify(properties["Location"])
+
+    def _registered(self, name: TableName) -> dict[str, Any]:
+        """Return what Spark's own catalog has of a table; nothing where it has none, or the catalog is another."""
+        state: Any = self.spark._jsparkSession.sessionState()
+        try:
+            entry = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name.sql))
+            return {"Provider": entry.provider().get(), "Location": entry.location().toString()}
+        except Exception:  # views have neither; of anything else the error of DESCRIBE tells
+            return {}
 
     def _why_not_delta(self, text: str, location: str) -> Finding:
         try:

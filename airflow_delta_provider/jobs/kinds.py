@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
     AuditOptions,
     CheckRowTrackingOptions,
+    DetailOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
@@ -20,6 +21,7 @@ from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
 from airflow_delta_provider.jobs.table_change import Change, TableChange
+from airflow_delta_provider.jobs.table_detail import TableDetail
 from airflow_delta_provider.jobs.widen_types import WidenTypes
 
 #: Does what a request asks for to the table of a name and reports on it; raises TableError where there is none.
@@ -64,4 +66,5 @@ KINDS: Mapping[str, Kind] = {
     WidenTypesOptions.kind: Kind(_changing(WidenTypes)),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
     AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
+    DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
 }

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_detail import detail_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.summary import (
@@ -25,6 +27,7 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judg
 from airflow_delta_provider.domain.request.options import OPTIONS
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.report_contract import SCHEMA, violations
+from tests.unit.states import field, state_of, struct
 
 NOW = "2026-01-02T03:04:05.678+00:00"
 texts = st.text(min_size=1, max_size=30)
@@ -43,6 +46,12 @@ evidences = st.none() | st.fixed_dictionaries(
 )
 protocols = st.none() | st.sampled_from(
     [Protocol(1, 2).to_json(), Protocol(3, 7, frozenset({"typeWidening"}), frozenset({"typeWidening"})).to_json()]
+)
+details = st.none() | st.builds(
+    detail_of,
+    st.builds(state_of, st.sampled_from([struct(), struct(field("q", "integer"))])),
+    texts,
+    st.none() | st.just(Commit(3, {"timestamp": 1, "operation": "WRITE"})),
 )
 findings = st.builds(
     Finding,
@@ -67,6 +76,7 @@ def table_reports(draw):
         "protocol_before": draw(protocols),
         "protocol_after": draw(protocols),
         "evidence": draw(evidences),
+        "detail": draw(details),
         "timings": draw(st.dictionaries(st.sampled_from(["read", "apply", "verify"]), st.floats(0, 1e6))),
     }
     found = draw(st.lists(findings, max_size=3))

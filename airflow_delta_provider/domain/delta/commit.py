@@ -176,7 +176,7 @@ def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:
         "writer": writer_of(info),
         "operation": _text(info.get("operation")),
         "user": _text(info.get("userName")) or _text(info.get("userId")),
-        "timestamp": _time(milliseconds),
+        "timestamp": time_of(milliseconds),
     }
 
 
@@ -194,7 +194,11 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _time(milliseconds: Any) -> str | None:
+def time_of(milliseconds: Any) -> str | None:
+    """Return a time as ISO 8601, UTC: None where it is none.
+
+    :param milliseconds: since 1970
+    """
     try:
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
     except (TypeError, ValueError, OverflowError, OSError):

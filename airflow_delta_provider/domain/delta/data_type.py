@@ -141,6 +141,12 @@ def sql_name(data_type: DataType) -> str:
     """Return the type as Spark SQL writes it."""
     if isinstance(data_type, PrimitiveType):
         return _SQL_NAMES.get(data_type.name, (data_type.name,))[0]
+    if isinstance(data_type, ArrayType):
+        return f"array<{sql_name(data_type.element)}>"
+    if isinstance(data_type, MapType):
+        return f"map<{sql_name(data_type.key)},{sql_name(data_type.value)}>"
+    if isinstance(data_type, StructType):
+        return f"struct<{','.join(f'{f.name}:{sql_name(f.data_type)}' for f in data_type.fields)}>"
     return str(data_type)
 
 

@@ -54,6 +54,27 @@ def findings_of(report: JobReport) -> dict[str, Any]:
     return bounded
 
 
+def details_of(report: JobReport) -> dict[str, Any]:
+    """Return the details of the tables by name, each with its version, in at most ``MAX_BYTES`` bytes.
+
+    What makes them too long is left out (then ``truncated`` is true): of all tables the schemas, which are
+    None then, next the columns, and at last whole tables, from the end.
+    """
+    known = {t.table: {"version": t.version, **t.detail} for t in report.tables if t.detail is not None}
+    bounded: dict[str, Any] = {"tables": known, "truncated": False}
+    for keys in (("schema", "data_schema"), ("columns",)):
+        if _size(bounded) > MAX_BYTES:
+            bounded = {
+                "tables": {table: {**detail, **dict.fromkeys(keys)} for table, detail in bounded["tables"].items()},
+                "truncated": True,
+            }
+    while bounded["tables"] and _size(bounded) > MAX_BYTES:
+        names = list(bounded["tables"])
+        for table in names[-max(1, len(names) // 10) :]:
+            del bounded["tables"][table]
+    return bounded
+
+
 def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[str]:
     """Return the tables of a summary (the operator's XCom) that ended with one of ``verdicts``."""
     wanted = {Verdict(verdict).value for verdict in verdicts}

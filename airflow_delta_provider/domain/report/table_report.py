@@ -25,6 +25,7 @@ class TableReport:
     :param plan: what would be, or was, done (see ``domain/plan/plan.py``), for jobs that change tables
     :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
     :param timings: seconds by phase
+    :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it
     """
 
     table: str
@@ -39,6 +40,7 @@ class TableReport:
     findings: tuple[Finding, ...] = ()
     evidence: Mapping[str, Any] | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
+    detail: Mapping[str, Any] | None = None
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
@@ -70,6 +72,7 @@ class TableReport:
             "findings": [finding.to_json() for finding in self.findings],
             "evidence": None if self.evidence is None else dict(self.evidence),
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
+            "detail": self.detail,
         }
 
     @classmethod

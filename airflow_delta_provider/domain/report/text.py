@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -28,6 +29,7 @@ def _table(table: TableReport) -> Iterator[str]:
     yield f"{table.verdict.value}  {table.table}{_versions(table)}"
     for step in (table.plan or {}).get("steps", ()):
         yield f"    {step['explanation']}"
+    yield from _detail(table.detail or {})
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
@@ -37,6 +39,19 @@ def _table(table: TableReport) -> Iterator[str]:
         yield from _finding(finding, follows.get(finding.fingerprint or "", []))
     if len(told) > _MAX_FINDINGS:
         yield f"    … and {len(told) - _MAX_FINDINGS} more findings"
+
+
+def _detail(detail: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a table is, in short."""
+    for name, value in detail.items():
+        if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        elif isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
+        if isinstance(value, str) and value:
+            yield from textwrap.wrap(
+                f"{name.replace('_', ' ')}: {value}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8
+            )
 
 
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:

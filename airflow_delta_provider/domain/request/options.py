@@ -12,6 +12,7 @@ from typing import Any
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -20,6 +21,7 @@ __all__ = [
     "OPTIONS",
     "AuditOptions",
     "CheckRowTrackingOptions",
+    "DetailOptions",
     "EnableFeatureOptions",
     "Options",
     "RequestError",
@@ -28,11 +30,11 @@ __all__ = [
     "options_to_json",
 ]
 
-Options = EnableFeatureOptions | WidenTypesOptions | CheckRowTrackingOptions | AuditOptions
+Options = EnableFeatureOptions | WidenTypesOptions | CheckRowTrackingOptions | AuditOptions | DetailOptions
 
 OPTIONS: dict[str, type[Options]] = {
     options.kind: options
-    for options in (EnableFeatureOptions, WidenTypesOptions, CheckRowTrackingOptions, AuditOptions)
+    for options in (EnableFeatureOptions, WidenTypesOptions, CheckRowTrackingOptions, AuditOptions, DetailOptions)
 }
 
 

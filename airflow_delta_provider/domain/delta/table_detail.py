@@ -1,0 +1,60 @@
+"""What a table is, in one JSON object: what tasks of a DAG branch on.
+
+PROTOCOL.md, Change Metadata, Protocol Evolution and Commit Provenance Information.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column_mapping import mapping_mode
+from airflow_delta_provider.domain.delta.commit import Commit, time_of
+from airflow_delta_provider.domain.delta.data_type import sql_name
+from airflow_delta_provider.domain.delta.feature import feature_named
+from airflow_delta_provider.domain.delta.feature_state import feature_state
+from airflow_delta_provider.domain.delta.json_values import parse_json
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+def detail_of(state: TableState, location: str, commit: Commit | None = None) -> dict[str, Any]:
+    """Return the detail of a table, nothing but JSON.
+
+    :param location: where its directory is, as a URI
+    :param commit: the commit of the state's version; None where the log no longer has it
+    """
+    metadata = state.metadata
+    return {
+        "location": location,
+        "id": metadata.id or None,
+        "name": _text(metadata.name),
+        "description": _text(metadata.description),
+        "format": {"provider": metadata.format_provider, "options": dict(metadata.format_options)},
+        **_schemas(metadata),
+        "partition_columns": list(metadata.partition_columns),
+        "configuration": dict(sorted(metadata.configuration.items())),
+        "created_time": time_of(metadata.created_time),
+        "column_mapping_mode": mapping_mode(metadata.configuration).value,
+        "protocol": state.protocol.to_json(),
+        "features": {
+            name: feature_state(feature_named(name), state.protocol, metadata.configuration).value
+            for name in sorted(state.protocol.features)
+        },
+        "last_commit": None if commit is None else commit.provenance,
+    }
+
+
+def _schemas(metadata: Metadata) -> dict[str, Any]:
+    """Return types as SQL names them, the schema, and the part of it that data files have; None if it is damaged."""
+    try:
+        columns = {field.name: sql_name(field.data_type) for field in metadata.schema.fields}
+    except BrokenLogError:
+        return {"columns": None, "schema": None, "data_schema": None}
+    schema = parse_json(metadata.schema_string)
+    in_files = [field for field in schema["fields"] if field["name"] not in metadata.partition_columns]
+    return {"columns": columns, "schema": schema, "data_schema": {**schema, "fields": in_files}}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,52 @@
+"""What tables are."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.summary import details_of
+from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+
+
+class DeltaTableDetailOperator(DeltaJobOperator):
+    """
+    Say what Delta tables are, for other tasks to branch on: one small job, however many tables.
+
+    Changes nothing, and reads the log itself: a table that an engine refuses to open has a detail too.
+    Of a table that its catalog manages, the directory may lack the newest commits: that one is
+    UNDETERMINED, with the detail as the directory has it.
+
+    The XCom ``details`` holds, under ``tables``, a mapping from each table to its detail: ``location``
+    (of a catalog name too), ``id``, ``name``, ``description``, ``format``, ``columns`` (SQL types by
+    name), ``schema``, ``data_schema`` (without partition columns), ``partition_columns``,
+    ``configuration``, ``created_time``, ``column_mapping_mode``, ``protocol``, ``features`` (``enabled``,
+    ``supported`` or ``suspended`` by name; one that is not there is absent), ``last_commit`` and
+    ``version``. What does not fit into 48 KiB is left out, and ``truncated`` is true: first all schemas,
+    which are None then, next all columns, at last whole tables. ``docs/report.md`` has every key.
+
+    .. seealso:: PROTOCOL.md of delta-io/delta, "Change Metadata"
+
+    :param tables: many tables, done in one job, in place of ``table``; a path may be a pattern
+        (``"s3://lake/sales/*"``), and ``"sales.*"`` stands for a catalog schema. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    """
+
+    kind: ClassVar[str] = DetailOptions.kind
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check_literals()
+
+    def options(self) -> DetailOptions:
+        """Return the options: there are none."""
+        return DetailOptions()
+
+    def _push(self, context: Context, report: JobReport) -> dict[str, Any]:
+        if self.do_xcom_push:
+            context["ti"].xcom_push(key="details", value=details_of(report))
+        return super()._push(context, report)

@@ -1,0 +1,140 @@
+"""What a table is, as the kind ``detail`` tells it, and what of that fits into XCom."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_detail import detail_of
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.summary import MAX_BYTES, details_of, summarise
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.text import render
+from tests.unit.states import field, state_of, struct
+
+NOW = "2026-01-02T03:04:05.678+00:00"
+FEATURES = Protocol(2, 5).supporting(["rowTracking", "typeWidening", "timestampNtz"])
+CONFIGURATION = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "Name", "own": "x"}
+INSIDE = struct(field("a", "long"), field("b", ArrayType(PrimitiveType("short"))))
+STATE = state_of(
+    struct(field("day", "date"), field("s", MapType(PrimitiveType("string"), INSIDE)), field("id", "integer")),
+    protocol=FEATURES,
+    configuration=CONFIGURATION,
+)
+STATE = replace(STATE, metadata=replace(STATE.metadata, partition_columns=("day",), created_time=0, name="orders"))
+
+
+def test_every_fact_of_the_metadata_and_the_protocol_is_told():
+    info = {"timestamp": 1000, "operation": "WRITE", "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
+    detail = detail_of(STATE, "s3://lake/t", Commit(3, {**info, "userName": "ann"}))
+    schema = json.loads(STATE.metadata.schema_string)
+    assert detail == {
+        "location": "s3://lake/t",
+        "id": "id",
+        "name": "orders",
+        "description": None,
+        "format": {"provider": "parquet", "options": {}},
+        "columns": {"day": "date", "s": "map<string,struct<a:bigint,b:array<smallint>>>", "id": "int"},
+        "schema": schema,
+        "data_schema": {"type": "struct", "fields": schema["fields"][1:]},
+        "partition_columns": ["day"],
+        "configuration": CONFIGURATION,
+        "created_time": "1970-01-01T00:00:00.000+00:00",
+        "column_mapping_mode": "name",
+        "protocol": FEATURES.to_json(),
+        "features": {
+            "appendOnly": "supported",
+            "changeDataFeed": "supported",
+            "checkConstraints": "enabled",
+            "columnMapping": "enabled",
+            "domainMetadata": "enabled",
+            "generatedColumns": "enabled",
+            "invariants": "enabled",
+            "rowTracking": "enabled",
+            "timestampNtz": "enabled",
+            "typeWidening": "supported",
+        },
+        "last_commit": {
+            "version": 3,
+            "timestamp": "1970-01-01T00:00:01.000+00:00",
+            "operation": "WRITE",
+            "engine": "Apache-Spark/4.2.0 Delta-Lake/4.4.0",
+            "writer": "Delta Spark 4.4.0",
+            "user": "ann",
+        },
+    }
+
+
+def test_row_tracking_that_is_suspended_is_told_as_such():
+    metadata = replace(STATE.metadata, configuration={"delta.rowTrackingSuspended": "true"})
+    assert detail_of(replace(STATE, metadata=metadata), "/t")["features"]["rowTracking"] == "suspended"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({"schema_string": "{"}, {"schema": None, "data_schema": None, "columns": None, "partition_columns": ["day"]}),
+        ({"id": ""}, {"id": None}),
+        ({"created_time": None}, {"created_time": None}),
+        ({"name": 7, "description": ["x"]}, {"name": None, "description": None}),
+    ],
+)
+def test_what_the_log_does_not_say_is_null(metadata, told):
+    detail = detail_of(replace(STATE, metadata=replace(STATE.metadata, **metadata)), "/t")
+    assert {key: detail[key] for key in told} == told
+    assert detail["last_commit"] is None
+
+
+def report_of(tables: int, columns: int) -> JobReport:
+    state = state_of(struct(*(field(f"column_{number}", "integer") for number in range(columns))))
+    reports = (TableReport.judged(f"/t{n}", version=n, detail=detail_of(state, f"/t{n}")) for n in range(tables))
+    return JobReport("detail", NOW, NOW, tuple(reports), {})
+
+
+@pytest.mark.parametrize(
+    ("tables", "columns", "truncated", "lacking"),
+    [
+        (1, 10, False, set()),
+        (20, 40, True, {"schema", "data_schema"}),
+        (1, 2000, True, {"schema", "data_schema"}),
+        (1, 5000, True, {"schema", "data_schema", "columns"}),
+    ],
+)
+def test_details_for_xcom_lose_schemas_first_and_columns_next(tables, columns, truncated, lacking):
+    found: dict[str, Any] = details_of(report_of(tables, columns))
+    assert len(json.dumps(found).encode()) <= MAX_BYTES
+    assert (len(found["tables"]), found["truncated"]) == (tables, truncated)
+    for number in range(tables):
+        detail = found["tables"][f"/t{number}"]
+        assert detail["version"] == number
+        assert {key for key in ("schema", "data_schema", "columns") if detail[key] is None} == lacking
+
+
+def test_details_of_too_many_tables_keep_the_first_and_the_summary_stays_small():
+    report = report_of(500, 5)
+    found = details_of(report)
+    assert found["truncated"]
+    assert list(found["tables"]) == [f"/t{number}" for number in range(len(found["tables"]))]
+    assert 30 < len(found["tables"]) < 500
+    assert "detail" not in summarise(report)["tables"][0]
+
+
+def test_table_without_a_detail_is_not_among_them():
+    refused = JobReport("detail", NOW, NOW, (TableReport("/t", report_of(1, 1).verdict),), {})
+    assert details_of(refused) == {"tables": {}, "truncated": False}
+
+
+def test_people_read_a_detail_in_lines():
+    detail = detail_of(STATE, "s3://lake/t")
+    lines = render(JobReport("detail", NOW, NOW, (TableReport.judged("t", version=3, detail=detail),), {})).splitlines()
+    assert lines[0] == "PASS  t  version 3, nothing changed"
+    assert "    location: s3://lake/t" in lines
+    assert "    columns: day date, s map<string,struct<a:bigint,b:array<smallint>>>, id int" in lines
+    assert "    partition columns: day" in lines
+    assert any(line.startswith("    features: appendOnly supported, ") for line in lines)
