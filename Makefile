@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Two processes, each with whole files of tests: a session of Spark seldom keeps more than one core busy.
+TWICE := --numprocesses 2 --dist loadfile
 
 .PHONY: setup test unit airflow spark system soak lint docs demo benchmark clean
 
@@ -25,7 +27,7 @@ airflow: setup
 	$(BIN)/python -m pytest tests/airflow
 
 spark: setup
-	$(BIN)/python -m pytest tests/spark
+	$(BIN)/python -m pytest $(TWICE) tests/spark
 
 system: setup
 	$(BIN)/python -m pytest tests/system
