@@ -3,8 +3,11 @@
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+
+from tests.tables.paimon.archive import unpack
 
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "airflow-delta-provider-hypothesis")
 settings.register_profile(
@@ -16,3 +19,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unit")
+
+
+@pytest.fixture(scope="session")
+def paimon_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(tmp_path_factory.mktemp("paimon"))

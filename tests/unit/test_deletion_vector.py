@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError, read_bitmap
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -16,7 +17,6 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     deleted_rows,
     inline_bitmap,
 )
-from airflow_delta_provider.domain.delta.roaring import BrokenBitmapError, read_bitmap
 from airflow_delta_provider.domain.delta.z85 import decode_z85
 
 #: The examples of PROTOCOL.md, JSON Example 1 to 3.

@@ -6,31 +6,19 @@ bytes. A set of rows is an int used as a bit set, bit ``p`` for the row at posit
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from airflow_delta_provider.domain.delta.roaring import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError
+from airflow_delta_provider.domain.bitmap.roaring_array import read_array
 from airflow_delta_provider.domain.delta.z85 import decode_z85
 
 _FILE_VERSION = 1
 #: Characters of a UUID in Z85; what stands before them is the random prefix.
 _ENCODED_UUID = 20
-#: The format of PROTOCOL.md.
-_PORTABLE_MAGIC = struct.pack("<I", 1681511377)
-#: The layouts of the number of buckets and of what precedes each bucket, by the bytes of the magic. The
-#: first is the portable one, where that is the bucket's key. The others are RoaringBitmapArray's own,
-#: where it is the bucket's size: delta-io/delta reads it little-endian; the inline example in
-#: PROTOCOL.md, though its text says otherwise, is an older one, big-endian.
-_FORMATS = {
-    _PORTABLE_MAGIC: ("<Q", "<I"),
-    struct.pack("<I", 1681511376): ("<I", "<I"),
-    struct.pack(">I", 1681511376): (">I", ">I"),
-}
-_BUCKET_BITS = 32
 #: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
 _MOST_UNKNOWN = 1 << 28
 #: Rows that a file may have at all: the same bound, 1 GiB, on a damaged number of rows.
@@ -169,39 +157,9 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
     """
     limit = _MOST_UNKNOWN if num_rows is None else min(num_rows, _MOST_ROWS)
     try:
-        rows = _read_array(bitmap, limit)
+        rows = read_array(bitmap, limit)
     except BrokenBitmapError as error:
         raise BrokenDeletionVectorError(f"its bitmap is damaged: {error}") from error
-    except struct.error as error:
-        raise BrokenDeletionVectorError("its bitmap is damaged: it ends too early") from error
     if rows.bit_count() != vector.cardinality:
         raise BrokenDeletionVectorError(f"it deletes {rows.bit_count()} rows, the log says {vector.cardinality}")
-    return rows
-
-
-def _read_array(data: bytes, limit: int) -> int:
-    """Read a bitmap of 64-bit numbers: 32-bit bitmaps, the buckets, by the upper 32 bits."""
-    magic = data[:4]
-    if magic not in _FORMATS:
-        raise BrokenBitmapError(f"it begins with {magic.hex()}, which stands for no format")
-    count_layout, head_layout = _FORMATS[magic]
-    portable = magic == _PORTABLE_MAGIC
-    (count,) = struct.unpack_from(count_layout, data, 4)
-    position = 4 + struct.calcsize(count_layout)
-    rows = 0
-    following = 0
-    for index in range(count):  # each takes bytes: a false count ends with them
-        (head,) = struct.unpack_from(head_layout, data, position)
-        position += 4
-        bucket = head if portable else index
-        if bucket < following:
-            raise BrokenBitmapError("its buckets are out of order")
-        base = bucket << _BUCKET_BITS
-        bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
-        if not portable and bitmap.end != position + head:
-            raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
-        if bitmap.bits:
-            rows = rows | bitmap.bits << base if base else bitmap.bits
-        position = bitmap.end
-        following = bucket + 1
     return rows

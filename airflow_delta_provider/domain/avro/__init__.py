@@ -1,0 +1,1 @@
+"""Avro object container files (Apache Avro 1.12, Specification)."""

@@ -1,0 +1,135 @@
+"""How Avro writes single values: each is read from, or passed over at, a position in bytes.
+
+Avro, Binary Encoding. A reader returns the value and the position behind it; a skipper returns the position alone
+and makes no object. What ends too early raises IndexError, which :mod:`decoder` turns into :class:`AvroError`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+Skip = Callable[[bytes, int], int]
+
+#: Bytes that a number of 64 bits takes at most.
+_MOST_BYTES = 10
+_FLOAT = struct.Struct("<f")
+_DOUBLE = struct.Struct("<d")
+
+
+class AvroError(Exception):
+    """The bytes are no Avro file that can be read here; the message says why."""
+
+
+def read_long(data: bytes, position: int) -> tuple[int, int]:
+    """Read an int or a long."""
+    byte = data[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value = byte & 0x7F
+    shift = 7
+    for following in range(position + 1, position + _MOST_BYTES):
+        byte = data[following]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return (value >> 1) ^ -(value & 1), following + 1
+        shift += 7
+    raise AvroError(f"the number at byte {position} has more than 64 bits")
+
+
+def skip_long(data: bytes, position: int) -> int:
+    """Pass over an int or a long."""
+    if data[position] < 0x80:
+        return position + 1
+    return read_long(data, position)[1]
+
+
+def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    """Read bytes."""
+    start, end = _extent(data, position)
+    return data[start:end], end
+
+
+def skip_bytes(data: bytes, position: int) -> int:
+    """Pass over bytes or a text."""
+    return _extent(data, position)[1]
+
+
+def read_text(data: bytes, position: int) -> tuple[str, int]:
+    """Read a string."""
+    start, end = _extent(data, position)
+    try:
+        return data[start:end].decode(), end
+    except UnicodeDecodeError:
+        raise AvroError(f"the text at byte {position} is not UTF-8") from None
+
+
+def read_boolean(data: bytes, position: int) -> tuple[bool, int]:
+    """Read a boolean."""
+    byte = data[position]
+    if byte > 1:
+        raise AvroError(f"the byte {byte} at {position} is no boolean")
+    return byte == 1, position + 1
+
+
+def read_float(data: bytes, position: int) -> tuple[float, int]:
+    """Read a float."""
+    return _FLOAT.unpack(data[position : skip_fixed(4)(data, position)])[0], position + 4
+
+
+def read_double(data: bytes, position: int) -> tuple[float, int]:
+    """Read a double."""
+    return _DOUBLE.unpack(data[position : skip_fixed(8)(data, position)])[0], position + 8
+
+
+def read_null(data: bytes, position: int) -> tuple[None, int]:  # noqa: ARG001
+    """Read a null, which takes no byte."""
+    return None, position
+
+
+def skip_null(data: bytes, position: int) -> int:  # noqa: ARG001
+    """Pass over a null."""
+    return position
+
+
+def read_fixed(size: int) -> Read:
+    """Return a reader of so many bytes."""
+    skip = skip_fixed(size)
+
+    def read(data: bytes, position: int) -> tuple[bytes, int]:
+        end = skip(data, position)
+        return data[position:end], end
+
+    return read
+
+
+def skip_fixed(size: int) -> Skip:
+    """Return a skipper of so many bytes."""
+
+    def skip(data: bytes, position: int) -> int:
+        end = position + size
+        if end > len(data):
+            raise IndexError
+        return end
+
+    return skip
+
+
+def _extent(data: bytes, position: int) -> tuple[int, int]:
+    """Return where bytes that follow their length begin and end."""
+    byte = data[position]
+    if byte < 0x80 and not byte & 1:
+        start = position + 1
+        end = start + (byte >> 1)
+    else:
+        length, start = read_long(data, position)
+        if length < 0:
+            raise AvroError(f"the length at byte {position} is {length}")
+        end = start + length
+    if end > len(data):
+        raise IndexError
+    return start, end

@@ -1,0 +1,77 @@
+"""Deletion vectors: which rows of a data file the table has deleted.
+
+Apache Paimon, Specification, Table Index, Deletion Vectors. An index file begins with a byte of its version. A
+vector is the size of its bitmap (big-endian), the bitmap beginning with a magic number, and the bitmap's CRC-32.
+The magic tells the two kinds apart: a Roaring bitmap of 32-bit numbers, whose range gives the bitmap's size alone,
+and one of 64-bit numbers, whose range gives the size of all. A set of rows is an int used as a bit set.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.bitmap.roaring_array import read_array
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
+
+_FILE_VERSION = 1
+_MAGIC_32 = struct.pack(">I", 1581511376)
+_MAGIC_64 = struct.pack("<I", 1681511377)
+#: Bytes of the size before a bitmap, of the checksum behind it, and of the magic that it begins with.
+_SIZE_BYTES = _CHECKSUM_BYTES = _MAGIC_BYTES = 4
+#: Rows that a file may have: bounds what a damaged number of rows can cost to 1 GiB.
+_MOST_ROWS = 1 << 33
+
+
+def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
+    """Return the rows that a vector deletes, as a bit set: bit ``p`` for the row at position ``p`` of the file.
+
+    :param content: the whole index file
+    :param row_count: rows of the data file
+    :raises PaimonFormatError: if the file is no index file, the vector is damaged, deletes another number of rows
+        than its range says, or a row that the data file has not
+    """
+    if not content:
+        raise PaimonFormatError("it is empty")
+    if content[0] != _FILE_VERSION:
+        raise PaimonFormatError(f"it has version {content[0]}, not {_FILE_VERSION}")
+    bitmap = _bitmap(content, vector)
+    try:
+        rows = _rows(bitmap, min(row_count, _MOST_ROWS))
+    except BrokenBitmapError as error:
+        raise PaimonFormatError(f"the deletion vector of {vector.data_file} is damaged: {error}") from error
+    if vector.cardinality is not None and rows.bit_count() != vector.cardinality:
+        raise PaimonFormatError(
+            f"the deletion vector of {vector.data_file} deletes {rows.bit_count()} rows, where its index manifest "
+            f"says {vector.cardinality}"
+        )
+    return rows
+
+
+def _bitmap(content: bytes, vector: VectorRange) -> bytes:
+    """Return the bitmap with its magic."""
+    start = vector.offset + _SIZE_BYTES
+    size = int.from_bytes(content[vector.offset : start], "big")
+    end = start + size
+    if end + _CHECKSUM_BYTES > len(content):
+        raise PaimonFormatError(f"it ends before the deletion vector of {vector.data_file} does")
+    bitmap = content[start:end]
+    beside = _SIZE_BYTES + _CHECKSUM_BYTES if bitmap.startswith(_MAGIC_64) else 0
+    if size + beside != vector.length:
+        raise PaimonFormatError(
+            f"the deletion vector of {vector.data_file} has {size + beside} bytes, where its index manifest says "
+            f"{vector.length}"
+        )
+    if zlib.crc32(bitmap) != int.from_bytes(content[end : end + _CHECKSUM_BYTES], "big"):
+        raise PaimonFormatError(f"the deletion vector of {vector.data_file} does not have its checksum")
+    return bitmap
+
+
+def _rows(bitmap: bytes, limit: int) -> int:
+    if bitmap.startswith(_MAGIC_64):
+        return read_array(bitmap, limit)
+    if not bitmap.startswith(_MAGIC_32):
+        raise BrokenBitmapError(f"it begins with {bitmap[:_MAGIC_BYTES].hex()}, which stands for no format")
+    return read_bitmap(bitmap, _MAGIC_BYTES, limit).bits

@@ -1,0 +1,108 @@
+"""Index manifests: the index files of a snapshot, those of deletion vectors among them.
+
+Apache Paimon, Specification, Manifest, and Table Index. An index manifest has all index files of its snapshot,
+none of them deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.avro.codecs import Codec
+from airflow_delta_provider.domain.avro.projection import Column, Row
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.manifest import FileKind, kind_of, read_entries
+
+#: The type of index files that hold deletion vectors.
+DELETION_VECTORS = "DELETION_VECTORS"
+
+#: The version of an entry; Paimon reads no other.
+_ENTRY_VERSION = 1
+
+
+@dataclass(frozen=True)
+class VectorRange:
+    """Where in an index file the deletion vector of a data file is.
+
+    :param data_file: the data file's name
+    :param offset: first byte
+    :param length: bytes, as its format counts them: see :mod:`deletion_vector`
+    :param cardinality: rows that it deletes; None from older writers
+    """
+
+    data_file: str
+    offset: int
+    length: int
+    cardinality: int | None
+
+
+@dataclass(frozen=True)
+class IndexFile:
+    """An index file.
+
+    :param kind: ADD in every index manifest that Paimon writes
+    :param partition: the partition's values, for :func:`binary_row.read_partition`
+    :param type: what it holds, as :data:`DELETION_VECTORS`
+    :param size: in bytes
+    :param row_count: what it counts: deletion vectors, where it holds these
+    :param vectors: where the deletion vectors are; empty for other types
+    :param external_path: the whole path where it does not lie in the table
+    """
+
+    kind: FileKind
+    partition: bytes
+    bucket: int
+    type: str
+    name: str
+    size: int
+    row_count: int
+    vectors: tuple[VectorRange, ...]
+    external_path: str | None
+
+
+_INDEX_FILE = (
+    Column("_VERSION", "long"),
+    Column("_KIND", "long"),
+    Column("_PARTITION", "bytes"),
+    Column("_BUCKET", "long"),
+    Column("_INDEX_TYPE", "string"),
+    Column("_FILE_NAME", "string"),
+    Column("_FILE_SIZE", "long"),
+    Column("_ROW_COUNT", "long"),
+    Column("_DELETIONS_VECTORS_RANGES", "array", optional=True),
+    Column("_EXTERNAL_PATH", "string", optional=True),
+)
+
+
+def read_index_manifests(
+    files: Sequence[bytes], codecs: Mapping[str, Codec]
+) -> list[tuple[IndexFile, ...] | PaimonFormatError]:
+    """Read index manifests.
+
+    :param files: their contents
+    :param codecs: by Avro's names
+    :returns: for each its index files in order, or why it cannot be read
+    """
+    return read_entries(files, _INDEX_FILE, _ENTRY_VERSION, codecs, _index_file)
+
+
+def _index_file(row: Row) -> IndexFile:
+    _, kind, partition, bucket, index_type, name, size, row_count, ranges, external_path = row
+    vectors = tuple(_vector_range(wire) for wire in ranges or ())
+    return IndexFile(kind_of(kind), partition, bucket, index_type, name, size, row_count, vectors, external_path)
+
+
+def _vector_range(wire: Any) -> VectorRange:
+    try:
+        found = VectorRange(wire["f0"], wire["f1"], wire["f2"], wire.get("_CARDINALITY"))
+    except (KeyError, TypeError, AttributeError):
+        raise PaimonFormatError("a deletion vector's range is not of the form that it has") from None
+    if not isinstance(found.data_file, str) or type(found.offset) is not int or type(found.length) is not int:
+        raise PaimonFormatError("a deletion vector's range is not of the types that it has")
+    if min(found.offset, found.length, found.cardinality or 0) < 0:
+        raise PaimonFormatError(
+            f"the deletion vector of {found.data_file} has a negative place, size or number of rows"
+        )
+    return found

@@ -1,0 +1,118 @@
+"""Snapshots: what a commit made of a table.
+
+Apache Paimon, Specification, Snapshot. A tag is the snapshot that it was made from, with more keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.delta.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+
+#: Versions that are known; what a newer one means, nobody here knows.
+KNOWN_VERSIONS = range(1, 4)
+
+
+@dataclass(frozen=True)
+class ManifestListFile:
+    """A manifest list, as a snapshot names it.
+
+    :param name: its name in the directory of manifests
+    :param size: bytes that it has; None where the writer was older than Paimon 1.1
+    """
+
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table after a commit. Times are milliseconds since 1970.
+
+    :param version: version of the file's format
+    :param uuid: tells it from another snapshot of the same id, as after a rollback; None from older writers
+    :param base: manifests of the snapshot before, possibly merged
+    :param delta: what the commit added and deleted
+    :param changelog: None where the commit made none
+    :param index_manifest: its name; None where the table has no index file
+    :param commit_kind: ``APPEND``, ``COMPACT``, ``OVERWRITE``, ``ANALYZE``
+    :param operation: what was asked for, as ``MERGE``; None where the writer did not say
+    :param total_record_count: rows of all live files, deletion vectors left out of account
+    :param next_row_id: the first row id that is not assigned; 0 or None where rows are not tracked
+    """
+
+    version: int
+    uuid: str | None
+    id: int
+    schema_id: int
+    base: ManifestListFile
+    delta: ManifestListFile
+    changelog: ManifestListFile | None
+    index_manifest: str | None
+    commit_user: str
+    commit_identifier: int
+    commit_kind: str
+    operation: str | None
+    time_millis: int
+    total_record_count: int | None
+    delta_record_count: int | None
+    changelog_record_count: int | None
+    next_row_id: int | None
+    watermark: int | None
+    statistics: str | None
+    writer_version: str | None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Snapshot:
+        """Read the file of a snapshot or of a tag.
+
+        :raises PaimonFormatError: if it is no snapshot
+        """
+        try:
+            body = parse_json(text)
+            if not isinstance(body, Mapping):
+                raise ValueError("it is no JSON object")
+            base, delta = _manifest_list(body, "baseManifestList"), _manifest_list(body, "deltaManifestList")
+            if base is None or delta is None:
+                raise KeyError("baseManifestList" if base is None else "deltaManifestList")
+            return cls(
+                # Paimon began to write the version with 2.
+                version=1 if body.get("version") is None else integer_of(body, "version", 32),
+                uuid=_text_or_none(body, "uuid"),
+                id=integer_of(body, "id"),
+                schema_id=integer_of(body, "schemaId"),
+                base=base,
+                delta=delta,
+                changelog=_manifest_list(body, "changelogManifestList"),
+                index_manifest=_text_or_none(body, "indexManifest"),
+                commit_user=text_of(body, "commitUser"),
+                commit_identifier=integer_of(body, "commitIdentifier"),
+                commit_kind=text_of(body, "commitKind"),
+                operation=_text_or_none(body, "operation"),
+                time_millis=integer_of(body, "timeMillis"),
+                total_record_count=integer_or_none(body, "totalRecordCount"),
+                delta_record_count=integer_or_none(body, "deltaRecordCount"),
+                changelog_record_count=integer_or_none(body, "changelogRecordCount"),
+                next_row_id=integer_or_none(body, "nextRowId"),
+                watermark=integer_or_none(body, "watermark"),
+                statistics=_text_or_none(body, "statistics"),
+                writer_version=_text_or_none(body, "writerVersion"),
+                properties={key: str(value) for key, value in map_of(body, "properties").items()},
+            )
+        except KeyError as error:
+            raise PaimonFormatError(f"it is no snapshot: it lacks {error}") from error
+        except ValueError as error:
+            raise PaimonFormatError(f"it is no snapshot: {error}") from error
+
+
+def _manifest_list(body: Mapping[str, Any], key: str) -> ManifestListFile | None:
+    name = _text_or_none(body, key)
+    return None if name is None else ManifestListFile(name, integer_or_none(body, f"{key}Size"))
+
+
+def _text_or_none(body: Mapping[str, Any], key: str) -> str | None:
+    return None if body.get(key) is None else text_of(body, key)

@@ -1,0 +1,88 @@
+"""What a table's options say, as far as it matters here: the values, and the defaults of the others.
+
+Apache Paimon, Configurations, CoreOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of a table.
+
+    :param row_tracking: whether rows have ids
+    :param data_evolution: whether columns of a row may lie in several files
+    :param bucket: the number of buckets; -1 where rows are not put into buckets
+    :param bucket_key: columns that choose the bucket
+    :param bitmap64: whether deletion vectors are written with 64 bits; vectors say themselves what they are
+    :param file_format: of new data files; a file says its own by its name
+    :param data_directory: where data files lie below the table; None for the table itself
+    :param null_partition: what a directory has in place of a null or blank value
+    :param legacy_partition_names: whether a directory has dates as days since 1970, and times as Java shows them
+    :param index_beside_data: whether index files lie with the data files of their bucket
+    """
+
+    row_tracking: bool
+    data_evolution: bool
+    bucket: int
+    bucket_key: tuple[str, ...]
+    deletion_vectors: bool
+    bitmap64: bool
+    file_format: str
+    manifest_format: str
+    data_directory: str | None
+    external_paths: tuple[str, ...]
+    null_partition: str
+    legacy_partition_names: bool
+    index_beside_data: bool
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, str], schema_version: int) -> TableOptions:
+        """Read the options of a schema.
+
+        :param schema_version: version of the schema file: older ones have other defaults
+        :raises PaimonFormatError: if a value is none that its option has
+        """
+        return cls(
+            row_tracking=_boolean(options, "row-tracking.enabled", False),
+            data_evolution=_boolean(options, "data-evolution.enabled", False),
+            bucket=_integer(options, "bucket", 1 if schema_version < 2 else -1),
+            bucket_key=_list(options, "bucket-key"),
+            deletion_vectors=_boolean(options, "deletion-vectors.enabled", False),
+            bitmap64=_boolean(options, "deletion-vectors.bitmap64", False),
+            file_format=options.get("file.format", "orc" if schema_version < 3 else "parquet").lower(),
+            manifest_format=options.get("manifest.format", "avro").lower(),
+            data_directory=options.get("data-file.path-directory", "").strip("/") or None,
+            external_paths=_list(options, "data-file.external-paths"),
+            null_partition=options.get("partition.default-name", "__DEFAULT_PARTITION__"),
+            legacy_partition_names=_boolean(options, "partition.legacy-name", True),
+            index_beside_data=_boolean(options, "index-file-in-data-file-dir", False),
+        )
+
+
+def _boolean(options: Mapping[str, str], key: str, default: bool) -> bool:
+    value = options.get(key)
+    if value is None:
+        return default
+    if value.lower() not in _BOOLEANS:
+        raise PaimonFormatError(f"its option {key} is {value!r:.60}, neither true nor false")
+    return _BOOLEANS[value.lower()]
+
+
+def _integer(options: Mapping[str, str], key: str, default: int) -> int:
+    value = options.get(key)
+    try:
+        return default if value is None else int(value)
+    except ValueError:
+        raise PaimonFormatError(f"its option {key} is {value!r:.60}, no integer") from None
+
+
+def _list(options: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in options.get(key, "").split(",") if part.strip())

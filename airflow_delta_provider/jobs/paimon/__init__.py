@@ -1,0 +1,1 @@
+"""Reading tables of Apache Paimon where Spark can read them."""

@@ -1,0 +1,82 @@
+"""Zstandard by each way that a cluster may have; the fixture tables' own blocks."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, Codec
+from airflow_delta_provider.domain.avro.container import split_container
+from airflow_delta_provider.domain.avro.primitives import AvroError
+from airflow_delta_provider.jobs.paimon.decompression import avro_codecs, by_jvm, by_pyarrow, by_zstandard
+from tests.tables.paimon.archive import unpack
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    manifests = unpack(tmp_path_factory.mktemp("paimon")).rglob("manifest/*manifest-*")
+    return [block.data for path in sorted(manifests) for block in split_container(Path(path).read_bytes()).blocks]
+
+
+@pytest.fixture(params=["zstandard", "pyarrow", "jvm"])
+def codec(request: pytest.FixtureRequest, spark: SparkSession) -> Codec:
+    found = {"zstandard": by_zstandard, "pyarrow": by_pyarrow, "jvm": lambda: by_jvm(spark)}[request.param]()
+    assert found is not None
+    return found
+
+
+def _expected(block: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(block)
+
+
+def test_blocks_of_manifests_are_decompressed_in_their_order(codec: Codec, blocks: list[bytes]) -> None:
+    assert len(blocks) > 300
+    assert list(codec(blocks)) == [_expected(block) for block in blocks]
+    assert list(codec([])) == []
+
+
+def test_blocks_of_more_than_one_call_are_decompressed(codec: Codec) -> None:
+    generator = random.Random(7)
+    contents = [generator.randbytes(size) for size in (1, 400_000, 700_000, 5, 2_000_000, 0, 300_000)]
+
+    assert list(codec([zstandard.compress(content) for content in contents])) == contents
+
+
+def test_broken_blocks_keep_no_other_from_being_decompressed(codec: Codec, blocks: list[bytes]) -> None:
+    bomb = zstandard.compress(bytes(MOST_BYTES + 1))
+    some = blocks[:6]
+    damaged = {0: b"nonsense", 3: some[3][:6] + b"\xff" * 20, 5: bomb}
+
+    found = codec([damaged.get(index, block) for index, block in enumerate(some)])
+
+    assert {index for index, data in enumerate(found) if isinstance(data, AvroError)} == damaged.keys()
+    assert [data for index, data in enumerate(found) if index not in damaged] == [
+        _expected(block) for index, block in enumerate(some) if index not in damaged
+    ]
+
+
+def test_a_block_that_is_cut_spoils_no_other(codec: Codec, blocks: list[bytes]) -> None:
+    some = blocks[:4]
+    for end in range(0, len(some[1]), 9):
+        found = codec([some[0], some[1][:end], *some[2:]])
+        # It may come out short without an error: then the number of its records tells.
+        assert isinstance(found[1], AvroError) or len(found[1]) < len(_expected(some[1]))
+        assert [found[0], *found[2:]] == [_expected(block) for block in (some[0], *some[2:])]
+
+
+def test_a_cluster_with_nothing_but_pyspark_reads_all_codecs(
+    spark: SparkSession, blocks: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    codecs = avro_codecs(spark)
+
+    assert (by_zstandard(), by_pyarrow()) == (None, None)
+    assert sorted(codecs) == ["bzip2", "deflate", "null", "snappy", "xz", "zstandard"]
+    assert list(codecs["zstandard"](blocks[:5])) == [_expected(block) for block in blocks[:5]]
