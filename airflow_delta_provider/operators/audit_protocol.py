@@ -43,7 +43,8 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
     :param state_path: directory where audits remember, one small file a table, what they have seen:
         the next one judges new commits only and tells new findings from known ones. (templated)
-    :param seconds_per_table: after which the audit of a table is given up, as UNDETERMINED
+    :param seconds_per_table: after which the audit of a table is given up, while it judges commits or reads files, as
+        UNDETERMINED; what was found until then is told
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """

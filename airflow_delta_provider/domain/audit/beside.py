@@ -83,12 +83,26 @@ def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
     )
 
 
-def out_of_time(version: int, last: int, seconds: float) -> Finding:
+def out_of_time(version: int, last: int, seconds: float | None) -> Finding:
     """Return the finding about an audit that was given up: LG13."""
     return rules.OUT_OF_TIME.finding(
         f"The audit of this table took more than {seconds:g} seconds and was given up before version {version}; "
         f"its newest is {last}. What was judged until then stands. Give it more seconds_per_table, or a state_path, so "
         "that the next audits judge new commits only.",
+        version=version,
+    )
+
+
+def out_of_time_reading(version: int, read: str, files: int, seconds: float | None) -> Finding:
+    """Return the finding about an audit that was given up after its last commit: LG13.
+
+    :param read: what was read of the files
+    :param files: how many there are
+    """
+    return rules.OUT_OF_TIME.finding(
+        f"The audit of this table took more than {seconds:g} seconds and was given up while it read data files: of "
+        f"{files} files it read {read}. All commits were judged, and what was found until then stands. Give it more "
+        "seconds_per_table, or a lower level.",
         version=version,
     )
 

@@ -192,10 +192,11 @@ class HistoryAudit:
             self._violations.open(finding)
         return self._violations.findings(state.metadata.id)
 
-    def look_at_files(self, found: Iterable[Finding], rows_of: RowCount) -> None:
+    def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
         """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
 
         :param rows_of: the number of rows of each, which decides from now on what row ids they give out
+        :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
         :raises BrokenLogError: if there is no state
         """
         state = self.state()
@@ -206,7 +207,7 @@ class HistoryAudit:
             if all(finding.code != code for finding in fresh):
                 self._violations.withdraw(code, paths)
         impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
-        for code, path, *_ in self._recalled:
+        for code, path, *_ in self._recalled if whole else ():
             self._violations.withdraw(code, {path})
         for finding in self._of_commits([*found, *impossible]):
             self._violations.open(finding)

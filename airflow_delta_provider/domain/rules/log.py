@@ -106,8 +106,8 @@ CONTRADICTING_COMPACTION = _history.error(
 OUT_OF_TIME = _history.undecided(
     13,
     "audit given up",
-    effect="Later commits were not judged.",
-    remedy="Give the audit more seconds_per_table, or a state_path.",
+    effect="Later commits, or data files, were not looked at.",
+    remedy="Give the audit more seconds_per_table, a state_path or a lower level.",
     source="",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from airflow_delta_provider.domain.audit.beside import out_of_time_reading
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
@@ -21,6 +22,7 @@ from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
+from airflow_delta_provider.jobs.time_budget import OutOfTimeError, TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 
 #: What VACUUM does to the files of older versions.
@@ -32,36 +34,44 @@ class DataLevel:
     """Looks at the files of one table, after its commits were judged.
 
     :param level: ``log``, at which nothing is read, ``footers`` or ``data``
+    :param budget: when it is spent, what was not read yet is given up
     """
 
     def __init__(
-        self, session: DeltaSession, table: OpenTable, level: str, timings: Timings, progress: Progress
+        self,
+        session: DeltaSession,
+        table: OpenTable,
+        level: str,
+        budget: TimeBudget,
+        timings: Timings,
+        progress: Progress,
     ) -> None:
         self._session = session
         self._table = table
         self._name = table.name.text
         self._level = level
+        self._budget = budget
         self._timings = timings
         self._progress = progress
         self._rewrites = Rewrites() if level == "data" else None
+
+        self.given_up = False
+        """Whether the time was over before all was read."""
 
     @property
     def reads(self) -> bool:
         """Whether anything is read."""
         return self._level != "log"
 
-    def judging(self, seconds: float | None = None) -> Judging:
-        """Return what judges the commits as this level needs it.
-
-        :param seconds: after which it is given up
-        """
+    def judging(self) -> Judging:
+        """Return what judges the commits as this level needs it."""
         return Judging(
             self._table.log,
             self._table.log_names,
             self._name,
             self._timings,
             self._progress,
-            seconds,
+            self._budget,
             with_files=self.reads,
             follow=None if self._rewrites is None else self._rewrites.take,
         )
@@ -83,19 +93,32 @@ class DataLevel:
         data = DataFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {len(files)} files")
-            surveyed = survey(data, files, column, FileSchemas(state.metadata))
+            surveyed = survey(data, files, column, FileSchemas(state.metadata), self._budget)
         found = surveyed.findings
         evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
-        if tracking.relied_upon:
-            ids = LiveIds(data, files, surveyed, tracking, self._level)
-            found += ids.judge(self._session, self._name, self._timings, self._progress)
-            evidence |= ids.evidence
+        ids = LiveIds(data, files, surveyed, tracking, self._level)
+        read = "the footers of all files" if surveyed.is_complete else f"the footers of {len(surveyed.ids)} files"
+        self.given_up = not surveyed.is_complete
+        try:
+            if tracking.relied_upon and not self.given_up:
+                with self._budget.limit(self._session.spark):
+                    found += ids.judge(self._session, self._name, self._timings, self._progress)
+                evidence |= ids.evidence
+                read += " and the row ids in them"
+        except OutOfTimeError:
+            self.given_up = True
         with self._timings.phase("trace"):
-            audit.look_at_files((f for f in found if newest or f.code not in _GONE), surveyed.rows_of)
-        if self._rewrites is not None and tracking.relied_upon:
-            with self._timings.phase("stability"):
-                for finding in self._moved(data, files, surveyed, tracking, evidence):
-                    audit.note(finding)
+            seen = (f for f in found if newest or f.code not in _GONE)
+            audit.look_at_files(seen, surveyed.rows_of, whole=not self.given_up)
+        if self._rewrites is not None and tracking.relied_upon and not self.given_up:
+            try:
+                with self._timings.phase("stability"), self._budget.limit(self._session.spark):
+                    for finding in self._moved(data, files, surveyed, tracking, evidence):
+                        audit.note(finding)
+            except OutOfTimeError:
+                self.given_up = True
+        if self.given_up:
+            audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
         return evidence
 
     def _moved(
@@ -112,4 +135,4 @@ class DataLevel:
         if commits:
             self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")
         reader = MovedRowsReader(self._session, data, surveyed.ids, tracking.row_id_column)
-        yield from (finding for finding in reader.judge(commits) if finding.code in _MOVED)
+        yield from (finding for finding in reader.judge(self._budget.each(commits)) if finding.code in _MOVED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -38,6 +37,7 @@ from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 
 _POINTER = "_last_checkpoint"
@@ -52,7 +52,7 @@ class Judging:
 
     :param names: of the files in the log
     :param name: of the table, for people
-    :param seconds: after which it is given up
+    :param budget: when it is spent, the rest is given up
     :param with_files: whether the live files are needed in any case
     :param follow: as of :class:`HistoryAudit`
     """
@@ -64,7 +64,7 @@ class Judging:
         name: str,
         timings: Timings,
         progress: Progress,
-        seconds: float | None = None,
+        budget: TimeBudget,
         *,
         with_files: bool = False,
         follow: Callable[[Moves], None] | None = None,
@@ -74,8 +74,7 @@ class Judging:
         self._name = name
         self._timings = timings
         self._progress = progress
-        self._seconds = seconds
-        self._started = time.monotonic()
+        self._budget = budget
         self._with_files = with_files
         self._follow = follow
         self.commits = 0
@@ -174,8 +173,8 @@ class Judging:
         for version in versions:
             content = next(files)
             checksum = next(files) if checksum_name(version) in present else None
-            if self.commits and self._seconds is not None and time.monotonic() - self._started > self._seconds:
-                audit.note(out_of_time(version, last, self._seconds))
+            if self.commits and self._budget.is_spent:
+                audit.note(out_of_time(version, last, self._budget.seconds))
                 break
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from

@@ -31,6 +31,7 @@ from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 
 
@@ -45,7 +46,9 @@ class ProtocolAudit:
         self._options = options
         self._progress = progress
         self._timings = Timings()
-        self._data = DataLevel(session, table, options.level, self._timings, progress)
+        self._data = DataLevel(
+            session, table, options.level, TimeBudget(options.seconds_per_table), self._timings, progress
+        )
         self._store = None if options.state_path is None else MemoryStore(session.storage, options.state_path, progress)
 
     def run(self) -> TableReport:
@@ -68,7 +71,8 @@ class ProtocolAudit:
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         report = self._report(findings, memory, audit.version, judging, looked)
-        if self._store is not None and audit.version == last and audit.is_readable:
+        whole = audit.version == last and not self._data.given_up
+        if self._store is not None and whole and audit.is_readable:
             told = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
             self._store.save(self._table.location, told)
         return report
@@ -78,7 +82,7 @@ class ProtocolAudit:
 
         :raises BrokenLogError: if no state can be made of the log
         """
-        judging, since = self._data.judging(self._options.seconds_per_table), self._options.since_version
+        judging, since = self._data.judging(), self._options.since_version
         few = memory is not None and last - memory.version <= len(names)
         if memory is not None and few and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
             return judging, judging.go_on(memory, last)

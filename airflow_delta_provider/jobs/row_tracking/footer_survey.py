@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds,
 from airflow_delta_provider.domain.rules import data_files as file_rules
 from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.time_budget import TimeBudget
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
 
@@ -22,10 +23,12 @@ class FooterSurvey:
     """The footers of the files that have one.
 
     :param ids: what each file's footer says, by path
+    :param is_complete: whether no file was left out
     """
 
     ids: dict[str, FileIds] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    is_complete: bool = True
 
     def rows_of(self, file: LiveFile) -> int | None:
         """Return the number of rows of a file; where its footer could not be read, what the log says."""
@@ -34,15 +37,23 @@ class FooterSurvey:
 
 
 def survey(
-    data: DataFiles, files: Collection[LiveFile], column: str | None, schemas: FileSchemas | None = None
+    data: DataFiles,
+    files: Collection[LiveFile],
+    column: str | None,
+    schemas: FileSchemas | None = None,
+    budget: TimeBudget | None = None,
 ) -> FooterSurvey:
     """Read the footers of ``files``, each once.
 
     :param column: the column with materialized row ids
     :param schemas: judges the schemas of files; None where those are not asked for
+    :param budget: when it is spent, the files that are left are left out
     """
     result = FooterSurvey()
     for file, (found, wrong) in zip(files, data.map(lambda file: _look(data, file, column, schemas), files)):
+        if budget is not None and budget.is_spent:
+            result.is_complete = False
+            break
         result.findings += wrong
         if found is None:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
@@ -63,7 +63,7 @@ class MovedRowsReader:
             (path, column): ids for path, ids in known.items()
         }
 
-    def judge(self, commits: Sequence[Moves]) -> Iterator[Finding]:
+    def judge(self, commits: Iterable[Moves]) -> Iterator[Finding]:
         """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
         undecided: list[Finding] = []
         for moves in commits:
