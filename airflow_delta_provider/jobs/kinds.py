@@ -11,11 +11,13 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
     AuditOptions,
     CheckRowTrackingOptions,
+    ColumnMappingUsageOptions,
     DetailOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.progress import Progress
@@ -67,4 +69,5 @@ KINDS: Mapping[str, Kind] = {
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
     AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
+    ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
 }

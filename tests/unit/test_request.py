@@ -200,7 +200,15 @@ def test_every_level_is_one_to_ask_for(level):
 
 
 def test_every_kind_leads_to_its_own_options():
-    assert set(OPTIONS) == {"enable-feature", "widen-types", "check-row-tracking", "audit", "detail"}
+    assert set(OPTIONS) == {
+        "enable-feature",
+        "widen-types",
+        "check-row-tracking",
+        "audit",
+        "detail",
+        "column-mapping-usage",
+        "disable-column-mapping",
+    }
     assert all(options.kind == kind for kind, options in OPTIONS.items())
 
 

@@ -18,6 +18,8 @@ from airflow_delta_provider.domain.column_mapping.column_history import ColumnEv
 from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import leaving_mapping as rules
 
 #: Pieces of evidence of one kind that are listed one by one; of more it says how many.
 _MOST = 20
@@ -78,6 +80,29 @@ def judge_usage(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey
     return UsageJudgement(answer, schema.mode.value, known.since, None if whole else known.since, (*evidence, *doubts))
 
 
+def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
+    """Whether footers decide: nothing else speaks against that the table is unused."""
+    if known.events or known.rules_foreign_columns_out or known.reused:
+        return False
+    return not any(_doubts_of_schema(schema))
+
+
+def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageJudgement:
+    """Return that nothing is known of a table whose log does not tell what it is."""
+    evidence = tuple(_of("log", finding.message) for finding in why)
+    return UsageJudgement(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
+
+
+def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
+    """Return the finding of a table that is undetermined."""
+    before = "" if judged.unknown_before is None else f" before version {judged.unknown_before}"
+    why = "; ".join(piece["text"] for piece in judged.evidence[:5])
+    return rules.USAGE_UNKNOWN.finding(
+        f"It cannot be known whether columns of {table} were renamed or dropped{before}: {why}.",
+        version=judged.unknown_before,
+    )
+
+
 def moved_fields(schema: MappedSchema) -> list[MappedField]:
     """Return the columns that do not lie under their own names in data files."""
     if not schema.is_mapped:
@@ -99,6 +124,19 @@ def _proof(known: KnownColumns) -> str:
 
 def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
     """Yield what keeps the table from being unused; evidence of use, not proof of it."""
+    yield from _doubts_of_schema(schema)
+    if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
+        return
+    if known.why_incomplete:
+        yield _of("history", known.why_incomplete)
+    noted = {event.path for event in known.events}
+    for path, version in list(known.left.items())[:_MOST]:
+        if not any(path[:length] in noted for length in range(1, len(path) + 1)):
+            yield _of("lost path", f"version {version} has no column any more at {path_text(path)} in data files")
+    yield from _of_footers(footers)
+
+
+def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
     if schema.is_mapped and schema.gone > 0:
         yield _of(
             "id gap",
@@ -117,15 +155,6 @@ def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | N
     if made_up:
         names = listed([str(field.column) for field in made_up])
         yield _of("made-up physical name", f"{names} lie in data files under made-up names, as columns that were added")
-    if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
-        return
-    if known.why_incomplete:
-        yield _of("history", known.why_incomplete)
-    noted = {event.path for event in known.events}
-    for path, version in list(known.left.items())[:_MOST]:
-        if not any(path[:length] in noted for length in range(1, len(path) + 1)):
-            yield _of("lost path", f"version {version} has no column any more at {path_text(path)} in data files")
-    yield from _of_footers(footers)
 
 
 def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:

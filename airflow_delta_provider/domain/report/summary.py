@@ -90,13 +90,14 @@ def violated_tables(report: Mapping[str, Any]) -> list[str]:
 
 
 def _row(table: TableReport) -> dict[str, Any]:
-    return {
+    row = {
         "table": table.table,
         "verdict": table.verdict.value,
         "version": table.version,
         "changed": table.changed,
         "findings": len(table.findings),
     }
+    return row if table.usage is None else {**row, "usage": table.usage["answer"]}
 
 
 def _size(document: Any) -> int:

@@ -24,6 +24,7 @@ class TableReport:
     :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
     :param plan: what would be, or was, done (see ``domain/plan/plan.py``), for jobs that change tables
     :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
+    :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/report.md``)
     :param timings: seconds by phase
     :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it
     """
@@ -39,6 +40,7 @@ class TableReport:
     plan: Mapping[str, Any] | None = None
     findings: tuple[Finding, ...] = ()
     evidence: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
     detail: Mapping[str, Any] | None = None
 
@@ -71,6 +73,7 @@ class TableReport:
             "plan": self.plan,
             "findings": [finding.to_json() for finding in self.findings],
             "evidence": None if self.evidence is None else dict(self.evidence),
+            "usage": None if self.usage is None else dict(self.usage),
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
             "detail": self.detail,
         }

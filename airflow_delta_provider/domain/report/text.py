@@ -30,6 +30,7 @@ def _table(table: TableReport) -> Iterator[str]:
     for step in (table.plan or {}).get("steps", ()):
         yield f"    {step['explanation']}"
     yield from _detail(table.detail or {})
+    yield from _usage(table.usage)
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
@@ -52,6 +53,15 @@ def _detail(detail: Mapping[str, Any]) -> Iterator[str]:
             yield from textwrap.wrap(
                 f"{name.replace('_', ' ')}: {value}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8
             )
+
+
+def _usage(usage: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield whether columns were renamed or dropped, and what that rests on."""
+    if usage is None:
+        return
+    yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
+    for piece in usage["evidence"][:_MAX_FINDINGS]:
+        yield from textwrap.wrap(piece["text"], _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 10)
 
 
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:

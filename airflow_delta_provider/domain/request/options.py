@@ -12,6 +12,7 @@ from typing import Any
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping import ColumnMappingUsageOptions, DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
@@ -21,7 +22,9 @@ __all__ = [
     "OPTIONS",
     "AuditOptions",
     "CheckRowTrackingOptions",
+    "ColumnMappingUsageOptions",
     "DetailOptions",
+    "DisableColumnMappingOptions",
     "EnableFeatureOptions",
     "Options",
     "RequestError",
@@ -30,11 +33,27 @@ __all__ = [
     "options_to_json",
 ]
 
-Options = EnableFeatureOptions | WidenTypesOptions | CheckRowTrackingOptions | AuditOptions | DetailOptions
+Options = (
+    EnableFeatureOptions
+    | WidenTypesOptions
+    | CheckRowTrackingOptions
+    | AuditOptions
+    | DetailOptions
+    | ColumnMappingUsageOptions
+    | DisableColumnMappingOptions
+)
 
 OPTIONS: dict[str, type[Options]] = {
     options.kind: options
-    for options in (EnableFeatureOptions, WidenTypesOptions, CheckRowTrackingOptions, AuditOptions, DetailOptions)
+    for options in (
+        EnableFeatureOptions,
+        WidenTypesOptions,
+        CheckRowTrackingOptions,
+        AuditOptions,
+        DetailOptions,
+        ColumnMappingUsageOptions,
+        DisableColumnMappingOptions,
+    )
 }
 
 

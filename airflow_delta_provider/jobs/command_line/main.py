@@ -16,12 +16,24 @@ from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.command_line.audit import AUDIT
 from airflow_delta_provider.jobs.command_line.check_row_tracking import CHECK_ROW_TRACKING
+from airflow_delta_provider.jobs.command_line.column_mapping import COLUMN_MAPPING_USAGE, DISABLE_COLUMN_MAPPING
 from airflow_delta_provider.jobs.command_line.detail import DETAIL
 from airflow_delta_provider.jobs.command_line.enable_feature import ENABLE_FEATURE
 from airflow_delta_provider.jobs.command_line.widen_types import WIDEN_TYPES
 
 #: Kinds by name.
-COMMANDS = {command.kind: command for command in (ENABLE_FEATURE, WIDEN_TYPES, CHECK_ROW_TRACKING, AUDIT, DETAIL)}
+COMMANDS = {
+    command.kind: command
+    for command in (
+        ENABLE_FEATURE,
+        WIDEN_TYPES,
+        CHECK_ROW_TRACKING,
+        AUDIT,
+        DETAIL,
+        COLUMN_MAPPING_USAGE,
+        DISABLE_COLUMN_MAPPING,
+    )
+}
 
 #: Exit codes: a report was written; all tables met a fault. argparse ends with 2 where the command line makes no sense.
 REPORTED, ALL_FAULTS = 0, 1

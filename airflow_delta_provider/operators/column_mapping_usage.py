@@ -1,0 +1,40 @@
+"""Telling whether columns were ever renamed or dropped."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+
+
+class DeltaColumnMappingUsageOperator(DeltaJobOperator):
+    """
+    Tell whether any column of Delta tables was ever renamed or dropped, at any depth.
+
+    Changes nothing, and needs no table feature: the answer is derived from the history of the table,
+    and from the footers of its live files where the history is not kept whole. The table's report has
+    it as ``usage``, the summary in XCom as ``usage`` of the table:
+
+    - ``USED``: a commit did it. The evidence names column, version, engine and operation.
+    - ``UNUSED``: every column lies in data files under its own name, every id belongs to a column, and
+      the history, or the footers of all live files, show no other column. So does a table that never
+      had column mapping.
+    - ``UNDETERMINED``: anything else, with the evidence for and against, and the version before which
+      it cannot be known. Names that engines made up for columns, and ids that belong to no column,
+      are evidence and prove nothing. See ``on_undetermined``.
+
+    .. seealso:: RFC "Column Mapping Usage Tracking", delta-io/delta#2682
+
+    For the arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    """
+
+    kind: ClassVar[str] = ColumnMappingUsageOptions.kind
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check_literals()
+
+    def options(self) -> ColumnMappingUsageOptions:
+        """Return the options: there are none."""
+        return ColumnMappingUsageOptions()
