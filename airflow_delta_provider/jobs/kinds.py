@@ -13,10 +13,12 @@ from airflow_delta_provider.domain.request.options import (
     CheckRowTrackingOptions,
     ColumnMappingUsageOptions,
     DetailOptions,
+    DisableColumnMappingOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
@@ -70,4 +72,5 @@ KINDS: Mapping[str, Kind] = {
     AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
+    DisableColumnMappingOptions.kind: Kind(_changing(DisableColumnMapping)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.column import quote
-from airflow_delta_provider.domain.plan.step import SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, SetProperties, Step, WidenColumns
 
 
 @singledispatch
@@ -25,6 +25,28 @@ def _(step: SetProperties) -> str:
 def _(step: WidenColumns) -> str:
     columns = ", ".join(f"{_path(column.parts)} {column.old} -> {column.new}" for column in step.columns)
     return f"widen {columns} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: RemoveMapping) -> str:
+    proof = {"history": "the history", "footers": "the footers of all live files"}[step.rests_on]
+    return f"take column mapping out of the metadata and touch no data, as {proof} allows ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: RewriteUnmapped) -> str:
+    files = "1 data file" if step.files == 1 else f"{step.files} data files"
+    return f"rewrite {files} ({size_text(step.size)}) without column mapping ({_commits(step.commits)})"
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    amount = float(size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
 
 
 def _path(parts: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.plan.step import SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, SetProperties, Step, WidenColumns
 
 
 @singledispatch
@@ -25,6 +25,17 @@ def _(step: SetProperties, table: TableName) -> str:
 def _(step: WidenColumns, table: TableName) -> str:
     columns = ", ".join(f"{'.'.join(map(quote, column.parts))} TYPE {column.new}" for column in step.columns)
     return f"ALTER TABLE {table.sql} ALTER COLUMN {columns}"
+
+
+@render_sql.register
+def _(step: RemoveMapping, table: TableName) -> None:
+    """It takes a transaction of the engine: SQL rewrites every file."""
+
+
+@render_sql.register
+def _(step: RewriteUnmapped, table: TableName) -> str:
+    del step
+    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
 
 
 def literal(text: str) -> str:

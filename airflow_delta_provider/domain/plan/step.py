@@ -37,4 +37,28 @@ class WidenColumns:
     commits: int = 1
 
 
-Step = Union[SetProperties, WidenColumns]
+@dataclass(frozen=True)
+class RemoveMapping:
+    """Take column mapping out of the metadata.
+
+    :param rests_on: what proves that it is safe: ``history`` or ``footers``
+    """
+
+    rests_on: str
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class RewriteUnmapped:
+    """Let the engine write every data file anew, without column mapping.
+
+    :param files: how many files that is
+    :param size: bytes of them
+    """
+
+    files: int
+    size: int
+    commits: int = 1
+
+
+Step = Union[SetProperties, WidenColumns, RemoveMapping, RewriteUnmapped]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.span import find_span
-from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory, KnownColumns
+from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey, TableColumns
-from airflow_delta_provider.domain.delta.commit import parse_commit
+from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -18,25 +19,17 @@ from airflow_delta_provider.domain.delta.log_files import (
     version_of,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.table_log import TableLog
 
-
-@dataclass(frozen=True)
-class ReadColumns:
-    """A table at a version, and what its columns went through up to it.
-
-    :param state: with its files
-    """
-
-    state: TableState
-    known: KnownColumns
+#: Commits that count as recent.
+_RECENT = 100
 
 
-def read_columns(log: TableLog, version: int | None = None) -> ReadColumns:
+def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
     """Follow the log from the first version that it still has up to ``version``, by default the newest.
 
     Where it cannot be followed from there, it says so of what is known, and starts at the newest checkpoint.
@@ -59,16 +52,24 @@ def read_columns(log: TableLog, version: int | None = None) -> ReadColumns:
     return replace(found, known=replace(found.known, why_incomplete=broken))
 
 
-def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) -> ReadColumns:
+def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) -> MappedTable:
     history = ColumnHistory(KeptLog(log))
     replay = Replay(with_files=True)
     if base is not None:
         replay = log.replay(select_segment(names, base))
         history.begin(replay.state(base), is_first=False)
     commits = [commit_name(version) for version in range(0 if base is None else base + 1, last + 1)]
+    last_stream: int | None = None
     for name, content in zip(commits, log.read_files(commits)):
-        history.follow(replay, version_of(name), parse_commit(name, content))
-    return ReadColumns(replay.state(last), history.known)
+        version, actions = version_of(name), parse_commit(name, content)
+        history.follow(replay, version, actions)
+        if version > last - _RECENT and _is_of_a_stream(actions):
+            last_stream = version
+    return MappedTable(replay.state(last), history.known, last_stream=last_stream)
+
+
+def _is_of_a_stream(actions: Sequence[Action]) -> bool:
+    return commit_info(actions).get("operation") == "STREAMING UPDATE" or any("txn" in action for action in actions)
 
 
 class FooterReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.column_mapping.usage import (
     Usage,
     UsageJudgement,
@@ -18,7 +19,7 @@ from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
 from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader, ReadColumns, read_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
@@ -54,7 +55,7 @@ class ColumnMappingUsage:
         findings = [unknown_usage(name, usage)] if usage.answer is Usage.UNDETERMINED else []
         return TableReport.judged(name, *findings, usage=usage.to_json(), **known)
 
-    def _judge(self, schema: MappedSchema, found: ReadColumns) -> UsageJudgement:
+    def _judge(self, schema: MappedSchema, found: MappedTable) -> UsageJudgement:
         if not needs_footers(schema, found.known):
             return judge_usage(schema, found.known, None)
         files = list((found.state.files or {}).values())

@@ -1,0 +1,96 @@
+"""Planning to take column mapping away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.column_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.plan.explanation import size_text
+from airflow_delta_provider.domain.plan.plan import Plan, Planned
+from airflow_delta_provider.domain.plan.preconditions import check_table
+from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, Step
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.domain.rules import leaving_mapping as rules
+from airflow_delta_provider.domain.rules import requests
+
+_COORDINATORS = ("delta.coordinatedCommits.commitCoordinator-preview", "delta.coordinatedCommits.commitCoordinator")
+_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+
+
+def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+    """Return why the mapping of a table cannot go at all, whatever lies in its files."""
+    if blocked := check_table(table, state.protocol, engine):
+        return (blocked,)
+    coordinator = next((key for key in _COORDINATORS if state.metadata.configuration.get(key)), None)
+    if coordinator is not None:
+        return (
+            requests.CATALOG_MANAGED.finding(
+                f"The commits of {table} go through a coordinator ({coordinator}): its directory alone does not say "
+                "what the table is. Change it through the catalog that owns it."
+            ),
+        )
+    return tuple(check_unmappable(table, state.metadata))
+
+
+def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine) -> Planned:
+    """Plan to take the mapping away: nothing where there is none, metadata only where that is proven to be safe."""
+    state = found.state
+    if MappedSchema.of(state.metadata).mode is MappingMode.NONE:
+        blocked = check_table(table.text, state.protocol, engine)
+        return Planned(None, (blocked,)) if blocked else Planned(_plan(table, found, None))
+    if refusals := check_leaving(table.text, state, engine):
+        return Planned(None, refusals)
+    files = (state.files or {}).values()
+    rewrite = RewriteUnmapped(len(files), sum(file.size for file in files))
+    if options.strategy == "rewrite":
+        refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
+        return Planned(_plan(table, found, rewrite), refused)
+    proof = prove_unmapping(state.metadata, found.known, found.footers)
+    if proof.rests_on is not None:
+        return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
+    if options.allow_rewrite:
+        return Planned(_plan(table, found, rewrite))
+    if options.strategy == "auto":
+        return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
+    return Planned(None, proof.missing)
+
+
+def _plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
+    protocol = found.state.protocol
+    notes = () if step is None else tuple(_notes(found))
+    return Plan(table, () if step is None else (step,), protocol, protocol, notes)
+
+
+def _notes(found: MappedTable) -> Iterator[str]:
+    state = found.state
+    if state.metadata.configuration.get(_CHANGE_DATA_FEED, "").lower() == "true":
+        yield (
+            "The change data feed is on. Reading it across this commit fails with "
+            "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE: let its readers come up to this version first, and go "
+            "on behind it."
+        )
+    if found.last_stream is not None:
+        yield (
+            f"Version {found.last_stream} was written by a stream. Streams that read this table fail with "
+            "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG and have to begin anew, or follow the schema "
+            "with schemaTrackingLocation; one that writes it fails once with DELTA_METADATA_CHANGED."
+        )
+    yield (
+        f"The protocol ({state.protocol}) keeps columnMapping, so that readers still have to know it. ALTER TABLE … "
+        "DROP FEATURE columnMapping would take it away, but add checkpointProtection with writer version 7, which "
+        "locks out writers that do not know that."
+    )
+
+
+def _not_allowed(table: TableName, rewrite: RewriteUnmapped) -> Finding:
+    return rules.REWRITE_NOT_ALLOWED.finding(
+        f"The engine would rewrite {rewrite.files} data files of {table.text}, {size_text(rewrite.size)}, in one "
+        "commit. If that is meant, repeat the request with allow_rewrite=True (--allow-rewrite)."
+    )

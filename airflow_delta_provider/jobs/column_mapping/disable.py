@@ -1,0 +1,143 @@
+"""The kind ``disable-column-mapping``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey, count_nulls
+from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.column_mapping.unmapping import needs_footers, without_mapping
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.plan.leave_mapping import check_leaving, plan_leaving
+from airflow_delta_provider.domain.plan.left_mapping import (
+    foreign_files,
+    nulls_differ,
+    rebased_over,
+    rows_differ,
+    unread_files,
+    verify_left,
+)
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.step import RemoveMapping, Step
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader, read_columns
+from airflow_delta_provider.jobs.column_mapping.row_sums import row_sums
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.table_change import Change, TableMovedError
+
+
+class DisableColumnMapping(Change):
+    """Takes the column mapping of one table away and verifies that everything reads as before."""
+
+    needs_files = True
+
+    def __init__(self, options: DisableColumnMappingOptions, session: DeltaSession) -> None:
+        self._options = options
+        self._session = session
+        self._engine = session.engine
+        self._planned: tuple[int, Planned] | None = None
+        self._footers: FooterReader | None = None
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table, with the proof of that very version."""
+        self._footers = FooterReader(DataFiles(self._session.storage, table.location))
+        planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
+        self._planned = state.version, planned
+        return planned
+
+    def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
+        """Take the mapping out of the metadata, where the proof holds for the version that the commit follows.
+
+        The transaction is started before anything is proven: metadata that were read earlier could undo what another
+        writer changed in between, and the engine would not notice.
+        """
+        del labels  # the session writes them into every commit
+        assert isinstance(step, RemoveMapping)
+        transaction = self._start(table)
+        metadata = transaction.metadata
+        if self._planned is None or self._planned[0] != transaction.version:
+            self._plan_again(table, transaction.version, Metadata.from_json(metadata))
+        transaction.remove_column_mapping([{"metaData": without_mapping(metadata)}])
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return what is not as it was, between the version that the commit follows and its own."""
+        del before, after
+        if not commits:
+            return ()
+        return tuple(self._verify(table, min(commits)))
+
+    def _start(self, table: OpenTable) -> EngineTransaction:
+        return EngineTransaction(self._session, table.location)
+
+    def _look(self, table: OpenTable, state: TableState) -> MappedTable:
+        """Return what is known of a version of the table; footers where they decide."""
+        found = read_columns(table.log, state.version)
+        mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
+        decided = self._options.strategy == "rewrite" or check_leaving(table.name.text, state, self._engine)
+        if decided or not mapped or not needs_footers(state.metadata, found.known):
+            return found
+        return replace(found, footers=self._survey(found.state))
+
+    def _plan_again(self, table: OpenTable, version: int, metadata: Metadata) -> None:
+        """Make the proof on the version that the transaction sees.
+
+        :raises TableMovedError: if it does not hold there
+        """
+        found = self._look(table, table.log.read_state(version=version))
+        planned = plan_leaving(table.name, self._options, found, self._engine)
+        steps = planned.plan.steps if planned.plan is not None else ()
+        safe = not planned.refusals and len(steps) == 1 and isinstance(steps[0], RemoveMapping)
+        if not safe or found.state.metadata != metadata:
+            why = " ".join(finding.message for finding in planned.refusals[:1])
+            raise TableMovedError(
+                f"Another writer changed {table.name.text} up to version {version}, so that its mapping can no longer "
+                f"be taken away like this. {why}".rstrip()
+                + " This step was not done; run the job again."
+            )
+        self._planned = version, planned
+
+    def _survey(self, state: TableState) -> FooterSurvey:
+        assert self._footers is not None
+        return self._footers.survey(state.metadata, (state.files or {}).values())
+
+    def _verify(self, table: OpenTable, version: int) -> Iterator[Finding]:
+        old = table.log.read_state(version=version - 1, with_files=True)
+        new = table.log.read_state(version=version, with_files=True)
+        rewritten = not self._took_metadata_only
+        yield from verify_left(old, new, rewritten=rewritten)
+        if not rewritten:
+            yield from self._verify_rebase(table, version, old)
+            survey = self._survey(old)
+            footers = survey.footers.values()
+            yield from nulls_differ(count_nulls(old.metadata, footers), count_nulls(new.metadata, footers), version)
+            yield from unread_files(survey, version)
+        if self._options.verify == "full":
+            before, after = (row_sums(self._session, table.location, each) for each in (version - 1, version))
+            yield from rows_differ(before, after, version)
+
+    def _verify_rebase(self, table: OpenTable, version: int, old: TableState) -> Iterator[Finding]:
+        """Look at the commits between the proof and the version that the commit follows."""
+        assert self._planned is not None
+        proven = self._planned[0]
+        if proven == version - 1:
+            return
+        between = [(later, actions) for later, actions in table.log.commits_after(proven) if later < version]
+        yield from rebased_over(between, version)
+        paths = {action["add"]["path"] for _, actions in between for action in actions if action.get("add")}
+        added = {key: file for key, file in (old.files or {}).items() if file.path in paths}
+        yield from foreign_files(self._survey(replace(old, files=added)), version)
+
+    @property
+    def _took_metadata_only(self) -> bool:
+        planned = self._planned[1].plan if self._planned is not None else None
+        return planned is not None and isinstance(planned.steps[0], RemoveMapping)
