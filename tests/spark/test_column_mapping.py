@@ -1,0 +1,207 @@
+"""Leaving column mapping, and telling whether it was used: real tables, other writers in between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.spark_settings import configured
+from airflow_delta_provider.jobs.table_change import TableChange
+from tests.tables import log
+from tests.tables.unmapping import ROWS, dropped, mapped_late, small
+
+KEYS = "delta.columnMapping"
+Disable = Callable[..., TableReport]
+
+
+@pytest.fixture
+def disable(run_job: Callable[..., Any]) -> Disable:
+    def disable_one(path: Path, *, dry_run: bool = False, **options: Any) -> TableReport:
+        report: TableReport = run_job([path], DisableColumnMappingOptions(**options), dry_run=dry_run).tables[0]
+        return report
+
+    return disable_one
+
+
+@pytest.fixture
+def usage(run_job: Callable[..., Any]) -> Callable[[Path], dict[str, Any]]:
+    def usage_of(path: Path) -> dict[str, Any]:
+        (report,) = run_job([path], ColumnMappingUsageOptions()).tables
+        assert report.verdict is (Verdict.UNDETERMINED if report.usage["answer"] == "UNDETERMINED" else Verdict.PASS)
+        return dict(report.usage)
+
+    return usage_of
+
+
+def rows(spark: SparkSession, path: Path, version: int | None = None) -> list[str]:
+    at = "" if version is None else f" VERSION AS OF {version}"
+    found = spark.sql(f"SELECT * FROM delta.`{path}`{at}").collect()
+    return sorted(str(row.asDict(recursive=True)) for row in found)
+
+
+def data_files(path: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in path.rglob("*.parquet") if "_delta_log" not in file.parts}
+
+
+def codes(report: TableReport) -> list[str]:
+    return [finding.code for finding in report.findings]
+
+
+def test_mapping_goes_in_one_commit_that_touches_no_data_and_everything_reads_as_before(
+    table: Callable[..., Path], disable: Disable, usage: Any, audit: Any, spark: SparkSession
+) -> None:
+    path = table(mapped_late)
+    before, files, version = rows(spark, path), data_files(path), log.newest(path)
+    told = usage(path)
+    assert told["answer"] == "USED"  # what was renamed was renamed, there and back or not
+    assert [(e["column"], e["renamed_to"]) for e in told["evidence"]] == [("`a.b`", "other"), ("s.x", "s.other")]
+    metadata = log.last(path, "metaData")
+
+    planned = disable(path, dry_run=True)
+    report = disable(path, verify="full")
+    assert (report.verdict, report.findings, report.version) == (Verdict.PASS, (), version + 1)
+    assert planned.plan is not None
+    assert planned.plan["steps"] == [
+        {
+            "sql": None,
+            "explanation": "take column mapping out of the metadata and touch no data, as the history allows "
+            "(1 commit)",
+        }
+    ]
+    assert any("keeps columnMapping" in note for note in planned.plan["notes"])
+    actions = log.commits(path)[version + 1]
+    assert [next(iter(action)) for action in actions] == ["commitInfo", "metaData"]
+    assert actions[0]["commitInfo"]["operation"] == "REMOVE COLUMN MAPPING"
+    assert KEYS not in json.dumps(actions[1])
+    assert {**actions[1]["metaData"], "schemaString": "", "configuration": {}} == {
+        **metadata,
+        "schemaString": "",
+        "configuration": {},
+    }
+    assert data_files(path) == files
+    assert rows(spark, path) == before == rows(spark, path, version)
+    assert codes(audit(path, level="footers")) == []
+
+    spark.sql(f"INSERT INTO delta.`{path}` {ROWS} FROM range(16, 20)")
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN other STRING")
+    after = spark.sql(f"SELECT count(*), count(other), count(`a.b`), sum(s.x) FROM delta.`{path}`").first()
+    assert after == (20, 0, 13, sum(n for n in range(20) if n % 4))
+    again = disable(path)
+    assert (again.verdict, again.changed, again.plan["steps"]) == (Verdict.PASS, False, [])
+
+
+def test_dropped_columns_never_come_back(
+    table: Callable[..., Path], disable: Disable, usage: Any, audit: Any, spark: SparkSession, session: DeltaSession
+) -> None:
+    path = table(dropped)
+    before, contents = rows(spark, path), log.contents(path)
+    assert [e["column"] for e in usage(path)["evidence"] if e["kind"] == "dropped"] == ["b", "s.y"]
+    refused = disable(path)
+    assert refused.verdict is Verdict.REFUSED
+    assert codes(refused) == ["UM03", "UM07"]
+    assert "has s.y, b" in refused.findings[0].message
+    assert codes(disable(path, strategy="metadata-only")) == ["UM03"]
+    assert log.contents(path) == contents
+
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    forget_history(path, session)
+    told = usage(path)
+    assert (told["answer"], told["unknown_before"]) == ("UNDETERMINED", log.newest(path))
+    report = disable(path, strategy="metadata-only")
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert "the footers of all live files" in report.plan["steps"][0]["explanation"]
+    assert rows(spark, path) == before
+    assert codes(audit(path, level="footers", since_version=report.version_before)) == []
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (b STRING, s.y STRING)")
+    found = spark.sql(f"SELECT count(*), count(b), count(s.y), sum(a), sum(s.x) FROM delta.`{path}`").first()
+    assert found == (6, 0, 0, 15, 15)
+
+
+def forget_history(path: Path, session: DeltaSession) -> None:
+    """Write a checkpoint and clean up the commits before it."""
+    jvm: Any = session.spark._jvm
+    delta_log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session.spark._jsparkSession, str(path))
+    none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
+    delta_log.checkpoint(delta_log.update(False, none, none), none)
+    for version in range(log.newest(path)):
+        log.log_file(path, version).unlink()
+
+
+def test_rewrite_is_told_beforehand_and_done_by_the_engine_where_it_is_allowed(
+    table: Callable[..., Path], disable: Disable, audit: Any, spark: SparkSession
+) -> None:
+    path = table(small)
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN b TO c")
+    before, contents = rows(spark, path), log.contents(path)
+    refused = disable(path)
+    assert codes(refused) == ["UM02", "UM07"]
+    assert "rewrite 1 data files" in refused.findings[1].message
+    assert log.contents(path) == contents
+    report = disable(path, allow_rewrite=True, verify="full")
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert report.plan["steps"][0]["explanation"].startswith("rewrite 1 data file (")
+    assert rows(spark, path) == before
+    assert codes(audit(path, level="footers")) == []
+
+
+class Raced(DisableColumnMapping):
+    """Lets another writer in just before, or just after, the transaction starts."""
+
+    def __init__(self, session: DeltaSession, before: str = "", after: str = "") -> None:
+        super().__init__(DisableColumnMappingOptions(), session)
+        self._before, self._after = before, after
+
+    def _start(self, table: OpenTable) -> EngineTransaction:
+        self._let_in(table, self._before)
+        transaction = super()._start(table)
+        self._let_in(table, self._after)
+        return transaction
+
+    def _let_in(self, table: OpenTable, statement: str) -> None:
+        with configured(self._session.spark, {"spark.databricks.delta.commitInfo.userMetadata": "another writer"}):
+            if statement:
+                self._session.sql(statement.format(table=table.name.sql))
+
+
+RENAME = "ALTER TABLE {table} RENAME COLUMN b TO c"
+APPEND = "INSERT INTO {table} VALUES (9, 'new')"
+
+
+def raced(session: DeltaSession, path: Path, **writers: str) -> TableReport:
+    change = Raced(session, **writers)
+    return TableChange(session, session.open_table(str(path)), change, {}, silent).run(dry_run=False)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_rename_by_another_writer_is_not_lost(
+    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, when: str
+) -> None:
+    path = table(small)
+    report = raced(session, path, **{when: RENAME})
+    assert (report.verdict, report.retryable, report.changed, codes(report)) == (Verdict.REFUSED, True, False, ["RQ15"])
+    assert log.configuration(path)["delta.columnMapping.mode"] == "name"
+    assert spark.sql(f"SELECT count(c) FROM delta.`{path}`").first() == (3,)
+
+
+def test_rows_that_others_append_meanwhile_are_kept(
+    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, audit: Any
+) -> None:
+    path = table(small)
+    version = log.newest(path)
+    report = raced(session, path, before=APPEND, after=APPEND)
+    assert (report.verdict, report.findings, report.changed) == (Verdict.PASS, (), True)
+    assert (report.version_before, report.version) == (version, version + 3)
+    assert spark.sql(f"SELECT count(*), count(b) FROM delta.`{path}`").first() == (5, 5)
+    assert codes(audit(path, level="footers")) == []

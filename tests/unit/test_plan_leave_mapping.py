@@ -1,0 +1,200 @@
+"""Planning to leave column mapping, and judging what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.column_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.column_mapping.unmapping import unmapped
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.plan.leave_mapping import plan_leaving
+from airflow_delta_provider.domain.plan.left_mapping import (
+    foreign_files,
+    nulls_differ,
+    rebased_over,
+    rows_differ,
+    unread_files,
+    verify_left,
+)
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped
+from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions, RequestError
+from tests.unit.mapped_tables import MAPPING, MODE, Json, configured, mapped, table
+from tests.unit.states import ENGINE, TABLE, field, struct
+
+SCHEMA = struct(field("a", "long"), field("s", struct(field("x", "long"))))
+OWN: Json = mapped(SCHEMA, lambda name, _: name)
+OTHER: Json = mapped(SCHEMA)
+FILES = {(path, ""): LiveFile(path, 1_500_000, None, None, 10) for path in ("one", "two")}
+WHOLE = KnownColumns()
+DROPPED = KnownColumns(left={("b",): 3})
+CLEAN = FooterSurvey()
+HOLDING = FooterSurvey(foreign={"one": (("b",),)})
+
+
+def state(schema: Json = OWN, *, protocol: Protocol = MAPPING, mode: str = "name", **settings: str) -> TableState:
+    configuration = configured(schema, mode) | {key.replace("__", "."): value for key, value in settings.items()}
+    return replace(table(schema, configuration, protocol=protocol), files=FILES)
+
+
+def plan(
+    given: TableState, known: KnownColumns = WHOLE, footers: FooterSurvey | None = None, **options: Any
+) -> Planned:
+    last_stream = options.pop("last_stream", None)
+    found = MappedTable(given, known, footers, last_stream)
+    return plan_leaving(TABLE, DisableColumnMappingOptions(**options), found, ENGINE)
+
+
+def codes(planned: Planned) -> list[str]:
+    return [finding.code for finding in planned.refusals]
+
+
+REWRITE = RewriteUnmapped(2, 3_000_000)
+STEPS: dict[str, tuple[Planned, list[object], list[str]]] = {
+    "proven by history": (plan(state()), [RemoveMapping("history")], []),
+    "proven by history, a rewrite allowed": (plan(state(), allow_rewrite=True), [RemoveMapping("history")], []),
+    "proven by footers": (plan(state(), DROPPED, CLEAN, strategy="metadata-only"), [RemoveMapping("footers")], []),
+    "not proven": (plan(state(), DROPPED, HOLDING), [REWRITE], ["UM03", "UM07"]),
+    "not proven, a rewrite allowed": (plan(state(), DROPPED, HOLDING, allow_rewrite=True), [REWRITE], []),
+    "not proven, metadata only": (plan(state(), DROPPED, HOLDING, strategy="metadata-only"), [], ["UM03"]),
+    "other names": (plan(state(OTHER)), [REWRITE], ["UM02", "UM07"]),
+    "other names, a rewrite allowed": (plan(state(OTHER), allow_rewrite=True), [REWRITE], []),
+    "a rewrite asked for": (plan(state(), strategy="rewrite"), [REWRITE], ["UM07"]),
+    "a rewrite asked for and allowed": (plan(state(), strategy="rewrite", allow_rewrite=True), [REWRITE], []),
+    "no mapping": (plan(state(mode="none"), DROPPED, HOLDING), [], []),
+}
+
+
+@pytest.mark.parametrize(("planned", "steps", "refused"), STEPS.values(), ids=STEPS)
+def test_steps(planned: Planned, steps: list[object], refused: list[str]) -> None:
+    assert (list(planned.plan.steps) if planned.plan else [], codes(planned)) == (steps, refused)
+
+
+REFUSED = {
+    "mode id": (state(mode="id"), "UM01"),
+    "Iceberg compatibility": (state(delta__enableIcebergCompatV2="true"), "UM05"),
+    "UniForm": (state(delta__universalFormat__enabledFormats="iceberg"), "UM05"),
+    "names": (state(mapped(struct(field("a b", "long")), lambda name, _: name)), "UM06"),
+    "catalog-managed": (state(protocol=MAPPING.supporting(["catalogManaged"])), "RQ04"),
+    "coordinated commits": (state(protocol=MAPPING.supporting(["coordinatedCommits-preview"])), "RQ04"),
+    "a coordinator": (state(**{"delta__coordinatedCommits__commitCoordinator-preview": "dynamodb"}), "RQ04"),
+    "usage tracking, which the engine does not know": (
+        state(protocol=MAPPING.supporting(["columnMappingUsageTracking"])),
+        "RQ05",
+    ),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "metadata-only"}, {"strategy": "rewrite", "allow_rewrite": True}])
+@pytest.mark.parametrize(("given", "code"), REFUSED.values(), ids=REFUSED)
+def test_refused_whatever_the_strategy(given: TableState, code: str, options: dict[str, Any]) -> None:
+    planned = plan(given, **options)
+    assert (planned.plan, codes(planned)) == (None, [code])
+
+
+def test_files_and_bytes_are_told_before_a_rewrite() -> None:
+    planned = plan(state(OTHER))
+    assert "rewrite 2 data files of /lake/t, 3.0 MB" in planned.refusals[1].message
+    assert planned.plan is not None
+    (step,) = planned.plan.to_json()["steps"]
+    assert step == {
+        "sql": "ALTER TABLE delta.`/lake/t` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')",
+        "explanation": "rewrite 2 data files (3.0 MB) without column mapping (1 commit)",
+    }
+
+
+def notes(planned: Planned) -> str:
+    assert planned.plan is not None
+    return " ".join(planned.plan.notes)
+
+
+def test_readers_that_will_fail_are_warned_of_by_the_names_of_their_errors() -> None:
+    told = notes(plan(state(delta__enableChangeDataFeed="true"), last_stream=7))
+    for name in (
+        "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
+        "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG",
+        "DELTA_METADATA_CHANGED",
+        "checkpointProtection",
+    ):
+        assert name in told
+    quiet = notes(plan(state(delta__enableChangeDataFeed="false")))
+    assert "DELTA_" not in quiet
+    assert "keeps columnMapping" in quiet
+    assert plan(state(mode="none")).plan.notes == ()  # type: ignore[union-attr]
+
+
+def left(before: TableState, **changes: Any) -> list[str]:
+    after = replace(before, version=4, metadata=unmapped(before.metadata))
+    found = list(verify_left(before, replace(after, **changes), rewritten=False))
+    assert all("RESTORE the table to version 3" in finding.message for finding in found)
+    return [finding.message for finding in found]
+
+
+def test_nothing_but_the_mapping_has_gone() -> None:
+    before = state(delta__columnMapping__hasDroppedOrRenamed="false")
+    assert left(before) == []
+    off = replace(before.metadata, configuration={**unmapped(before.metadata).configuration, MODE: "none"})
+    engine_says = replace(off, schema_string=unmapped(before.metadata).schema_string)
+    assert left(before, metadata=engine_says) == []
+
+
+DAMAGES: dict[str, tuple[dict[str, Any], str]] = {
+    "mapping still there": ({"metadata": state().metadata}, "still set"),
+    "a property lost": (
+        {"metadata": replace(unmapped(state().metadata), configuration={})},
+        "the configuration",
+    ),
+    "a column lost": (
+        {"metadata": replace(unmapped(state().metadata), schema_string=json.dumps({**OWN, "fields": []}))},
+        "the schema",
+    ),
+    "another table": ({"metadata": replace(unmapped(state().metadata), id="other")}, "id of the metadata"),
+    "a file removed": ({"files": {("one", ""): FILES["one", ""]}}, "1 data files were removed"),
+    "a file added": ({"files": {**FILES, ("three", ""): FILES["one", ""]}}, "1 data files were added"),
+    "the protocol": ({"protocol": MAPPING.supporting(["typeWidening"])}, "the protocol"),
+}
+
+
+@pytest.mark.parametrize(("changes", "says"), DAMAGES.values(), ids=DAMAGES)
+def test_what_else_has_changed_is_found(changes: dict[str, Any], says: str) -> None:
+    assert says in " ".join(left(state(delta__appendOnly="false"), **changes))
+
+
+def test_commits_that_must_not_come_between() -> None:
+    add: dict[str, Any] = {"add": {"path": "x"}}
+    assert list(rebased_over([(4, [add]), (5, [{"remove": {"path": "x"}}])], 6)) == []
+    assert [f.code for f in rebased_over([(4, [add]), (5, [{"metaData": {}}, add])], 6)] == ["UM08"]
+    assert [f.code for f in rebased_over([(4, [{"protocol": {}}])], 6)] == ["UM08"]
+    assert [f.path for f in foreign_files(HOLDING, 6)] == ["one"]
+
+
+def test_values_that_read_otherwise_are_found() -> None:
+    assert list(nulls_differ({("a",): 3, ("s", "x"): None}, {("a",): 3, ("s", "x"): 5}, 4)) == []
+    assert [f.column for f in nulls_differ({("a",): 3, ("s", "x"): 0}, {("a",): 3, ("s", "x"): 5}, 4)] == ["s.x"]
+    assert [f.column for f in nulls_differ({("a",): 3}, {}, 4)] == ["a"]
+    assert list(rows_differ((2, {"a": 1}), (2, {"a": 1}), 4)) == []
+    assert [f.column for f in rows_differ((2, {"a": 1, "b": 2}), (3, {"a": 1, "b": 3}), 4)] == [None, "b"]
+    assert [f.code for f in unread_files(FooterSurvey(unread={"one": "it is encrypted"}), 4)] == ["UM09"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"strategy": "metadata_only"}, "Did you mean 'metadata-only'"),
+        ({"strategy": None}, "strategy is None"),
+        ({"allow_rewrite": "yes"}, "allow_rewrite is 'yes'"),
+        ({"verify": "data"}, "verify is 'data'"),
+        ({"strategy": "metadata-only", "allow_rewrite": True}, "never rewrites"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(RequestError, match=says):
+        DisableColumnMappingOptions(**options)
