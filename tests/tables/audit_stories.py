@@ -7,11 +7,13 @@ small table behind, and together they do whatever changes protocol, metadata, sc
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 Step = str | Callable[[SparkSession, Path], None]
 Story = tuple[Step, ...]
@@ -24,6 +26,7 @@ _QUICK = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
+_DAY = 24 * 60 * 60
 
 
 def tell(spark: SparkSession, path: Path, steps: Iterable[Step]) -> None:
@@ -133,6 +136,80 @@ def _drop(feature: str, truncate: bool = False) -> str:
     return f"ALTER TABLE {{t}} DROP FEATURE {feature}{' TRUNCATE HISTORY' if truncate else ''}"
 
 
+def _aged(spark: SparkSession, path: Path) -> None:
+    """Let all that is there have been there for forty days."""
+    for file in path.joinpath("_delta_log").rglob("*"):
+        if file.is_file():
+            then = file.stat().st_mtime - 40 * _DAY
+            os.utime(file, (then, then))
+
+
+def _concurrently(*statements: str) -> Step:
+    """Statements that run at once; which of them are refused is up to chance."""
+
+    def step(spark: SparkSession, path: Path) -> None:
+        def run(statement: str) -> None:
+            own = spark.newSession()
+            try:
+                with configured(own, _QUICK):
+                    for one in statement.split(";"):
+                        own.sql(_filled(one, path)).collect()
+            except Exception as refusal:
+                if "CONCURRENT" not in str(refusal).upper() and "CHANGED" not in str(refusal).upper():
+                    raise
+
+        threads = [threading.Thread(target=run, args=(statement,)) for statement in statements]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return step
+
+
+def _streamed(
+    mode: str = "append",
+    *,
+    each: Callable[[DataFrame, int, Path], None] | None = None,
+    aggregate: bool = False,
+    **options: str,
+) -> Step:
+    """What is in the source directory by now is streamed into the table.
+
+    :param each: writes each batch, of which it gets rows and number
+    """
+
+    def step(spark: SparkSession, path: Path) -> None:
+        source = spark.readStream.format("delta").options(**options).load(str(path.parent / "source"))
+        if aggregate:
+            source = source.groupBy("name").count()
+        name = mode if each is None else each.__name__
+        writer = source.writeStream.option("checkpointLocation", str(path.parent / f"stream-{name}"))
+        writer = writer.trigger(availableNow=True)
+        if each is not None:
+            query = writer.foreachBatch(lambda rows, number: each(rows, number, path)).start()
+        else:
+            query = writer.format("delta").option("mergeSchema", "true").outputMode(mode).start(str(path))
+        query.awaitTermination()
+
+    return step
+
+
+def _merged(rows: DataFrame, number: int, path: Path) -> None:
+    rows.createOrReplaceTempView("streamed")
+    rows.sparkSession.sql(
+        f"MERGE INTO delta.`{path}` t USING streamed s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+
+def _written_once(rows: DataFrame, number: int, path: Path) -> None:
+    """Write a batch twice, of which the second time is left out."""
+    for _ in range(2):
+        options = {"txnAppId": "app", "txnVersion": str(number)}
+        rows.write.format("delta").mode("append").options(**options).save(str(path))
+
+
 def _source(statement: str) -> str:
     """A statement about the table ``source`` beside the one of the story."""
     return statement.replace("{t}", "delta.`{d}/source`")
@@ -159,6 +236,8 @@ QUICK = frozenset(
         "clustered and mapped",
         "restored, row tracking late",
         "restored, unmapped",
+        "streamed and written at once",
+        "vacuumed, and deletion vectors dropped with their history",
     }
 )
 #: What Delta 4.4.0 really does wrong. A RESTORE to before row tracking was dropped brings the files back with
@@ -438,6 +517,86 @@ _add(
     _wrote("SELECT id, 'x' AS p FROM range(4)", "overwrite", overwriteSchema="true", partitionOverwriteMode="static"),
 )
 _add(
+    "mapping, replaced in parts",
+    _create("id bigint, name string, v int", "PARTITIONED BY (name)", columnMapping__mode="name"),
+    _ROWS,
+    "ALTER TABLE {t} RENAME COLUMN name TO part",
+    _wrote("SELECT id, 'n1' AS part, 1 AS v FROM range(4)", "overwrite", replaceWhere="part = 'n1'"),
+    _wrote("SELECT id, 'n2' AS part, 1 AS v FROM range(4)", "overwrite", partitionOverwriteMode="dynamic"),
+    "INSERT INTO {t} REPLACE WHERE id = 3 SELECT 3L, 'n1', 5",
+    "ALTER TABLE {t} RENAME COLUMN part TO name",
+    "DELETE FROM {t} WHERE name = 'n1'",
+    _restore(3),
+)
+_add(
+    "unmapped, mapped again, names back",
+    _create("id bigint, a int, b int", columnMapping__mode="name"),
+    "INSERT INTO {t} SELECT id, 1, 2 FROM range(4)",
+    "ALTER TABLE {t} RENAME COLUMN a TO c",
+    _UNMAP,
+    "ALTER TABLE {t} ADD COLUMN a int",
+    _MAP,
+    "ALTER TABLE {t} DROP COLUMN b",
+    "ALTER TABLE {t} ADD COLUMN b string",
+    "INSERT INTO {t} SELECT id, 1, 2, 'x' FROM range(4)",
+    _restore(1),
+    "INSERT INTO {t} SELECT id, 1, 2 FROM range(4)",
+    _restore(8),
+    "INSERT INTO {t} SELECT id, 1, 2, 'x' FROM range(4)",
+    _restore(3),
+    "ALTER TABLE {t} ADD COLUMN d int",
+    _MAP,
+    "ALTER TABLE {t} ADD COLUMN e int",
+)
+_add(
+    "mapped, enabled and columns added in one replace",
+    _create("id bigint, a int"),
+    "INSERT INTO {t} VALUES (1, 2)",
+    "CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'id') "
+    "AS SELECT 1L AS id, 2 AS `a b`",
+    "INSERT INTO {t} VALUES (1, 2)",
+    "CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name') "
+    "AS SELECT 2 AS `a b`, 1L AS id",
+    "INSERT INTO {t} VALUES (1, 2)",
+    _restore(3),
+    _restore(1),
+    _restore(5),
+)
+_add(
+    "types widened",
+    _create("id int, a tinyint, f float, d decimal(5, 2), s struct<x: smallint>, l array<int>, m map<int, smallint>"),
+    "INSERT INTO {t} VALUES (1, 1, 1.5, 2.5, named_struct('x', 1), array(1), map(1, 1))",
+    _set(enableTypeWidening="true"),
+    "ALTER TABLE {t} ALTER COLUMN a TYPE smallint",
+    "ALTER TABLE {t} ALTER COLUMN a TYPE int, f TYPE double, d TYPE decimal(10, 3), s.x TYPE int, "
+    "l.element TYPE bigint, m.key TYPE bigint, m.value TYPE int",
+    "ALTER TABLE {t} ALTER COLUMN s.x TYPE bigint",
+    "INSERT INTO {t} VALUES (1, 1, 1.5, 2.5, named_struct('x', 1), array(1), map(1, 1))",
+    _with(
+        "INSERT INTO {t} SELECT 5000000000L, 1, 1.5, 2.5, named_struct('x', 1), array(1), map(1, 1)",
+        spark__databricks__delta__schema__autoMerge__enabled="true",
+    ),
+    _MAP,
+    "ALTER TABLE {t} RENAME COLUMN a TO aa",
+    "ALTER TABLE {t} RENAME COLUMN s.x TO y",
+    "ALTER TABLE {t} ALTER COLUMN aa TYPE double",
+    "ALTER TABLE {t} DROP COLUMN l",
+    "DELETE FROM {t} WHERE id = 5000000000",
+    _set(enableTypeWidening="false"),
+    "INSERT INTO {t} (id) VALUES (3)",
+    _restore(1),
+    _restore(4),
+    "ALTER TABLE {t} ALTER COLUMN s.x TYPE bigint",
+    _restore(10),
+    _restore(2),
+    "ALTER TABLE {t} ALTER COLUMN a TYPE double",
+    _drop("typeWidening"),
+    "INSERT INTO {t} (id) VALUES (3)",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
+    "ALTER TABLE {t} ALTER COLUMN id TYPE bigint",
+    "CREATE OR REPLACE TABLE {t} USING delta AS SELECT 1 AS id, 2 AS a",
+)
+_add(
     "types widened, overwritten and restored",
     _create("id int, a smallint", enableTypeWidening="true"),
     "INSERT INTO {t} VALUES (1, 1), (2, 2)",
@@ -459,6 +618,65 @@ _add(
     "ALTER TABLE {t} ALTER COLUMN a TYPE timestamp_ntz",
     "INSERT INTO {t} VALUES (1, TIMESTAMP_NTZ'2020-01-01 12:00:00')",
     _restore(15),
+)
+_add(
+    "types widened in partitions and clusters",
+    _create("id int, p smallint", "PARTITIONED BY (p)", enableTypeWidening="true", checkpointInterval="1"),
+    "INSERT INTO {t} VALUES (1, 1), (2, 2)",
+    "ALTER TABLE {t} ALTER COLUMN p TYPE int",
+    "INSERT INTO {t} VALUES (1, 100000)",
+    "DELETE FROM {t} WHERE p = 1",
+    _OPTIMIZE,
+    _restore(1),
+)
+_add(
+    "merge evolves schema",
+    _create("id bigint, v int", enableTypeWidening="true", columnMapping__mode="name"),
+    "INSERT INTO {t} SELECT id, 1 FROM range(4)",
+    _with(
+        "MERGE INTO {t} t USING (SELECT id, 5000000000L AS v, named_struct('a', 1) AS s FROM range(2, 6)) s "
+        "ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        spark__databricks__delta__schema__autoMerge__enabled="true",
+    ),
+    "MERGE WITH SCHEMA EVOLUTION INTO {t} t USING (SELECT id, named_struct('a', 5000000000L, 'b', 2) AS s, 'x' AS n "
+    "FROM range(2, 6)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    _restore(2),
+)
+_add(
+    "in-commit timestamps, late",
+    _create(),
+    _ROWS,
+    _set(enableInCommitTimestamps="true"),
+    _UPDATE,
+    "COMMENT ON TABLE {t} IS 'a comment'",
+    _set(enableInCommitTimestamps="false"),
+    _insert(20, 21),
+    _set(enableInCommitTimestamps="true"),
+    _insert(21, 22),
+    _restore(1),
+    _insert(22, 23),
+    _set(enableInCommitTimestamps="true"),
+    _restore(3),
+    _insert(23, 24),
+    _drop("inCommitTimestamp"),
+    _insert(24, 25),
+    _set(enableInCommitTimestamps="true"),
+    "CREATE OR REPLACE TABLE {t} USING delta AS SELECT 1 AS id",
+    "CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'false') "
+    "AS SELECT 1 AS id",
+    "INSERT INTO {t} VALUES (2)",
+    "CREATE OR REPLACE TABLE {t} USING delta TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true') "
+    "AS SELECT 1 AS id",
+)
+_add(
+    "in-commit timestamps from the start",
+    _create(enableInCommitTimestamps="true", checkpointInterval="2"),
+    _ROWS,
+    _CHANGES,
+    _concurrently(*(_insert(100 * n, 100 * n + 2) + ";" + _insert(100 * n + 2, 100 * n + 4) for n in range(3))),
+    _restore(2),
+    "VACUUM {t}",
 )
 _add(
     "append only",
@@ -492,6 +710,22 @@ _add(
     _ROWS,
     "ALTER TABLE {t} ALTER COLUMN v TYPE bigint",
     _drop("typeWidening"),
+)
+_add(
+    "change data feed",
+    _create(enableChangeDataFeed="true", **_ROW_TRACKING),
+    _ROWS,
+    _CHANGES,
+    "INSERT OVERWRITE {t} SELECT 1L, 'a', 2",
+    _restore(4),
+    _set(enableChangeDataFeed="false"),
+    _UPDATE,
+    _set(enableDeletionVectors="true", enableChangeDataFeed="true"),
+    _DELETE,
+    _MERGE,
+    _with(
+        "DELETE FROM {t} WHERE id = 13", spark__databricks__delta__changeDataFeed__timestampOutOfRange__enabled="true"
+    ),
 )
 _add(
     "constraints",
@@ -544,6 +778,44 @@ _add(
     "ALTER TABLE {t} DROP COLUMN z",
 )
 _add(
+    "defaults",
+    _create("id bigint, v int"),
+    "INSERT INTO {t} VALUES (1, 2)",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
+    "ALTER TABLE {t} ALTER COLUMN v SET DEFAULT 7",
+    "INSERT INTO {t} (id) VALUES (3)",
+    "ALTER TABLE {t} ALTER COLUMN v DROP DEFAULT",
+    _MAP,
+    "ALTER TABLE {t} ALTER COLUMN v SET DEFAULT 8",
+    "ALTER TABLE {t} RENAME COLUMN v TO w",
+    "ALTER TABLE {t} ADD COLUMN v int",
+    _restore(1),
+    "INSERT INTO {t} VALUES (1, 2)",
+    _drop("allowColumnDefaults"),
+)
+_add(
+    "defaults from the start",
+    "CREATE TABLE {t} (id bigint, v int DEFAULT 3) USING delta "
+    "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
+    "INSERT INTO {t} (id) VALUES (1)",
+    "CREATE OR REPLACE TABLE {t} (id bigint, v int) USING delta",
+    "INSERT INTO {t} VALUES (1, 2)",
+)
+_add(
+    "timestamp_ntz, variant, char",
+    _create("id bigint, t timestamp_ntz, x variant, c char(3), w varchar(4)"),
+    "INSERT INTO {t} SELECT 1L, TIMESTAMP_NTZ'2020-01-01 00:00:00', parse_json('{\"a\": 1}'), 'abc', 'd'",
+    "ALTER TABLE {t} ADD COLUMN s struct<t: timestamp_ntz, y: variant>",
+    "UPDATE {t} SET s = named_struct('t', t, 'y', x)",
+    _MAP,
+    "ALTER TABLE {t} DROP COLUMN x",
+    "ALTER TABLE {t} ALTER COLUMN w TYPE varchar(10)",
+    "ALTER TABLE {t} DROP COLUMN s",
+    "ALTER TABLE {t} DROP COLUMN t",
+    _refused(_drop("timestampNtz")),
+    _restore(1),
+)
+_add(
     "timestamp_ntz, late",
     _create("id bigint"),
     "INSERT INTO {t} VALUES (1)",
@@ -558,6 +830,109 @@ _add(
     _restore(1),
     "INSERT INTO {t} VALUES (1)",
     _wrote("SELECT 1L AS id, parse_json('1') AS x", "overwrite", overwriteSchema="true"),
+)
+_add(
+    "v2 checkpoints",
+    _create(checkpointPolicy="v2", checkpointInterval="1", **_ROW_TRACKING, **_VECTORS),
+    _ROWS,
+    _CHANGES,
+    _set(checkpointPolicy="classic"),
+    _UPDATE,
+    _drop("v2Checkpoint"),
+    _insert(60, 64),
+    _set(checkpointPolicy="v2"),
+    _insert(64, 65),
+    _restore(3),
+    _insert(65, 66),
+)
+_add(
+    "classic checkpoints",
+    _create(
+        "id bigint, name string, v int",
+        "PARTITIONED BY (name)",
+        checkpointInterval="1",
+        checkpoint__writeStatsAsStruct="true",
+        checkpoint__writeStatsAsJson="false",
+    ),
+    _ROWS,
+    _CHANGES,
+    "ALTER TABLE {t} ADD COLUMN w int",
+    _restore(3),
+)
+_add(
+    "multi-part checkpoints",
+    _create(checkpointInterval="1", **_VECTORS, **_ROW_TRACKING),
+    *(
+        _with(one, spark__databricks__delta__checkpoint__partSize="2")
+        for one in (_insert(0, 12, 6), _insert(12, 16, 3), _UPDATE, _MERGE)
+    ),
+)
+_add(
+    "checkpoints with sidecars",
+    _create(checkpointInterval="1", checkpointPolicy="v2", **_VECTORS, **_ROW_TRACKING),
+    *(
+        _with(one, spark__databricks__delta__checkpoint__partSize="2")
+        for one in (_insert(0, 12, 6), _insert(12, 16, 3), _UPDATE, _MERGE)
+    ),
+)
+_add(
+    "clean-up",
+    _create(
+        checkpointInterval="3",
+        logRetentionDuration="interval 1 day",
+        deletedFileRetentionDuration="interval 1 day",
+        **_VECTORS,
+        **_ROW_TRACKING,
+        columnMapping__mode="name",
+    ),
+    _ROWS,
+    _CHANGES,
+    _OPTIMIZE,
+    "ALTER TABLE {t} RENAME COLUMN v TO w",
+    _aged,
+    "UPDATE {t} SET w = 1 WHERE id = 3",
+    "ALTER TABLE {t} RENAME COLUMN w TO v",
+    *_CHANGES,
+    _insert(80, 81),
+    _insert(81, 82),
+    _restore(9),
+    _UPDATE,
+)
+_add(
+    "clean-up, in-commit timestamps",
+    _create(
+        checkpointInterval="2",
+        logRetentionDuration="interval 1 day",
+        deletedFileRetentionDuration="interval 1 day",
+        enableInCommitTimestamps="true",
+    ),
+    _ROWS,
+    _CHANGES,
+    _aged,
+    *_CHANGES,
+    _insert(90, 91),
+)
+_add(
+    "vacuum",
+    _create(
+        "id bigint, name string, v int",
+        "PARTITIONED BY (name)",
+        deletedFileRetentionDuration="interval 0 hours",
+        **_VECTORS,
+    ),
+    _ROWS,
+    _CHANGES,
+    _OPTIMIZE,
+    _with("VACUUM {t} RETAIN 0 HOURS", spark__databricks__delta__retentionDurationCheck__enabled="false"),
+    _DELETE,
+    _OPTIMIZE,
+    _with("VACUUM {t} LITE RETAIN 0 HOURS", spark__databricks__delta__retentionDurationCheck__enabled="false"),
+    "VACUUM {t} LITE",
+    "VACUUM {t} DRY RUN",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('delta.feature.vacuumProtocolCheck' = 'supported')",
+    "VACUUM {t}",
+    _drop("vacuumProtocolCheck"),
+    _insert(70, 74),
 )
 _add(
     "clustered",
@@ -599,7 +974,49 @@ _add(
     _refused("ALTER TABLE {t} DROP COLUMN k"),
     _restore(1),
 )
+_add(
+    "converted",
+    lambda spark, path: (
+        spark.sql("SELECT id, id % 3 AS p, struct(id AS a) AS s FROM range(0, 12, 1, 2)")
+        .write.partitionBy("p")
+        .parquet(str(path))
+    ),
+    "CONVERT TO DELTA parquet.`{d}/t` PARTITIONED BY (p bigint)",
+    "UPDATE {t} SET s = named_struct('a', 4L) WHERE id = 4",
+    _set(enableRowTracking="true", columnMapping__mode="name"),
+    "DELETE FROM {t} WHERE id = 5",
+    _restore(0),
+    "CONVERT TO DELTA parquet.`{d}/t` PARTITIONED BY (p bigint)",
+)
+_add(
+    "converted without statistics",
+    lambda spark, path: spark.sql("SELECT id FROM range(0, 12, 1, 2)").write.parquet(str(path)),
+    "CONVERT TO DELTA parquet.`{d}/t` NO STATISTICS",
+    _set(enableRowTracking="true"),
+    "DELETE FROM {t} WHERE id = 5",
+    _OPTIMIZE,
+)
 _CLONE = "CREATE OR REPLACE TABLE {t} SHALLOW CLONE delta.`{d}/source`"
+_add(
+    "cloned",
+    _source(_create(**_ROW_TRACKING, **_VECTORS, columnMapping__mode="name")),
+    [_source(_insert(0, 12, 3)), _source(_UPDATE), _source("ALTER TABLE {t} RENAME COLUMN v TO w")],
+    _CLONE,
+    "UPDATE {t} SET w = 2 WHERE id IN (1, 2)",
+    _OPTIMIZE,
+    _source("ALTER TABLE {t} DROP COLUMN name"),
+    _source("ALTER TABLE {t} ADD COLUMN name int"),
+    _source("UPDATE {t} SET name = 4 WHERE id = 3"),
+    _refused(_CLONE),
+    "DELETE FROM {t}",
+    _CLONE,
+    "UPDATE {t} SET w = 2 WHERE id IN (1, 2)",
+    "DELETE FROM {t}",
+    f"{_CLONE} VERSION AS OF 2",
+    "UPDATE {t} SET v = 2 WHERE id IN (1, 2)",
+    _restore(2),
+    _restore(7),
+)
 _add(
     "cloned onto another",
     _source(_create("id bigint, name string, v int", "PARTITIONED BY (name)", enableTypeWidening="true")),
@@ -614,6 +1031,104 @@ _add(
     _set(**_ROW_TRACKING),
     _UPDATE,
     _restore(1),
+)
+_add(
+    "clone of a clone, appendonly source",
+    _source(_create(appendOnly="true", enableInCommitTimestamps="true")),
+    _source(_insert(0, 3)),
+    "CREATE TABLE delta.`{d}/between` SHALLOW CLONE delta.`{d}/source`",
+    "CREATE TABLE {t} SHALLOW CLONE delta.`{d}/between`",
+    _insert(3, 5),
+)
+_add(
+    "cloned from parquet",
+    lambda spark, path: spark.sql("SELECT id FROM range(4)").write.parquet(str(path.parent / "p")),
+    "CREATE TABLE {t} SHALLOW CLONE parquet.`{d}/p`",
+    "DELETE FROM {t} WHERE id = 2",
+)
+_add(
+    "created like",
+    _source(
+        _create("id bigint, name string, v int", "PARTITIONED BY (name)", columnMapping__mode="name", **_ROW_TRACKING)
+    ),
+    [_source(_insert(0, 3)), _source("ALTER TABLE {t} RENAME COLUMN v TO w")],
+    "CREATE TABLE liked LIKE delta.`{d}/source` LOCATION '{d}/t'",
+    "INSERT INTO {t} VALUES (1, 'a', 2)",
+    "UPDATE {t} SET w = 3",
+    "DROP TABLE liked",
+)
+_add(
+    "streamed",
+    _source(_create()),
+    _create(**_ROW_TRACKING),
+    [
+        _source(_insert(0, 6)),
+        _streamed(),
+        _source(_insert(6, 8)),
+        _streamed(),
+        _UPDATE,
+        _source(_insert(8, 9)),
+        _streamed(),
+    ],
+    [_OPTIMIZE, _streamed(), _restore(2), _source(_insert(9, 12)), _streamed(maxFilesPerTrigger="1")],
+)
+_add(
+    "streamed, complete",
+    _source(_create()),
+    [
+        _source(_insert(0, 6)),
+        _streamed("complete", aggregate=True),
+        _source(_insert(6, 8)),
+        _streamed("complete", aggregate=True),
+    ],
+    _set(**_ROW_TRACKING, columnMapping__mode="name"),
+    [_source(_insert(8, 9)), _streamed("complete", aggregate=True)],
+)
+_add(
+    "streamed, merged",
+    _source(_create()),
+    _create(**_ROW_TRACKING, **_VECTORS),
+    [_source(_insert(0, 6)), _streamed(each=_merged), _source(_insert(3, 8)), _streamed(each=_merged)],
+)
+_add(
+    "streamed, written once",
+    _source(_create()),
+    _create(setTransactionRetentionDuration="interval 1 day"),
+    [_source(_insert(0, 3)), _streamed(each=_written_once), _source(_insert(3, 5)), _streamed(each=_written_once)],
+    [_streamed(), _OPTIMIZE, _restore(1), _source(_insert(5, 6)), _streamed(each=_written_once), _streamed()],
+)
+_add(
+    "streamed and written at once",
+    _source(_create()),
+    _create(enableChangeDataFeed="true"),
+    [_source(_insert(0, 9)), _streamed(each=_written_once), _streamed(), _UPDATE, _MERGE],
+    _concurrently(_insert(100, 102), _insert(200, 202)),
+)
+_add(
+    "concurrently",
+    _create(
+        "id bigint, name string, v int", "PARTITIONED BY (name)", **_ROW_TRACKING, **_VECTORS, checkpointInterval="2"
+    ),
+    _insert(0, 12, 3),
+    _concurrently(
+        *(
+            f"{_insert(100 * n, 100 * n + 4)};UPDATE {{t}} SET v = 1 WHERE name = 'n{n}';"
+            f"DELETE FROM {{t}} WHERE name = 'n{n}' AND id % 5 = 1"
+            for n in range(3)
+        )
+    ),
+    _concurrently(_OPTIMIZE, _insert(500, 504), "UPDATE {t} SET v = 7 WHERE name = 'n1'"),
+    _concurrently("ALTER TABLE {t} ADD COLUMN w int", _insert(500, 504), "INSERT INTO {t} (id) VALUES (4)"),
+)
+_add(
+    "concurrently enabled",
+    _create(),
+    _ROWS,
+    _concurrently(
+        _set(enableRowTracking="true"), _insert(20, 24) + ";" + _insert(24, 28), _insert(30, 34) + ";" + _insert(34, 38)
+    ),
+    _concurrently(_set(columnMapping__mode="name"), _insert(40, 44) + ";" + _insert(44, 48)),
+    _concurrently(_drop("rowTracking"), _insert(50, 54) + ";" + _insert(54, 58)),
 )
 _add(
     "overwritten",
@@ -642,6 +1157,56 @@ _add(
     _restore(2),
 )
 _add(
+    "properties, comments, order",
+    _create("id bigint COMMENT 'k', name string, v int, s struct<a: int, b: int>", "COMMENT 'x'"),
+    "INSERT INTO {t} SELECT id, 'a', 1, named_struct('a', 1, 'b', 2) FROM range(4)",
+    "ALTER TABLE {t} ALTER COLUMN id COMMENT 'key'",
+    "ALTER TABLE {t} ALTER COLUMN v AFTER id",
+    "ALTER TABLE {t} ALTER COLUMN v FIRST",
+    "ALTER TABLE {t} ALTER COLUMN s.b FIRST",
+    "ALTER TABLE {t} ADD COLUMNS (w int AFTER id, z string FIRST)",
+    "ALTER TABLE {t} ADD COLUMN s.c int AFTER b",
+    "COMMENT ON TABLE {t} IS 'a comment'",
+    "COMMENT ON TABLE {t} IS 'a comment'",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('a.b' = 'c', 'delta.dataSkippingNumIndexedCols' = '1')",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('a.b' = 'c', 'delta.dataSkippingNumIndexedCols' = '1')",
+    "INSERT INTO {t} (id) VALUES (7)",
+    _set(dataSkippingStatsColumns="v,s.a"),
+    "INSERT INTO {t} (id) VALUES (8)",
+    _unset("dataSkippingStatsColumns", "dataSkippingNumIndexedCols"),
+    "ALTER TABLE {t} UNSET TBLPROPERTIES IF EXISTS ('none.such')",
+    _set(dataSkippingNumIndexedCols="0", **_ROW_TRACKING),
+    "INSERT INTO {t} (id) VALUES (9)",
+    _with("INSERT INTO {t} (id) VALUES (9)", spark__databricks__delta__stats__collect="false"),
+    "DELETE FROM {t} WHERE id = 100",
+    "UPDATE {t} SET v = 1 WHERE id = 100",
+    "INSERT INTO {t} SELECT * FROM {t} WHERE false",
+    _OPTIMIZE,
+    _OPTIMIZE,
+    _restore(20),
+    _set(minReaderVersion="1", minWriterVersion="3"),
+    _set(randomizeFilePrefixes="true", setTransactionRetentionDuration="interval 1 day", isolationLevel="Serializable"),
+    "INSERT INTO {t} (id) VALUES (9)",
+)
+_add(
+    "properties with mapped statistics",
+    _create(
+        "id bigint, name string, v int, s struct<a: int, b: int>",
+        columnMapping__mode="name",
+        dataSkippingStatsColumns="v,s.a",
+        **_VECTORS,
+    ),
+    "INSERT INTO {t} SELECT id, 'a', 1, named_struct('a', 1, 'b', 2) FROM range(0, 8, 1, 2)",
+    "ALTER TABLE {t} RENAME COLUMN v TO w",
+    "ALTER TABLE {t} RENAME COLUMN s.a TO v",
+    "INSERT INTO {t} SELECT id, 'a', 1, named_struct('v', 1, 'b', 2) FROM range(0, 8, 1, 2)",
+    "DELETE FROM {t} WHERE id = 3",
+    "ALTER TABLE {t} RENAME COLUMN name TO a",
+    "UPDATE {t} SET w = 4 WHERE id = 2",
+    _unset("dataSkippingStatsColumns"),
+    "UPDATE {t} SET w = 4 WHERE id = 5",
+)
+_add(
     "legacy versions",
     _create(minReaderVersion="1", minWriterVersion="1"),
     _ROWS,
@@ -656,6 +1221,39 @@ _add(
     _UPDATE,
 )
 _add(
+    "legacy versions, features in use",
+    _create(
+        "id bigint NOT NULL, name string, v int",
+        minReaderVersion="2",
+        minWriterVersion="6",
+        enableChangeDataFeed="true",
+        appendOnly="false",
+    ),
+    _ROWS,
+    "ALTER TABLE {t} ADD CONSTRAINT c CHECK (id >= 0)",
+    _set(**_ROW_TRACKING),
+    _UPDATE,
+    _set(enableChangeDataFeed="false"),
+    "ALTER TABLE {t} DROP CONSTRAINT c",
+    _drop("checkConstraints"),
+    _drop("rowTracking"),
+    _drop("columnMapping"),
+)
+_add(
+    "universal format",
+    _create(
+        "id bigint, l array<int>, m map<string, struct<a: int>>",
+        columnMapping__mode="name",
+        enableIcebergCompatV2="true",
+    ),
+    "INSERT INTO {t} SELECT id, array(1), map('a', named_struct('a', 1)) FROM range(0, 4, 1, 2)",
+    "ALTER TABLE {t} ADD COLUMN n array<map<int, int>>",
+    "ALTER TABLE {t} RENAME COLUMN l TO k",
+    "ALTER TABLE {t} DROP COLUMN m",
+    "DELETE FROM {t} WHERE id = 2",
+    _restore(1),
+)
+_add(
     "universal format, late",
     _create("id bigint, l array<int>"),
     "INSERT INTO {t} SELECT id, array(1) FROM range(0, 4, 1, 2)",
@@ -666,6 +1264,23 @@ _add(
     _set(enableIcebergCompatV2="false"),
     "ALTER TABLE {t} ADD COLUMN o array<map<int, int>>",
     _restore(1),
+)
+_add(
+    "universal format 1",
+    _create("id bigint, v int", columnMapping__mode="name", enableIcebergCompatV1="true"),
+    "INSERT INTO {t} SELECT id, 1 FROM range(3)",
+    _UPDATE,
+)
+_add(
+    "reorganized",
+    _create(**_VECTORS, columnMapping__mode="name"),
+    _ROWS,
+    _UPDATE,
+    "REORG TABLE {t} APPLY (PURGE)",
+    "ALTER TABLE {t} DROP COLUMN name",
+    "ALTER TABLE {t} ADD COLUMN name string",
+    "REORG TABLE {t} APPLY (PURGE)",
+    "UPDATE {t} SET name = 'q' WHERE id = 4",
 )
 
 
@@ -812,4 +1427,91 @@ _add(
     _restore(5),
     _restore(0),
     _insert(0, 2),
+)
+_ENABLE: dict[str, Step] = {
+    "deletionVectors": _set(**_VECTORS),
+    "typeWidening": _set(enableTypeWidening="true"),
+    "columnMapping": _MAP,
+    "rowTracking": _set(**_ROW_TRACKING),
+    "v2Checkpoint": _set(checkpointPolicy="v2"),
+    "inCommitTimestamp": _set(enableInCommitTimestamps="true"),
+    "checkConstraints": "ALTER TABLE {t} ADD CONSTRAINT c CHECK (id >= 0)",
+}
+_USE: dict[str, Step] = {"typeWidening": _WIDEN, "checkConstraints": "ALTER TABLE {t} DROP CONSTRAINT c"}
+
+
+def _dropped(feature: str) -> Story:
+    enable = _ENABLE.get(feature, f"ALTER TABLE {{t}} SET TBLPROPERTIES ('delta.feature.{feature}' = 'supported')")
+    return (
+        _create(),
+        *_ROWS,
+        enable,
+        _UPDATE,
+        _USE.get(feature, _insert(50, 51)),
+        _drop(feature),
+        _insert(20, 24),
+        enable,
+        _restore(1),
+        _insert(24, 25),
+        _restore(5),
+        _insert(25, 26),
+    )
+
+
+for _feature in ("v2Checkpoint", "inCommitTimestamp", "vacuumProtocolCheck", "checkConstraints", "domainMetadata"):
+    _add(f"dropped {_feature}", _dropped(_feature))
+
+
+def _attempted(feature: str) -> Step:
+    """A feature that is dropped with its history: refused as long as the history is needed."""
+
+    def attempt(spark: SparkSession, path: Path) -> None:
+        try:
+            spark.sql(_filled(_drop(feature, truncate=True), path))
+        except Exception as refusal:
+            if "DROP" not in str(refusal):
+                raise
+
+    return attempt
+
+
+def _dropped_with_history(feature: str) -> Story:
+    return (
+        _create(
+            dropFeatureTruncateHistory__retentionDuration="interval 0 hours",
+            deletedFileRetentionDuration="interval 0 hours",
+            logRetentionDuration="interval 0 hours",
+            enableDeletionVectors="true",
+        ),
+        *_ROWS,
+        _drop("deletionVectors") if feature == "checkpointProtection" else _ENABLE.get(feature, _UPDATE),
+        _DELETE,
+        _attempted(feature),
+        _aged,
+        _attempted(feature),
+        _insert(20, 24),
+    )
+
+
+for _feature in ("deletionVectors", "typeWidening", "columnMapping", "checkpointProtection"):
+    _add(f"dropped {_feature} with its history", _dropped_with_history(_feature))
+_add(
+    "vacuumed, and deletion vectors dropped with their history",
+    _create(
+        dropFeatureTruncateHistory__retentionDuration="interval 0 hours",
+        deletedFileRetentionDuration="interval 0 hours",
+        logRetentionDuration="interval 0 hours",
+        **_VECTORS,
+    ),
+    _insert(0, 12, 2),
+    _DELETE,
+    _OPTIMIZE,
+    *(
+        _with(f"VACUUM {{t}} {kind} RETAIN 0 HOURS", spark__databricks__delta__retentionDurationCheck__enabled="false")
+        for kind in ("FULL", "LITE")
+    ),
+    _attempted("deletionVectors"),
+    _aged,
+    _attempted("deletionVectors"),
+    _insert(20, 24),
 )
