@@ -53,6 +53,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.widen_many_columns
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
+	$(BIN)/python -m benchmarks.unmap
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info

@@ -21,7 +21,9 @@ from airflow_delta_provider.exceptions import (
 )
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
+from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.disable_column_mapping import DeltaDisableColumnMappingOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
 from airflow_delta_provider.xcom import tables_with, violated_tables
@@ -125,6 +127,14 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             "key_columns names 'id' more than once",
         ),
         (DeltaCheckRowTrackingOperator, {"level": "log"}, "exactly one"),
+        (DeltaColumnMappingUsageOperator, {}, "exactly one"),
+        (DeltaDisableColumnMappingOperator, {"table": "/t", "strategy": "rewite"}, "Did you mean 'rewrite'"),
+        (DeltaDisableColumnMappingOperator, {"table": "/t", "allow_rewrite": "perhaps"}, "allow_rewrite has to be"),
+        (
+            DeltaDisableColumnMappingOperator,
+            {"table": "{{ x }}", "strategy": "metadata-only", "allow_rewrite": True},
+            "never rewrites",
+        ),
     ],
 )
 def test_literal_mistake_is_refused_at_construction(operator: type, arguments: dict[str, Any], says: str) -> None:

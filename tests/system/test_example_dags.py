@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,3 +197,22 @@ def test_readers_behind_the_gate_do_not_run_where_a_rule_is_broken(
     assert states(outcomes).get("read", ["upstream_failed"]) == ["upstream_failed"]
     findings = outcomes["audit"][0].xcoms["findings"]["findings"]
     assert [(f["code"], f["version"]) for f in findings] == [("TF09", 0)]
+
+
+def test_leave_column_mapping_leaves_tables_alone_that_used_it(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    unused, used = orders(spark, tmp_path / "unused, äöü"), orders(spark, tmp_path / "used")
+    for table in (unused, used):
+        spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    spark.sql(f"ALTER TABLE delta.`{used}` DROP COLUMN quantity")
+    before = log.contents(used)
+    outcomes = run_dag("leave_column_mapping", tables=[str(unused), str(used)])
+    names = ("usage", "unused_tables", "disable_column_mapping")
+    assert states(outcomes) == {name: ["success"] for name in names}
+    found = outcomes["usage"][0].xcoms["return_value"]["tables"]
+    assert {row["table"]: row["usage"] for row in found} == {str(unused): "UNUSED", str(used): "USED"}
+    assert log.contents(used) == before
+    assert "columnMapping" not in json.dumps(log.last(unused, "metaData"))
+    assert tasks_of(unused) == ["disable_column_mapping"]
+    assert spark.sql(f"SELECT sum(quantity), sum(lines[0].price) FROM delta.`{unused}`").first() == (450, 45)

@@ -7,7 +7,11 @@ import sys
 
 import pytest
 
-from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.options import (
+    CheckRowTrackingOptions,
+    ColumnMappingUsageOptions,
+    DisableColumnMappingOptions,
+)
 from airflow_delta_provider.jobs.command_line.main import parse
 
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
@@ -56,7 +60,34 @@ def test_check_of_row_tracking_that_makes_no_sense_ends_with_2_and_says_why(argu
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("change", [("enable-feature", "--feature", "x"), ("widen-types", "--column", "q=int")])
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (("column-mapping-usage",), ColumnMappingUsageOptions()),
+        (("disable-column-mapping",), DisableColumnMappingOptions("auto", False, "footers")),
+        (
+            ("disable-column-mapping", "--strategy", "rewrite", "--allow-rewrite", "--verify", "full"),
+            DisableColumnMappingOptions("rewrite", True, "full"),
+        ),
+    ],
+)
+def test_leaving_column_mapping_asks_for_what_the_arguments_say(arguments, options):
+    request, _ = parse([*arguments, "--table", "t", "--report", "r.json"])
+    assert request.options == options
+
+
+def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
+    arguments = ["disable-column-mapping", "--strategy", "metadata-only", "--allow-rewrite"]
+    with pytest.raises(SystemExit) as caught:
+        parse([*arguments, "--table", "t", "--report", "r.json"])
+    assert caught.value.code == 2
+    assert "never rewrites" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("enable-feature", "--feature", "x"), ("widen-types", "--column", "q=int"), ("disable-column-mapping",)],
+)
 def test_changes_take_a_dry_run(change):
     arguments = [*change, "--table", "t", "--report", "r.json"]
     assert [parse([*arguments, *more])[0].dry_run for more in ((), ("--dry-run",))] == [False, True]

@@ -10,6 +10,8 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
     OPTIONS,
     CheckRowTrackingOptions,
+    ColumnMappingUsageOptions,
+    DisableColumnMappingOptions,
     EnableFeatureOptions,
     RequestError,
     WidenTypesOptions,
@@ -38,10 +40,16 @@ checking = st.builds(CheckRowTrackingOptions, st.sampled_from(["log", "footers",
     st.integers(0, 2**63),
     st.lists(texts, max_size=3, unique=True).map(tuple),
 )
+leaving = st.just(ColumnMappingUsageOptions()) | st.builds(
+    DisableColumnMappingOptions,
+    st.sampled_from(["auto", "rewrite"]),
+    st.booleans(),
+    st.sampled_from(["footers", "full"]),
+)
 requests = st.builds(
     JobRequest,
     st.lists(texts, min_size=1, max_size=5).map(tuple),
-    enabling | widening | checking,
+    enabling | widening | checking | leaving,
     st.booleans(),
     st.dictionaries(texts, st.none() | texts | st.integers(), max_size=3),
 )
