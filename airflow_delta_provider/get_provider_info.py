@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_delta_provider.operators.check_row_tracking",
                     "airflow_delta_provider.operators.column_mapping_usage",
                     "airflow_delta_provider.operators.disable_column_mapping",
+                    "airflow_delta_provider.operators.drop_feature",
                     "airflow_delta_provider.operators.enable_feature",
                     "airflow_delta_provider.operators.table_detail",
                     "airflow_delta_provider.operators.widen_types",

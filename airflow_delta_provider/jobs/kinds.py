@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.options import (
     ColumnMappingUsageOptions,
     DetailOptions,
     DisableColumnMappingOptions,
+    DropFeatureOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
@@ -21,6 +22,7 @@ from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
@@ -70,6 +72,7 @@ KINDS: Mapping[str, Kind] = {
     WidenTypesOptions.kind: Kind(_changing(WidenTypes)),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
     AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
+    DropFeatureOptions.kind: Kind(_changing(DropFeatures)),
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
     DisableColumnMappingOptions.kind: Kind(_changing(DisableColumnMapping)),

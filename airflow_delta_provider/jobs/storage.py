@@ -10,6 +10,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from functools import wraps
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar
@@ -116,6 +117,22 @@ class HadoopStorage:
         if not file_system.exists(hadoop_path):
             raise FileNotFoundError(path)
         return int(file_system.getFileStatus(hadoop_path).getLen())
+
+    @_persistent
+    def written_at(self, path: str) -> datetime:
+        """Return when a file was last written, as the storage says, in UTC.
+
+        :raises FileNotFoundError: if there is no such file
+        """
+        local = _local_path(path)
+        if local is not None:
+            milliseconds = os.stat(local).st_mtime_ns // 1_000_000
+        else:
+            file_system, hadoop_path = self._resolve(path)
+            if not file_system.exists(hadoop_path):
+                raise FileNotFoundError(path)
+            milliseconds = int(file_system.getFileStatus(hadoop_path).getModificationTime())
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     @_persistent
     def read_range(self, path: str, start: int, end: int) -> bytes:

@@ -30,6 +30,8 @@ class Change(ABC):
 
     #: Whether planning and verifying look at the live files.
     needs_files: bool = False
+    #: Conditions of the engine's errors that end a step before it is done without failing it: verifying tells the rest.
+    unfinished: frozenset[str] = frozenset()
 
     @abstractmethod
     def plan(self, table: OpenTable, state: TableState) -> Planned:
@@ -102,7 +104,9 @@ class TableChange:
             self._progress(f"{name}: nothing to do at version {before.version}")
             with self._timings.phase("verify"):
                 findings = self._change.verify(self._table, before, before, {})
-            return TableReport.judged(name, *findings, **known)
+            return _judged(name, findings, known)
+        for note in planned.plan.notes:
+            self._progress(f"{name}: {note}")
         if dry_run:
             return TableReport.judged(name, **known)
         return self._carry_out(planned.plan, before, known)
@@ -135,7 +139,7 @@ class TableChange:
         except Exception as error:
             unverified = f"{name} was changed, but it could not be verified afterwards. {understand(error).message}"
             findings = (faults.UNVERIFIED.finding(unverified, version=after.version),)
-        return TableReport.judged(name, *findings, **known)
+        return _judged(name, findings, known)
 
     def _guard(self, before: TableState, labels: Mapping[str, Any]) -> None:
         """Make sure that no other writer changed protocol or metadata since the plan was made.
@@ -161,7 +165,10 @@ class TableChange:
             except (TableMovedError, CommitRefusedError):
                 raise
             except Exception as error:
-                if attempt == _TRIES or understand(error).condition not in FILE_CONFLICTS:
+                condition = understand(error).condition
+                if condition in self._change.unfinished:
+                    return
+                if attempt == _TRIES or condition not in FILE_CONFLICTS:
                     raise
                 self._progress(f"{self._table.name.text}: another writer was faster, try {attempt + 1} of {_TRIES}")
 
@@ -182,6 +189,12 @@ class TableChange:
 
     def _read(self) -> TableState:
         return self._table.log.read_state(with_files=self._change.needs_files)
+
+
+def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) -> TableReport:
+    """Return the report on a table of which some may have to wait: until the last of that can be done."""
+    waits = [finding.earliest for finding in findings if finding.earliest is not None]
+    return TableReport.judged(name, *findings, earliest=max(waits, default=None), **known)
 
 
 def _is_own(actions: list[Action], labels: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -124,6 +125,13 @@ class TableLog:
         :raises FileNotFoundError: if there is no such file
         """
         return self._storage.read(f"{self._directory}/{name}")
+
+    def written_at(self, name: str) -> datetime:
+        """Return when a file of the log was written, as the storage says, in UTC.
+
+        :raises FileNotFoundError: if there is no such file
+        """
+        return self._storage.written_at(f"{self._directory}/{name}")
 
     def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
         """Yield the contents of files of the log, in order; many are read at once where they are far away.

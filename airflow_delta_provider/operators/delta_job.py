@@ -103,14 +103,9 @@ class DeltaJobOperator(SparkSubmitOperator):
         if earlier:
             self.log.info("%d of %d tables were done by an earlier try", len(earlier), len(request.tables))
         pending_report = self._submit(context, replace(request, tables=pending)) if pending else None
-        report = _in_order(request, pending_report, earlier)
+        report = in_order(request, pending_report, earlier)
         finished.save(report)
-        summary = self._push(context, report)
-        if pending_report:
-            count_findings(pending_report)  # what an earlier try found, it has counted
-        add_asset_events(context, self.outlets, report, self.log)
-        judge(report, self.on_violation, self.on_undetermined, self.log)
-        return summary
+        return self._conclude(context, report, pending_report)
 
     def request(self, context: Context) -> JobRequest:
         """
@@ -179,6 +174,18 @@ class DeltaJobOperator(SparkSubmitOperator):
     def _tables(self) -> tuple[str, ...]:
         return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)
 
+    def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
+        """Push a report and judge it; return the summary.
+
+        :param new: what this try found; what an earlier one found, it has counted
+        """
+        summary = self._push(context, report)
+        if new:
+            count_findings(new)
+        add_asset_events(context, self.outlets, report, self.log)
+        judge(report, self.on_violation, self.on_undetermined, self.log)
+        return summary
+
     def _push(self, context: Context, report: JobReport) -> dict[str, Any]:
         """Push summary and findings, before anything is judged: a failed task has them too."""
         summary = summarise(report)
@@ -188,7 +195,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         return summary
 
 
-def _in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:
+def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:
     """Return one report over all tables of the request, those of earlier tries included."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
@@ -41,14 +42,24 @@ class FinishedTables:
         kept = self._store.get(_KEY)
         if not isinstance(kept, dict) or kept.get("generation") != self._generation:
             return {}
-        reports = json.loads(zlib.decompress(base64.b64decode(kept["tables"])))
-        return {wire["table"]: TableReport.from_json(wire) for wire in reports}
+        return unpacked(kept["tables"])
 
     def save(self, report: JobReport) -> None:
         """Keep what is finished, if another try may follow."""
         failed = [table for table in report.tables if is_retryable(table)]
         if self._store is None or not failed:
             return
-        finished = [table.to_json() for table in report.tables if not is_retryable(table)]
-        packed = base64.b64encode(zlib.compress(json.dumps(finished).encode())).decode()
-        self._store.set(_KEY, {"generation": self._generation, "tables": packed})
+        finished = [table for table in report.tables if not is_retryable(table)]
+        self._store.set(_KEY, {"generation": self._generation, "tables": packed(finished)})
+
+
+def packed(reports: Iterable[TableReport]) -> str:
+    """Return reports as a text that is short enough for Airflow's database."""
+    wire = json.dumps([report.to_json() for report in reports])
+    return base64.b64encode(zlib.compress(wire.encode())).decode()
+
+
+def unpacked(text: str) -> dict[str, TableReport]:
+    """Return the reports of a text that :func:`packed` made, by table."""
+    reports = map(TableReport.from_json, json.loads(zlib.decompress(base64.b64decode(text))))
+    return {report.table: report for report in reports}

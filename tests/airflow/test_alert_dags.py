@@ -13,9 +13,10 @@ import pytest
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity
 from demo.airflow_home import AirflowHome, DagRunner
 from tests.airflow.fake_spark_submit import FakeSparkSubmit
-from tests.airflow.reports import ORDERS, RETURNS, finding, report
+from tests.airflow.reports import NOW, ORDERS, RETURNS, finding, report
 from tests.airflow.smtp_server import Mail, SmtpServer, smtp_server
 
 _DAGS = Path(__file__).parent / "dags"
@@ -68,6 +69,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
         FakeSparkSubmit(folder, patch).does(
             f"document = json.load(open({str(folder / 'report.json')!r}))\n"
             "document['tables'] = [t for t in document['tables'] if t['table'] in request['tables']]\n"
+            f"waited = os.path.exists({str(folder / 'waited')!r})\n"
+            "for t in document['tables']:  # what had to wait is done in the second run\n"
+            "    if t['earliest']:\n"
+            f"        open({str(folder / 'waited')!r}, 'w').close()\n"
+            "        t.update({'verdict': 'PASS', 'earliest': None} if waited else {})\n"
             "send('report', document)"
         )
         home = AirflowHome(folder / "home", _DAGS, folder / "jars", folder / "logs")
@@ -164,3 +170,13 @@ def test_failed_task_emits_no_event(tables: Tables) -> None:
     tables.say(finding("RT08", fingerprint="unheard of"))
     assert tables.run("alerts")[0] == ["failed"]
     assert tables._recorded() == before
+
+
+def test_task_that_has_to_wait_is_deferred_and_ends_with_all_tables(tables: Tables) -> None:
+    tables.say(finding("TF24", Severity.UNDECIDED, earliest=NOW), earliest=NOW)
+    (outcome,) = tables._runner.start("drop_feature").outcomes()["drop"]
+    assert outcome.state == "success"
+    summary = outcome.xcoms["return_value"]
+    assert summary["verdict"] == "PASS"
+    assert [row["table"] for row in summary["tables"]] == [ORDERS, RETURNS]
+    assert not any("earliest" in row for row in summary["tables"])

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.request.options import (
     CheckRowTrackingOptions,
     ColumnMappingUsageOptions,
     DisableColumnMappingOptions,
+    DropFeatureOptions,
 )
 from airflow_delta_provider.jobs.command_line.main import parse
 
@@ -86,11 +87,32 @@ def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
 
 @pytest.mark.parametrize(
     "change",
-    [("enable-feature", "--feature", "x"), ("widen-types", "--column", "q=int"), ("disable-column-mapping",)],
+    [
+        ("enable-feature", "--feature", "x"),
+        ("widen-types", "--column", "q=int"),
+        ("disable-column-mapping",),
+        ("drop-feature", "--feature", "x"),
+    ],
 )
 def test_changes_take_a_dry_run(change):
     arguments = [*change, "--table", "t", "--report", "r.json"]
     assert [parse([*arguments, *more])[0].dry_run for more in ((), ("--dry-run",))] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("argument", "option"),
+    [
+        ("--truncate-history", "truncate_history"),
+        ("--allow-protocol-upgrade", "allow_protocol_upgrade"),
+        ("--allow-rewrite", "allow_rewrite"),
+        ("--acknowledge-history-loss", "acknowledge_history_loss"),
+        ("--acknowledge-row-id-loss", "acknowledge_row_id_loss"),
+    ],
+)
+def test_drop_of_features_allows_what_is_said_and_nothing_else(argument, option):
+    arguments = ["drop-feature", "--feature", "a", "--feature", "b", "--table", "t", "--report", "r.json"]
+    assert parse(arguments)[0].options == DropFeatureOptions(("a", "b"))
+    assert parse([*arguments, argument])[0].options == DropFeatureOptions(("a", "b"), **{option: True})
 
 
 def test_command_line_that_makes_no_sense_is_answered_without_pyspark():

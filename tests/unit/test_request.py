@@ -216,6 +216,7 @@ def test_every_kind_leads_to_its_own_options():
         "detail",
         "column-mapping-usage",
         "disable-column-mapping",
+        "drop-feature",
     }
     assert all(options.kind == kind for kind, options in OPTIONS.items())
 

@@ -148,7 +148,7 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
                 f"read NULL in all its columns. {_WITH_MAPPING}.",
             )
         return
-    walk = _Walk(schema.mode)
+    walk = SchemaWalk(schema.mode)
     walk.struct(columns, root)
     yield from walk.problems
     dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
@@ -165,7 +165,7 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
 
 
 @dataclass
-class _Walk:
+class SchemaWalk:
     """Goes through both schemas together.
 
     :param foreign: columns that the file has under logical names only
@@ -188,6 +188,7 @@ class _Walk:
         for column, node in pairs:
             if node is not None:
                 self._place(column, node)
+        self._others([node for node in group.children if not any(node is found for _, found in pairs)])
 
     def _by_physical_name(
         self, columns: Sequence[Column], names: ChildrenByName
@@ -251,6 +252,9 @@ class _Walk:
         for child, node in zip(children(column), nodes):
             self._place(child, node)
 
+    def _others(self, nodes: Sequence[FileNode]) -> None:
+        """Look at what a struct of the file has besides the columns: nothing that could be wrong."""
+
     def _leaf(self, column: Column, node: FileNode) -> None:
         changes = changes_of(column)
         if changes is None:
@@ -259,9 +263,9 @@ class _Walk:
         for change in changes:
             if change.field_path == (".".join(column.field_path) or None):
                 types += [named_type(change.from_type), named_type(change.to_type)]
-        if not all(map(_is_judged, types)):
+        if not all(map(is_judged, types)):
             return
-        if not node.element.is_leaf or not any(_may_be(node.element, data_type) for data_type in types):
+        if not node.element.is_leaf or not any(may_be(node.element, data_type) for data_type in types):
             self._wrong_type(column, node, list(dict.fromkeys(types)))
 
     def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
@@ -283,13 +287,14 @@ def _physical_name(column: Column) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _is_judged(data_type: DataType) -> bool:
+def is_judged(data_type: DataType) -> bool:
+    """Whether it is known what a column of that type is stored as."""
     if isinstance(data_type, PrimitiveType):
         return data_type.name in _STORED or data_type.name == "binary" or is_text(data_type)
     return isinstance(data_type, DecimalType)
 
 
-def _may_be(element: SchemaElement, data_type: DataType) -> bool:
+def may_be(element: SchemaElement, data_type: DataType) -> bool:
     """Whether a leaf of a file may hold values of a type that is judged."""
     logical = element.logical_type
     kind = None if logical is None else logical.kind

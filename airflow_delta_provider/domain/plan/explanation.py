@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.column import quote
-from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.plan.step import (
+    DropFeature,
+    RemoveMapping,
+    RewriteUnmapped,
+    SetProperties,
+    Step,
+    WidenColumns,
+)
 
 
 @singledispatch
@@ -47,6 +54,18 @@ def size_text(size: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:.1f} TB"
+
+
+@explain.register
+def _(step: DropFeature) -> str:
+    rewrites = f", which rewrites {counted(step.files, step.size)}" if step.files else ""
+    truncates = ", and truncate the history that has traces of it" if step.truncate_history else ""
+    return f"drop {step.feature}{rewrites}{truncates} ({_commits(step.commits)})"
+
+
+def counted(files: int, size: int) -> str:
+    """Return how many data files, and how large they are together, for people."""
+    return f"{'1 data file' if files == 1 else f'{files:,} data files'} ({size_text(size)})"
 
 
 def _path(parts: tuple[str, ...]) -> str:

@@ -6,7 +6,14 @@ from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.plan.step import (
+    DropFeature,
+    RemoveMapping,
+    RewriteUnmapped,
+    SetProperties,
+    Step,
+    WidenColumns,
+)
 
 
 @singledispatch
@@ -36,6 +43,13 @@ def _(step: RemoveMapping, table: TableName) -> None:
 def _(step: RewriteUnmapped, table: TableName) -> str:
     del step
     return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+
+
+@render_sql.register
+def _(step: DropFeature, table: TableName) -> str | None:
+    if step.by_hand:
+        return None
+    return f"ALTER TABLE {table.sql} DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
 
 
 def literal(text: str) -> str:

@@ -61,4 +61,23 @@ class RewriteUnmapped:
     commits: int = 1
 
 
-Step = Union[SetProperties, WidenColumns, RemoveMapping, RewriteUnmapped]
+@dataclass(frozen=True)
+class DropFeature:
+    """Drop a table feature.
+
+    :param truncate_history: delete the history that has traces of it, in place of protecting it
+    :param by_hand: no SQL can do it
+    :param files: data files that are rewritten
+    :param size: how large those are, in bytes
+    :param commits: commits expected
+    """
+
+    feature: str
+    truncate_history: bool = False
+    by_hand: bool = False
+    files: int = 0
+    size: int = 0
+    commits: int = 1
+
+
+Step = Union[SetProperties, WidenColumns, RemoveMapping, RewriteUnmapped, DropFeature]

@@ -54,6 +54,7 @@ class Finding:
     :param fingerprint: the same as long as it is the same violation, whatever the message says
     :param status: against the audit before, where there was one
     :param waiver: by whom it is accepted
+    :param earliest: when what it waits for may be done, ISO 8601, UTC
     """
 
     code: str
@@ -75,6 +76,7 @@ class Finding:
     fingerprint: str | None = None
     status: Status | None = None
     waiver: Waiver | None = None
+    earliest: str | None = None
 
     @property
     def stands(self) -> bool:

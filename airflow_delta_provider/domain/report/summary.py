@@ -97,7 +97,8 @@ def _row(table: TableReport) -> dict[str, Any]:
         "changed": table.changed,
         "findings": len(table.findings),
     }
-    return row if table.usage is None else {**row, "usage": table.usage["answer"]}
+    usage = None if table.usage is None else table.usage["answer"]
+    return row | {key: value for key, value in (("usage", usage), ("earliest", table.earliest)) if value is not None}
 
 
 def _size(document: Any) -> int:

@@ -26,6 +26,7 @@ class TableReport:
     :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
     :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/report.md``)
     :param timings: seconds by phase
+    :param earliest: when another run can do what this one had to leave undone, ISO 8601, UTC
     :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it
     """
 
@@ -43,6 +44,7 @@ class TableReport:
     usage: Mapping[str, Any] | None = None
     timings: Mapping[str, float] = field(default_factory=dict)
     detail: Mapping[str, Any] | None = None
+    earliest: str | None = None
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
@@ -76,6 +78,7 @@ class TableReport:
             "usage": None if self.usage is None else dict(self.usage),
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
             "detail": self.detail,
+            "earliest": self.earliest,
         }
 
     @classmethod

@@ -29,6 +29,8 @@ def _table(table: TableReport) -> Iterator[str]:
     yield f"{table.verdict.value}  {table.table}{_versions(table)}"
     for step in (table.plan or {}).get("steps", ()):
         yield f"    {step['explanation']}"
+    for note in (table.plan or {}).get("notes", ()):
+        yield from textwrap.wrap(note, _WIDTH, initial_indent=" " * 4 + "- ", subsequent_indent=" " * 6)
     yield from _detail(table.detail or {})
     yield from _usage(table.usage)
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)

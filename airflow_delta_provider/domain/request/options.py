@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.column_mapping import ColumnMappingUsageOptions, DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -25,6 +26,7 @@ __all__ = [
     "ColumnMappingUsageOptions",
     "DetailOptions",
     "DisableColumnMappingOptions",
+    "DropFeatureOptions",
     "EnableFeatureOptions",
     "Options",
     "RequestError",
@@ -41,6 +43,7 @@ Options = (
     | DetailOptions
     | ColumnMappingUsageOptions
     | DisableColumnMappingOptions
+    | DropFeatureOptions
 )
 
 OPTIONS: dict[str, type[Options]] = {
@@ -53,6 +56,7 @@ OPTIONS: dict[str, type[Options]] = {
         DetailOptions,
         ColumnMappingUsageOptions,
         DisableColumnMappingOptions,
+        DropFeatureOptions,
     )
 }
 

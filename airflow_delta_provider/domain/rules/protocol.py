@@ -191,5 +191,17 @@ PROPERTY_NOT_SET = _outcome.error(
     effect="What relies on the property finds another value.",
     remedy=_RUN_AGAIN,
 )
+FEATURE_NOT_DROPPED = _outcome.error(
+    23,
+    "feature not gone after it was dropped",
+    effect="Engines that do not know the feature stay locked out.",
+    remedy=_RUN_AGAIN,
+)
+DROP_WAITS = _outcome.undecided(
+    24,
+    "feature waits for its history to be truncated",
+    effect="The table no longer uses the feature, but engines that do not know it stay locked out until it is dropped.",
+    remedy="Run the same job again at the time that the message names.",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

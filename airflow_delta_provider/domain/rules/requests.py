@@ -5,6 +5,7 @@ from __future__ import annotations
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
 
+_FEATURES = "PROTOCOL.md, Table Features"
 _WIDENING = "PROTOCOL.md, Type Widening"
 
 FAMILY = RuleFamily(
@@ -118,6 +119,34 @@ NO_SUCH_VERSION = _rule(
     19,
     "no such version",
     remedy="Name the newest version of the table, or an earlier one.",
+)
+NOT_REMOVABLE = _rule(
+    30,
+    "feature that cannot be dropped",
+    remedy="Do in its place what the message says, or leave the feature where it is.",
+    source=_FEATURES,
+)
+FEATURE_IN_USE = _rule(
+    31,
+    "something in the table still needs the feature",
+    remedy="Remove first what the message names, or drop that feature in the same request.",
+    source=_FEATURES,
+)
+REWRITE_NOT_ALLOWED = _rule(
+    32,
+    "data files would be rewritten",
+    remedy="If that may be, repeat the request with allow_rewrite=True.",
+)
+HISTORY_LOSS = _rule(
+    33,
+    "history would be lost",
+    remedy="If nobody needs the older versions, repeat the request with acknowledge_history_loss=True.",
+)
+ROW_ID_LOSS = _rule(
+    34,
+    "row ids would lose their identity",
+    remedy="If nothing keeps row ids, repeat the request with acknowledge_row_id_loss=True.",
+    source="PROTOCOL.md, Row Tracking",
 )
 NOT_BY_HAND = _rule(
     40,

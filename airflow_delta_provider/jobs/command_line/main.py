@@ -18,6 +18,7 @@ from airflow_delta_provider.jobs.command_line.audit import AUDIT
 from airflow_delta_provider.jobs.command_line.check_row_tracking import CHECK_ROW_TRACKING
 from airflow_delta_provider.jobs.command_line.column_mapping import COLUMN_MAPPING_USAGE, DISABLE_COLUMN_MAPPING
 from airflow_delta_provider.jobs.command_line.detail import DETAIL
+from airflow_delta_provider.jobs.command_line.drop_feature import DROP_FEATURE
 from airflow_delta_provider.jobs.command_line.enable_feature import ENABLE_FEATURE
 from airflow_delta_provider.jobs.command_line.widen_types import WIDEN_TYPES
 
@@ -32,6 +33,7 @@ COMMANDS = {
         DETAIL,
         COLUMN_MAPPING_USAGE,
         DISABLE_COLUMN_MAPPING,
+        DROP_FEATURE,
     )
 }
 

@@ -1,0 +1,155 @@
+"""The kind ``drop-feature``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.feature_removal import PROTECTION, REMOVALS
+from airflow_delta_provider.domain.delta.feature_traces import (
+    barrier,
+    earliest_truncation,
+    is_in_use,
+    last_trace,
+    retention_of,
+)
+from airflow_delta_provider.domain.delta.log_files import (
+    checkpoint_versions,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    newest_version,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.writer import writer_of
+from airflow_delta_provider.domain.plan.drop_features import (
+    DropSurvey,
+    features_of,
+    plan_drop,
+    verify_dropped,
+)
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.step import DropFeature, Step
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.log_store import LogStore
+from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.rewritten_files import rewritten_files
+from airflow_delta_provider.jobs.table_change import Change
+from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.timings import Timings
+
+#: Features that no SQL can drop, with the change of protocol and metadata that does.
+_BY_HAND: Mapping[str, MakeEdit] = {}
+
+#: Commits that are asked who wrote the table of late.
+_RECENT = 100
+
+
+class DropFeatures(Change):
+    """Drops table features and verifies that they are gone, or wait for their history to be old enough."""
+
+    needs_files = True
+    unfinished = frozenset(
+        {
+            "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+            "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
+            "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+        }
+    )
+
+    def __init__(self, options: DropFeatureOptions, session: DeltaSession) -> None:
+        self._options = options
+        self._session = session
+        self._promised: Protocol | None = None
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table."""
+        features = features_of(self._options, state.protocol)
+        survey = DropSurvey(
+            rewritten_files(DataFiles(self._session.storage, table.location), features, state),
+            self._earliest(table, state),
+            _writers(table, state.version) if features else (),
+            _BY_HAND.keys(),
+        )
+        now = datetime.now(timezone.utc)
+        planned = plan_drop(table.name, self._options, state, self._session.engine, survey, now)
+        self._promised = planned.plan.protocol_after if planned.plan else None
+        return planned
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return what is wrong with the table afterwards, and what the commits of this run broke."""
+        promised = self._promised if commits else None
+        return (
+            *verify_dropped(self._options, after, self._earliest(table, after), promised=promised),
+            *_audit(table, before, commits),
+        )
+
+    def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
+        """Drop a feature that SQL does not know."""
+        assert isinstance(step, DropFeature)
+        del labels  # the session has them
+        store = LogStore(self._session, table.location)
+        commit = HandMadeCommit(table, store, table.log.read_state(), self._session.user_metadata)
+        commit.write(_BY_HAND[step.feature])
+
+    def _earliest(self, table: OpenTable, state: TableState) -> dict[str, datetime]:
+        """Return when the history may be truncated, of those features that wait for nothing else."""
+        waiting = [
+            name
+            for name in features_of(self._options, state.protocol)
+            if self._options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
+        ]
+        found = {name: _earliest_of(name, table, state) for name in waiting}
+        return {name: earliest for name, earliest in found.items() if earliest is not None}
+
+
+def _earliest_of(name: str, table: OpenTable, state: TableState) -> datetime | None:
+    """Return when the history with traces of one feature may be truncated; None where that has to be found out."""
+    if is_in_use(name, state) and name != PROTECTION:
+        return None
+    names = table.log.list_names()
+    kept = commit_versions(names)
+    trace = last_trace(name, state, _first_metadata(table, names), table.log.commits_after(-1))
+    checkpoint = None if trace is None else barrier(trace, checkpoint_versions(names))
+    retention = retention_of(state.metadata)
+    if trace is None or checkpoint is None or retention is None:
+        return None
+    before = [version for version in kept if trace <= version < checkpoint]
+    if not before:
+        return None  # that history is gone
+    return earliest_truncation(max(table.log.written_at(commit_name(version)) for version in before), retention)
+
+
+def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:
+    """Return the metadata that held before the first commit that is kept."""
+    first = earliest_version(names)
+    return None if not first else table.log.read_state(version=first).metadata
+
+
+def _writers(table: OpenTable, version: int) -> tuple[str, ...]:
+    """Return who wrote the last commits, as far as they sign."""
+    infos = (commit_info(actions) for _, actions in table.log.commits_after(version - _RECENT))
+    return tuple(dict.fromkeys(filter(None, map(writer_of, infos))))
+
+
+def _audit(table: OpenTable, before: TableState, commits: Mapping[int, list[Action]]) -> Iterator[Finding]:
+    """Yield what the commits of this run broke, by all rules of the log; nothing where their history was truncated."""
+    names = table.log.list_names()
+    first = earliest_version(names)
+    if not commits or first is None or first > before.version:
+        return
+    span = find_span(names, newest_version(names), before.version)
+    audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(span, known=True)
+    yield from (finding for finding in audit.findings() if finding.version in commits and finding.stands)

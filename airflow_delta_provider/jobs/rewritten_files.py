@@ -1,0 +1,60 @@
+"""Which data files dropping a feature rewrites: by the log, and where that does not tell, by their footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_delta_provider.domain.delta.feature_removal import REMOVALS, Rewrites
+from airflow_delta_provider.domain.delta.feature_traces import is_in_use, records_types
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.invariants.rewritten_files import FileDifference, FileDifferences
+from airflow_delta_provider.domain.parquet.footer import FooterError
+from airflow_delta_provider.domain.plan.drop_features import RewrittenFiles
+from airflow_delta_provider.jobs.data_files import DataFiles
+
+
+def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewrittenFiles]:
+    """Return what is rewritten, by feature; a file whose footer cannot be read counts as one.
+
+    :param state: the table, with its files
+    """
+    rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
+    types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
+    columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports("columnMapping")
+    files = list((state.files or {}).values())
+    differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
+    found: dict[str, RewrittenFiles] = {}
+    for name, kind in rewrites.items():
+        if kind is Rewrites.ALL:
+            written = files if is_in_use(name, state) else []
+        elif kind is Rewrites.OF_OTHER_TYPES:
+            written = [f for f in files if types and _is(differences[f.path], "types")]
+        elif kind is Rewrites.WITH_VECTORS:
+            written = [f for f in files if _deletes(f) or (columns and _is(differences[f.path], "columns"))]
+        else:
+            continue
+        unread = sum(1 for file in written if file.path in differences and differences[file.path] is None)
+        found[name] = RewrittenFiles(len(written), sum(file.size for file in written), unread)
+    return found
+
+
+def _differences(data: DataFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
+    compared = FileDifferences(state.metadata)
+
+    def look(file: LiveFile) -> FileDifference | None:
+        try:
+            return compared.of(data.footer(file).schema)
+        except (FileNotFoundError, FooterError):
+            return None
+
+    return data.map(look, files)
+
+
+def _is(difference: FileDifference | None, what: str) -> bool:
+    """Whether a file differs, as far as that is known: else it may."""
+    return difference is None or bool(getattr(difference, what))
+
+
+def _deletes(file: LiveFile) -> bool:
+    return file.deletion_vector is not None and file.deletion_vector.cardinality > 0

@@ -1,0 +1,151 @@
+"""Dropping table features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, ClassVar
+
+from airflow.providers.common.compat.sdk import Context
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_job import in_order
+from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
+from airflow_delta_provider.operators.judgement import judge
+from airflow_delta_provider.operators.rendered import as_flag, as_list
+
+#: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
+_SETTLING = timedelta(seconds=5)
+#: How often a task waits: once, and again where another writer used the feature meanwhile.
+_MOST_WAITS = 3
+
+
+class DeltaDropFeatureOperator(DeltaChangeOperator):
+    """
+    Drop table features of Delta tables, and verify afterwards that they are gone.
+
+    Before anything is touched, the plan says which files are rewritten, and what stays behind. What a
+    drop costs has to be allowed, argument by argument; without, the table is refused and the refusal
+    says how much it is. A feature that a table does not have is no error: a second run changes nothing.
+
+    Most features that concern readers leave traces in the table's history. By default
+    ``checkpointProtection`` is added to the protocol to protect it, which locks out writers that do not
+    know that. With ``truncate_history`` the history is deleted in its place, in two runs: the first one
+    takes the feature out of use, and the second one drops it, once the history is old enough
+    (``delta.dropFeatureTruncateHistory.retentionDuration``, by default 24 hours). With ``wait`` the
+    task is deferred in between, without a worker and without Spark, until the last of its tables is
+    ready; where a table was refused or failed, the task ends at once, and a later one finishes the others.
+    Without, such tables are UNDETERMINED, their ``earliest`` in the XCom says when, and whichever run
+    comes after that finishes them.
+
+    .. seealso:: PROTOCOL.md of delta-io/delta, "Table Features" and "Checkpoint Protection"
+
+    :param features: names of table features, for instance ``["typeWidening", "deletionVectors"]``. (templated)
+    :param truncate_history: delete the history that has traces of them, in place of protecting it. (templated)
+    :param wait: wait, deferred, until history that is too young can be truncated
+    :param allow_protocol_upgrade: allow ``checkpointProtection`` to be added. (templated)
+    :param allow_rewrite: allow data files to be rewritten. (templated)
+    :param acknowledge_history_loss: older versions may be lost; needed for ``truncate_history``. (templated)
+    :param acknowledge_row_id_loss: row ids may lose their identity; needed for ``rowTracking``. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    """
+
+    kind: ClassVar[str] = DropFeatureOptions.kind
+    template_fields: Sequence[str] = (
+        *DeltaChangeOperator.template_fields,
+        "features",
+        "truncate_history",
+        "allow_protocol_upgrade",
+        "allow_rewrite",
+        "acknowledge_history_loss",
+        "acknowledge_row_id_loss",
+    )
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[str],
+        truncate_history: bool = False,
+        wait: bool = True,
+        allow_protocol_upgrade: bool = False,
+        allow_rewrite: bool = False,
+        acknowledge_history_loss: bool = False,
+        acknowledge_row_id_loss: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.features = features
+        self.truncate_history = truncate_history
+        self.wait = wait
+        self.allow_protocol_upgrade = allow_protocol_upgrade
+        self.allow_rewrite = allow_rewrite
+        self.acknowledge_history_loss = acknowledge_history_loss
+        self.acknowledge_row_id_loss = acknowledge_row_id_loss
+        self._waits = 0
+        self.check_literals(
+            features,
+            truncate_history,
+            allow_protocol_upgrade,
+            allow_rewrite,
+            acknowledge_history_loss,
+            acknowledge_row_id_loss,
+        )
+
+    def options(self) -> DropFeatureOptions:
+        """Return the options, from the rendered arguments."""
+        return DropFeatureOptions(
+            tuple(as_list("features", self.features)),
+            as_flag("truncate_history", self.truncate_history),
+            as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
+            as_flag("allow_rewrite", self.allow_rewrite),
+            as_flag("acknowledge_history_loss", self.acknowledge_history_loss),
+            as_flag("acknowledge_row_id_loss", self.acknowledge_row_id_loss),
+        )
+
+    def execute_complete(
+        self,
+        context: Context,
+        event: Any = None,
+        reports: str | None = None,
+        waits: int = _MOST_WAITS,
+    ) -> dict[str, Any]:
+        """
+        Finish the tables that had to wait.
+
+        ``dag.test()`` passes on neither ``reports`` nor ``waits``: then all tables are looked at again.
+
+        :param event: the trigger's: the time has come
+        :param reports: of all tables, as the run before left them
+        :param waits: how often the task has waited
+        """
+        del event
+        self._waits = waits
+        request = self.request(context)
+        earlier = unpacked(reports) if reports else {}
+        request = replace(request, tables=tuple(earlier) or request.tables)
+        pending = tuple(name for name in request.tables if name not in earlier or earlier[name].earliest is not None)
+        new = self._submit(context, replace(request, tables=pending))
+        report = in_order(request, new, earlier)
+        FinishedTables(context, request).save(report)
+        return self._conclude(context, report, new)
+
+    def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
+        """Defer where tables have to wait; what became of the others is judged before."""
+        waits = [table.earliest for table in report.tables if table.earliest is not None]
+        if waits and self.wait and not as_flag("dry_run", self.dry_run) and self._waits < _MOST_WAITS:
+            self._push(context, report)
+            done = replace(report, tables=tuple(table for table in report.tables if table.earliest is None))
+            judge(done, self.on_violation, self.on_undetermined, self.log)
+            moment = max(datetime.fromisoformat(max(waits)), datetime.now(timezone.utc) + _SETTLING)
+            self.log.info("%d of %d tables have to wait until %s", len(waits), len(report.tables), moment)
+            self.defer(
+                trigger=DateTimeTrigger(moment),
+                method_name="execute_complete",
+                kwargs={"reports": packed(report.tables), "waits": self._waits + 1},
+            )
+        return super()._conclude(context, report, new)
