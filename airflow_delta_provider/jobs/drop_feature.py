@@ -27,12 +27,8 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import writer_of
-from airflow_delta_provider.domain.plan.drop_features import (
-    DropSurvey,
-    features_of,
-    plan_drop,
-    verify_dropped,
-)
+from airflow_delta_provider.domain.plan.drop_features import DropSurvey, plan_drop
+from airflow_delta_provider.domain.plan.dropped_features import features_of, verify_dropped
 from airflow_delta_provider.domain.plan.plan import Planned
 from airflow_delta_provider.domain.plan.step import DropFeature, Step
 from airflow_delta_provider.domain.report.finding import Finding

@@ -55,24 +55,22 @@ def test_features_are_refused_until_all_that_it_costs_is_allowed_and_then_droppe
     spark, tmp_path, drop
 ):
     path = tmp_path / "t"
-    widened(spark, path, **{"delta.checkpointPolicy": "v2"})
+    widened(spark, path)
     log.commit(path, {"commitInfo": {"operation": "WRITE", "engineInfo": "delta-rs:0.30.0"}})
     before, had = log.contents(path), rows(spark, path, "_metadata.row_id")
 
-    refused = drop(path, "typeWidening", "v2checkpoint")
+    refused = drop(path, "typewidening")
     assert (refused.verdict, codes(refused)) == (Verdict.REFUSED, ["RQ09", "RQ32"])
     upgrade, rewrite = (finding.message for finding in refused.findings)
     assert "Of those that wrote the table of late, delta-rs 0.30.0." in upgrade
     assert "Trino" in upgrade
     old = {file["path"]: file["size"] for v in (1, 2) for a in log.commits(path)[v] if (file := a.get("add"))}
     assert f"rewrites 2 data files ({size_text(sum(old.values()))})" in rewrite
-    planned = drop(path, "typeWidening", "v2Checkpoint", dry_run=True, allow_protocol_upgrade=True, allow_rewrite=True)
+    planned = drop(path, "typeWidening", dry_run=True, allow_protocol_upgrade=True, allow_rewrite=True)
     assert (planned.verdict, planned.changed) == (Verdict.PASS, False)
     assert log.contents(path) == before
 
-    done = drop(
-        path, "typeWidening", "v2Checkpoint", allow_protocol_upgrade=True, allow_rewrite=True, labels={"run_id": "r1"}
-    )
+    done = drop(path, "typeWidening", allow_protocol_upgrade=True, allow_rewrite=True, labels={"run_id": "r1"})
     assert (done.verdict, done.findings, done.changed) == (Verdict.PASS, (), True)
     assert log.protocol(path) == planned.protocol_after == done.protocol_after
     assert "checkpointProtection" in done.protocol_after["writerFeatures"]
@@ -81,7 +79,7 @@ def test_features_are_refused_until_all_that_it_costs_is_allowed_and_then_droppe
     assert "delta.typeChanges" not in log.last(path, "metaData")["schemaString"]
     assert rows(spark, path, "_metadata.row_id") == had
 
-    again = drop(path, "typeWidening", "v2Checkpoint")
+    again = drop(path, "typeWidening")
     assert (again.verdict, again.changed, again.plan["steps"]) == (Verdict.PASS, False, [])
 
     kept = drop(path, "rowTracking", "domainMetadata")
@@ -145,7 +143,8 @@ def test_every_feature_that_can_be_dropped_goes_and_leaves_what_the_plan_says(sp
     spark.sql(
         f"CREATE TABLE delta.`{path}` (id int, q int, gone int) USING delta TBLPROPERTIES ("
         "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name', "
-        "'delta.enableInCommitTimestamps' = 'true', 'delta.feature.vacuumProtocolCheck' = 'supported', "
+        "'delta.enableInCommitTimestamps' = 'true', 'delta.checkpointPolicy' = 'v2', "
+        "'delta.feature.vacuumProtocolCheck' = 'supported', "
         "'delta.feature.checkConstraints' = 'supported', 'delta.enableMaterializePartitionColumnsFeature' = 'true')"
     )
     for first in (0, 10):
@@ -159,7 +158,7 @@ def test_every_feature_that_can_be_dropped_goes_and_leaves_what_the_plan_says(sp
     assert (in_use.verdict, codes(in_use)) == (Verdict.REFUSED, ["RQ31"])
     spark.sql(f"ALTER TABLE delta.`{path}` DROP CONSTRAINT c")
     features = ("checkConstraints", "materializePartitionColumns", "inCommitTimestamp", "vacuumProtocolCheck")
-    for asked in (features, ("deletionVectors",), ("columnMapping",)):
+    for asked in (features, ("v2Checkpoint",), ("deletionVectors",), ("columnMapping",)):
         refused = drop(path, *asked, allow_protocol_upgrade=True)
         done = drop(path, *asked, allow_protocol_upgrade=True, allow_rewrite=True)
         assert (done.verdict, done.findings) == (Verdict.PASS, ())

@@ -14,7 +14,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
-from airflow_delta_provider.domain.plan.drop_features import DropSurvey, RewrittenFiles, plan_drop, verify_dropped
+from airflow_delta_provider.domain.plan.drop_features import DropSurvey, RewrittenFiles, plan_drop
+from airflow_delta_provider.domain.plan.dropped_features import verify_dropped
 from airflow_delta_provider.domain.plan.explanation import explain
 from airflow_delta_provider.domain.plan.sql import render_sql
 from airflow_delta_provider.domain.request.options import DropFeatureOptions, RequestError

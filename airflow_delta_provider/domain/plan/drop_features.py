@@ -1,4 +1,4 @@
-"""Planning to drop table features, and judging what came of it."""
+"""Planning to drop table features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from airflow_delta_provider.domain.delta.feature_removal import (
     PROTECTION,
     REMOVALS,
     dependents,
-    in_order,
     why_not_removable,
 )
 from airflow_delta_provider.domain.delta.feature_traces import geo_columns, is_in_use
@@ -22,13 +21,13 @@ from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
+from airflow_delta_provider.domain.plan.dropped_features import features_of, waiting
 from airflow_delta_provider.domain.plan.explanation import counted
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.preconditions import check_table
 from airflow_delta_provider.domain.plan.step import DropFeature
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.rules import protocol as protocol_rules
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -67,11 +66,6 @@ class DropSurvey:
     by_hand: Collection[str] = ()
 
 
-def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:
-    """Return the features of a request that a table has, in the order in which they have to go."""
-    return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if protocol.supports(n)))
-
-
 def plan_drop(
     table: TableName,
     options: DropFeatureOptions,
@@ -108,71 +102,6 @@ def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protoc
         return protocol
     protecting = {PROTECTION for step in steps if REMOVALS[step.feature].protects and not step.truncate_history}
     return weakest_protocol(protocol.features - {step.feature for step in steps} | protecting)
-
-
-def verify_dropped(
-    options: DropFeatureOptions, state: TableState, earliest: Mapping[str, datetime], *, promised: Protocol | None
-) -> Iterator[Finding]:
-    """Yield what is wrong with a table whose features should be gone, or wait for their history.
-
-    :param state: the table, with its files
-    :param earliest: as in :class:`DropSurvey`
-    :param promised: the protocol that the plan led to; None where nothing was done
-    """
-    waiting = features_of(options, state.protocol)
-    for name in waiting:
-        if options.truncate_history and REMOVALS[name].truncates and not is_in_use_but_protected(name, state):
-            yield _waiting(name, state.version, earliest.get(name))
-        else:
-            yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-                f"{name} is still in the protocol at version {state.version}. Run the job again; if it stays so, "
-                "another writer takes it back: look at the table's history.",
-                version=state.version,
-                subject=name,
-            )
-    for name in (feature_named(text).name for text in options.features) if promised else ():
-        if name not in waiting and name in REMOVALS and _left_over(name, state):
-            yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-                f"{name} is no longer in the protocol, but the table still has traces of it at version "
-                f"{state.version}: engines that do not know the feature misread them. RESTORE the table to the version "
-                "before, and run the job again.",
-                version=state.version,
-                subject=name,
-            )
-    unexpected = state.protocol.features - promised.features if promised and not waiting else frozenset()
-    if PROTECTION in unexpected:
-        yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-            f"{PROTECTION} was added, which this plan does not do: {who_is_locked_out(PROTECTION, ())} Look into the "
-            f"table's history; {PROTECTION} can be dropped by truncating it.",
-            version=state.version,
-            subject=PROTECTION,
-        )
-
-
-def is_in_use_but_protected(name: str, state: TableState) -> bool:
-    """Whether a table still uses a feature; ``checkpointProtection`` is in use as long as its history is there."""
-    return name != PROTECTION and is_in_use(name, state)
-
-
-def _left_over(name: str, state: TableState) -> bool:
-    other = {"typeWidening": "typeWidening-preview", "typeWidening-preview": "typeWidening"}.get(name, "")
-    return not state.protocol.supports(other) and is_in_use(name, state)
-
-
-def _waiting(name: str, version: int, earliest: datetime | None) -> Finding:
-    when = None if earliest is None else earliest.isoformat(timespec="milliseconds")
-    at = f"from {_shown(earliest)} on" if earliest else "when the retention period is over"
-    return protocol_rules.DROP_WAITS.finding(
-        f"The table no longer uses {name}, but its history has traces of it that may be truncated {at}. Run the same "
-        "job again then; it drops the feature.",
-        version=version,
-        subject=name,
-        earliest=when,
-    )
-
-
-def _shown(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M} UTC" if time.second == 0 else f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _waits(name: str, options: DropFeatureOptions, survey: DropSurvey, now: datetime) -> bool:
@@ -275,7 +204,7 @@ def _notes(
             )
     for name in present:
         if _waits(name, options, survey, now):
-            yield _waiting(name, state.version, survey.earliest[name]).message
+            yield waiting(name, state.version, survey.earliest[name]).message
     if PROTECTION in after.features - state.protocol.features:
         yield who_is_locked_out(PROTECTION, survey.writers)
 
