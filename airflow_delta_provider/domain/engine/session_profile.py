@@ -22,8 +22,9 @@ _LEAN_LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: The first compiler only: a short job ends before the second one pays.
-LEAN_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+#: The first compiler only: a short job ends before the second one pays. It has room for 48 MiB of code by default,
+#: which some dozens of tables fill; then nothing is compiled any more, to the end of the job.
+LEAN_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto"
 
 
 def is_local(master: str) -> bool:
