@@ -195,6 +195,20 @@ def test_rename_by_another_writer_is_not_lost(
     assert spark.sql(f"SELECT count(c) FROM delta.`{path}`").first() == (3,)
 
 
+def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path], session: DeltaSession) -> None:
+    path = table(small)
+
+    class Replaced(DisableColumnMapping):
+        def _start(self, table: OpenTable) -> EngineTransaction:
+            with log.rewritten(path, log.newest(path)) as actions:
+                next(action for action in actions if "metaData" in action)["metaData"]["id"] = "another"
+            return super()._start(table)
+
+    change = Replaced(DisableColumnMappingOptions(), session)
+    report = TableChange(session, session.open_table(str(path)), change, {}, silent).run(dry_run=False)
+    assert (report.verdict, report.changed, codes(report)) == (Verdict.REFUSED, False, ["RQ15"])
+
+
 def test_rows_that_others_append_meanwhile_are_kept(
     table: Callable[..., Path], session: DeltaSession, spark: SparkSession, audit: Any
 ) -> None:

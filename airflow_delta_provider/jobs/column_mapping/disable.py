@@ -43,14 +43,14 @@ class DisableColumnMapping(Change):
         self._options = options
         self._session = session
         self._engine = session.engine
-        self._planned: tuple[int, Planned] | None = None
+        self._planned: tuple[TableState, Planned] | None = None
         self._footers: FooterReader | None = None
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table, with the proof of that very version."""
         self._footers = FooterReader(DataFiles(self._session.storage, table.location))
         planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
-        self._planned = state.version, planned
+        self._planned = state, planned
         return planned
 
     def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
@@ -61,11 +61,15 @@ class DisableColumnMapping(Change):
         """
         del labels  # the session writes them into every commit
         assert isinstance(step, RemoveMapping)
+        assert self._planned is not None
         transaction = self._start(table)
-        metadata = transaction.metadata
-        if self._planned is None or self._planned[0] != transaction.version:
-            self._plan_again(table, transaction.version, Metadata.from_json(metadata))
-        transaction.remove_column_mapping([{"metaData": without_mapping(metadata)}])
+        planned_on, _ = self._planned
+        seen, logged = Metadata.from_json(transaction.metadata), table.log.read_state(version=transaction.version)
+        if seen != logged.metadata or seen.id != planned_on.metadata.id:
+            raise _moved(table, transaction.version, "It is another table than it was.")
+        if (planned_on.version, planned_on.metadata) != (transaction.version, seen):
+            self._plan_again(table, logged)
+        transaction.remove_column_mapping([{"metaData": without_mapping(transaction.metadata)}])
 
     def verify(
         self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
@@ -88,23 +92,16 @@ class DisableColumnMapping(Change):
             return found
         return replace(found, footers=self._survey(found.state))
 
-    def _plan_again(self, table: OpenTable, version: int, metadata: Metadata) -> None:
+    def _plan_again(self, table: OpenTable, state: TableState) -> None:
         """Make the proof on the version that the transaction sees.
 
         :raises TableMovedError: if it does not hold there
         """
-        found = self._look(table, table.log.read_state(version=version))
-        planned = plan_leaving(table.name, self._options, found, self._engine)
+        planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
         steps = planned.plan.steps if planned.plan is not None else ()
-        safe = not planned.refusals and len(steps) == 1 and isinstance(steps[0], RemoveMapping)
-        if not safe or found.state.metadata != metadata:
-            why = " ".join(finding.message for finding in planned.refusals[:1])
-            raise TableMovedError(
-                f"Another writer changed {table.name.text} up to version {version}, so that its mapping can no longer "
-                f"be taken away like this. {why}".rstrip()
-                + " This step was not done; run the job again."
-            )
-        self._planned = version, planned
+        if planned.refusals or len(steps) != 1 or not isinstance(steps[0], RemoveMapping):
+            raise _moved(table, state.version, " ".join(finding.message for finding in planned.refusals[:1]))
+        self._planned = state, planned
 
     def _survey(self, state: TableState) -> FooterSurvey:
         assert self._footers is not None
@@ -128,7 +125,7 @@ class DisableColumnMapping(Change):
     def _verify_rebase(self, table: OpenTable, version: int, old: TableState) -> Iterator[Finding]:
         """Look at the commits between the proof and the version that the commit follows."""
         assert self._planned is not None
-        proven = self._planned[0]
+        proven = self._planned[0].version
         if proven == version - 1:
             return
         between = [(later, actions) for later, actions in table.log.commits_after(proven) if later < version]
@@ -141,3 +138,10 @@ class DisableColumnMapping(Change):
     def _took_metadata_only(self) -> bool:
         planned = self._planned[1].plan if self._planned is not None else None
         return planned is not None and isinstance(planned.steps[0], RemoveMapping)
+
+
+def _moved(table: OpenTable, version: int, why: str) -> TableMovedError:
+    return TableMovedError(
+        f"Another writer changed {table.name.text} up to version {version}, so that its mapping cannot be taken away "
+        f"as planned. {why} This step was not done; run the job again."
+    )
