@@ -211,15 +211,31 @@ def read_ahead(storage: HadoopStorage, paths: Sequence[str]) -> Iterator[bytes]:
 
     :raises FileNotFoundError: if one of them is gone
     """
+    return _ahead(storage, storage.read, paths)
+
+
+def read_present(storage: HadoopStorage, paths: Sequence[str]) -> Iterator[bytes | None]:
+    """Yield the contents of files as :func:`read_ahead` does, and None for one that is not there."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return storage.read(path)
+        except FileNotFoundError:
+            return None
+
+    return _ahead(storage, read, paths)
+
+
+def _ahead(storage: HadoopStorage, read: Callable[[str], T], paths: Sequence[str]) -> Iterator[T]:
     if not paths or storage.is_local(paths[0]):
-        yield from map(storage.read, paths)
+        yield from map(read, paths)
         return
     with ThreadPoolExecutor(_THREADS) as pool:
-        waiting = deque(pool.submit(storage.read, path) for path in paths[:_AHEAD])
+        waiting = deque(pool.submit(read, path) for path in paths[:_AHEAD])
         rest = iter(paths[_AHEAD:])
         while waiting:
             content = waiting.popleft().result()
-            waiting.extend(pool.submit(storage.read, path) for path in islice(rest, 1))
+            waiting.extend(pool.submit(read, path) for path in islice(rest, 1))
             yield content
 
 

@@ -1,0 +1,125 @@
+"""The files of a table from commit to commit, kept up with what each commit changes.
+
+Reading the base of every snapshot takes as long as the table has files, times its snapshots. What a commit changes,
+its delta has; its base is the table before it, by the same manifests or by others that these were merged into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.paimon.commit import Commit
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, ManifestEntry, ManifestFile
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a commit made of the table.
+
+    :param previous: the snapshot before; None where none is kept, and so nothing is known of what there was
+    :param added: files that are live since this commit
+    :param deleted: files that were, and are not any more
+    :param strays: entries that add what is live, or delete what is not
+    :param rewritten: files that the base of the commit has otherwise than the snapshot before
+    :param complete: whether all that the commit names could be read; if not, ``added`` and the rest may lack some
+    """
+
+    snapshot: Snapshot
+    previous: Snapshot | None
+    added: tuple[DataFile, ...]
+    deleted: tuple[DataFile, ...]
+    strays: tuple[ManifestEntry, ...]
+    rewritten: tuple[DataFile, ...]
+    complete: bool
+
+
+class LiveFiles:
+    """The live files of the newest commit that was applied."""
+
+    def __init__(self) -> None:
+        self._files: dict[FileKey, DataFile] = {}
+        self._entries: dict[str, tuple[ManifestEntry, ...]] = {}
+        self._listed: frozenset[str] = frozenset()
+        self._snapshot: Snapshot | None = None
+        self._complete = False
+
+    @property
+    def files(self) -> Mapping[FileKey, DataFile]:
+        """The live files; a view, which the next commit changes."""
+        return self._files
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all live files: False where metadata could not be read."""
+        return self._complete
+
+    def apply(self, commit: Commit) -> Change:
+        """Go on to the next commit: the one after that before, or else all of its base has to have been read."""
+        self._entries |= commit.manifests
+        snapshot, previous = commit.snapshot, self._snapshot
+        if previous is not None and previous.id + 1 != snapshot.id:
+            previous = None
+        base_readable = self._readable(commit.base)
+        readable = base_readable and self._readable(commit.delta)
+        base, delta = _names(commit.base), _names(commit.delta)
+        rewritten: tuple[DataFile, ...] = ()
+        if previous is not None and self._complete and base_readable:
+            rewritten = self._differences(base)
+        if previous is None or rewritten or (base_readable and not self._complete):
+            self._files = self._net(commit.base or ())
+        added, deleted, strays = self._change(entry for name in delta for entry in self._entries.get(name, ()))
+        self._listed = frozenset((*base, *delta))
+        self._entries = {name: entries for name, entries in self._entries.items() if name in self._listed}
+        self._snapshot, self._complete = snapshot, readable
+        return Change(snapshot, previous, added, deleted, strays if readable else (), rewritten, readable)
+
+    def _readable(self, manifests: Sequence[ManifestFile] | None) -> bool:
+        return manifests is not None and all(manifest.name in self._entries for manifest in manifests)
+
+    def _net(self, manifests: Sequence[ManifestFile]) -> dict[FileKey, DataFile]:
+        found = _sum(entry for manifest in manifests for entry in self._entries.get(manifest.name, ()))
+        return {key: entry.file for key, entry in found.items() if entry.kind is FileKind.ADD}
+
+    def _differences(self, base: Sequence[str]) -> tuple[DataFile, ...]:
+        """Return the files that a base has otherwise than the snapshot before, by the manifests that are not both's."""
+        names = frozenset(base)
+        if names == self._listed:
+            return ()
+        merged = _sum(entry for name in base if name not in self._listed for entry in self._entries[name])
+        before = _sum(entry for name in self._listed - names for entry in self._entries[name])
+        differing = (key for key in {**before, **merged} if before.get(key) != merged.get(key))
+        return tuple((merged.get(key) or before[key]).file for key in differing)
+
+    def _change(
+        self, entries: Iterable[ManifestEntry]
+    ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...], tuple[ManifestEntry, ...]]:
+        added: dict[FileKey, DataFile] = {}
+        deleted: dict[FileKey, DataFile] = {}
+        strays = []
+        for entry in entries:
+            key = entry.file.key
+            if (key in self._files) is (entry.kind is FileKind.ADD):
+                strays.append(entry)
+            if entry.kind is FileKind.ADD:
+                self._files[key] = added[key] = entry.file
+            elif (gone := self._files.pop(key, None)) and added.pop(key, None) is None:
+                deleted[key] = gone
+        return tuple(added.values()), tuple(deleted.values()), tuple(strays)
+
+
+def _names(manifests: Sequence[ManifestFile] | None) -> tuple[str, ...]:
+    return tuple(manifest.name for manifest in manifests or ())
+
+
+def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
+    """Return what entries come to, in whatever order: what is added by them, or deleted and not added before."""
+    counts: dict[FileKey, int] = {}
+    last: dict[tuple[FileKey, FileKind], ManifestEntry] = {}
+    for entry in entries:
+        key = entry.file.key
+        counts[key] = counts.get(key, 0) + (1 if entry.kind is FileKind.ADD else -1)
+        last[key, entry.kind] = entry
+    kinds = {key: FileKind.ADD if count > 0 else FileKind.DELETE for key, count in counts.items() if count}
+    return {key: last[key, kind] for key, kind in kinds.items()}

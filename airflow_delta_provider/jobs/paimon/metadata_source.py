@@ -1,0 +1,254 @@
+"""Reading a table's metadata into values: snapshots, schemas and manifests, many files at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from airflow_delta_provider.domain.avro.codecs import Codec
+from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
+from airflow_delta_provider.domain.paimon.layout import (
+    BRANCH_DIRECTORY,
+    SCHEMA_DIRECTORY,
+    SNAPSHOT_DIRECTORY,
+    TAG_DIRECTORY,
+    branch_names,
+    manifest_path,
+    schema_ids,
+    schema_path,
+    snapshot_ids,
+    snapshot_path,
+    tag_names,
+)
+from airflow_delta_provider.domain.paimon.manifest import (
+    ManifestEntry,
+    ManifestFile,
+    read_manifest_lists,
+    read_manifests,
+)
+from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
+from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.jobs.storage import HadoopStorage, read_present
+
+T = TypeVar("T")
+
+#: Snapshots that are read at a time, and manifests: all of a chunk are in memory at once.
+_SNAPSHOTS, _MANIFESTS = 256, 512
+
+_Decoder = Callable[[Sequence[bytes], Mapping[str, Codec]], Sequence["T | PaimonFormatError"]]
+#: Seconds to wait before a file counts as missing: Paimon deletes the files of snapshots shortly before the snapshots.
+_EXPIRING = 5.0
+
+
+class SnapshotGoneError(Exception):
+    """A snapshot that was listed is not there any more: it expired, or the table was rolled back."""
+
+
+@dataclass
+class _Files(Generic[T]):
+    """What files came to: the values by path, and what is wrong with some; one of another size may have both."""
+
+    values: dict[str, T] = field(default_factory=dict)
+    damages: dict[str, Damage] = field(default_factory=dict)
+
+
+class MetadataSource:
+    """The metadata of one table; of its main branch only.
+
+    :param location: of the table, as a URI
+    :param codecs: by Avro's names
+    """
+
+    def __init__(self, storage: HadoopStorage, location: str, codecs: Mapping[str, Codec]) -> None:
+        self._storage = storage
+        self.location = location.rstrip("/")
+        self._codecs = codecs
+        self._waited = False
+
+    def snapshot_ids(self) -> list[int]:
+        """Return the ids of the snapshots that are kept, in order."""
+        return snapshot_ids(self._names(SNAPSHOT_DIRECTORY))
+
+    def tags(self) -> list[str]:
+        """Return the names of the tags."""
+        return tag_names(self._names(TAG_DIRECTORY))
+
+    def branches(self) -> list[str]:
+        """Return the names of the branches besides main."""
+        return branch_names(self._names(BRANCH_DIRECTORY))
+
+    def schemas(self) -> dict[int, TableSchema | PaimonFormatError]:
+        """Return all schemas by id, or why one cannot be read."""
+        ids = schema_ids(self._names(SCHEMA_DIRECTORY))
+        found: dict[int, TableSchema | PaimonFormatError] = {}
+        for schema_id, content in zip(ids, self._read([schema_path(schema_id) for schema_id in ids])):
+            if content is not None:
+                found[schema_id] = _parsed(TableSchema.from_json, content)
+        return found
+
+    def snapshots(self, ids: Sequence[int]) -> Iterator[Snapshot | PaimonFormatError]:
+        """Yield snapshots, or why one cannot be read.
+
+        :raises SnapshotGoneError: if one is not there any more
+        """
+        for snapshot_id, content in zip(ids, self._read([snapshot_path(snapshot_id) for snapshot_id in ids])):
+            if content is None:
+                raise SnapshotGoneError(snapshot_path(snapshot_id))
+            yield _parsed(Snapshot.from_json, content)
+
+    def commits(self, ids: Sequence[int]) -> Iterator[Commit | Damage]:
+        """Yield commits, in order, or what is wrong with a snapshot's file.
+
+        Manifests are read once: those of the first snapshot's base, and then what each commit adds or merges.
+
+        :param ids: of snapshots, ascending
+        :raises SnapshotGoneError: if one is not there any more
+        """
+        seen: set[str] = set()
+        for start in range(0, len(ids), _SNAPSHOTS):
+            chunk = ids[start : start + _SNAPSHOTS]
+            found = list(self.snapshots(chunk))
+            snapshots = [snapshot for snapshot in found if isinstance(snapshot, Snapshot)]
+            lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
+            for snapshot_id, snapshot in zip(chunk, found):
+                if isinstance(snapshot, PaimonFormatError):
+                    yield Damage(snapshot_path(snapshot_id), Fault.UNREADABLE, str(snapshot))
+            yield from self._with_manifests(snapshots, lists, seen)
+
+    def index_files(self, snapshot: Snapshot) -> tuple[IndexFile, ...] | Damage:
+        """Return the index files of a snapshot, or what is wrong with the file that names them.
+
+        :raises SnapshotGoneError: if the snapshot is not there any more
+        """
+        if snapshot.index_manifest is None:
+            return ()
+        path = manifest_path(snapshot.index_manifest)
+        files = self._files({path: None}, read_index_manifests)
+        if path in files.damages:
+            self._check_listed(snapshot.id, files.damages[path])
+            return files.damages[path]
+        return files.values[path]
+
+    def _with_manifests(
+        self, snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]], seen: set[str]
+    ) -> Iterator[Commit]:
+        """Yield commits, with the manifests that none before had."""
+        for start, end in _portions(snapshots, lists):
+            portion = snapshots[start:end]
+            wanted: dict[str, int | None] = {}
+            for snapshot in portion:
+                for manifest in _listed(snapshot, lists):
+                    if manifest.name not in seen:
+                        wanted.setdefault(manifest_path(manifest.name), manifest.size)
+            files = self._files(wanted, read_manifests)
+            for snapshot in portion:
+                yield self._commit(snapshot, lists, files, seen)
+
+    def _commit(
+        self,
+        snapshot: Snapshot,
+        lists: _Files[tuple[ManifestFile, ...]],
+        files: _Files[tuple[ManifestEntry, ...]],
+        seen: set[str],
+    ) -> Commit:
+        list_paths = [manifest_path(snapshot.base.name), manifest_path(snapshot.delta.name)]
+        damages = [lists.damages[path] for path in list_paths if path in lists.damages]
+        manifests: dict[str, tuple[ManifestEntry, ...]] = {}
+        for manifest in _listed(snapshot, lists):
+            if manifest.name in seen:
+                continue
+            seen.add(manifest.name)
+            path = manifest_path(manifest.name)
+            if path in files.damages:
+                damages.append(files.damages[path])
+            if path in files.values:
+                manifests[manifest.name] = files.values[path]
+        for damage in damages:
+            self._check_listed(snapshot.id, damage)
+        base, delta = (lists.values.get(path) for path in list_paths)
+        return Commit(snapshot, base, delta, manifests, tuple(damages))
+
+    def _lists(self, files: Sequence[ManifestListFile]) -> _Files[tuple[ManifestFile, ...]]:
+        return self._files({manifest_path(file.name): file.size for file in files}, read_manifest_lists)
+
+    def _files(self, sizes: Mapping[str, int | None], decode: _Decoder[T]) -> _Files[T]:
+        """Read and decode files; those of another size, too, so that what follows from the size can be told.
+
+        :param sizes: what is recorded of each, by path; None where nothing is
+        """
+        found: _Files[T] = _Files()
+        paths = list(sizes)
+        for start in range(0, len(paths), _MANIFESTS):
+            there: dict[str, bytes] = {}
+            portion = paths[start : start + _MANIFESTS]
+            for path, content in zip(portion, self._read(portion)):
+                if content is None:
+                    found.damages[path] = Damage(path, Fault.MISSING)
+                else:
+                    there[path] = content
+            for path, value in zip(there, decode(list(there.values()), self._codecs)):
+                size, real = sizes[path], len(there[path])
+                if isinstance(value, PaimonFormatError):
+                    found.damages[path] = Damage(path, Fault.UNREADABLE, str(value))
+                else:
+                    found.values[path] = value
+                if size is not None and size != real:
+                    detail = f"{real} bytes, not {size}"
+                    if path in found.damages:
+                        detail += f"; {found.damages[path].detail}"
+                    found.damages[path] = Damage(path, Fault.OTHER_SIZE, detail)
+        return found
+
+    def _check_listed(self, snapshot_id: int, damage: Damage) -> None:
+        """See whether a file is missing because its snapshot is gone.
+
+        :raises SnapshotGoneError: if it is
+        """
+        if damage.fault is not Fault.MISSING:
+            return
+        if snapshot_id in self.snapshot_ids() and not self._waited:
+            time.sleep(_EXPIRING)
+            self._waited = True
+        if snapshot_id not in self.snapshot_ids():
+            raise SnapshotGoneError(snapshot_path(snapshot_id))
+
+    def _read(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        return read_present(self._storage, [f"{self.location}/{path}" for path in paths])
+
+    def _names(self, directory: str) -> list[str]:
+        try:
+            return self._storage.list_names(f"{self.location}/{directory}")
+        except FileNotFoundError:
+            return []
+
+
+def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]]) -> list[ManifestFile]:
+    """Return the manifests that a snapshot's lists name, as far as they can be read."""
+    found: list[ManifestFile] = []
+    for file in (snapshot.base, snapshot.delta):
+        found += lists.values.get(manifest_path(file.name), ())
+    return found
+
+
+def _portions(snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]]) -> Iterator[tuple[int, int]]:
+    """Yield runs of snapshots whose delta lists name so many manifests as may be in memory at once."""
+    start = size = 0
+    for index, snapshot in enumerate(snapshots):
+        delta: Sequence[ManifestFile] = lists.values.get(manifest_path(snapshot.delta.name), ())
+        size += len(delta)
+        if size > _MANIFESTS and index > start:
+            yield start, index
+            start, size = index, len(delta)
+    if start < len(snapshots):
+        yield start, len(snapshots)
+
+
+def _parsed(parse: Callable[[bytes], T], content: bytes) -> T | PaimonFormatError:
+    try:
+        return parse(content)
+    except PaimonFormatError as error:
+        return error
