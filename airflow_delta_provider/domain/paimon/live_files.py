@@ -44,6 +44,7 @@ class LiveFiles:
         self._listed: frozenset[str] = frozenset()
         self._snapshot: Snapshot | None = None
         self._complete = False
+        self._rows = {True: 0, False: 0}
 
     @property
     def files(self) -> Mapping[FileKey, DataFile]:
@@ -54,6 +55,11 @@ class LiveFiles:
     def complete(self) -> bool:
         """Whether these are all live files: False where metadata could not be read."""
         return self._complete
+
+    @property
+    def row_counts(self) -> tuple[int, ...]:
+        """How many rows the live files have: with those of blob and vector files, and without."""
+        return self._rows[True] + self._rows[False], self._rows[True]
 
     def apply(self, commit: Commit) -> Change:
         """Go on to the next commit: the one after that before, or else all of its base has to have been read."""
@@ -69,11 +75,19 @@ class LiveFiles:
             rewritten = self._differences(base)
         if previous is None or rewritten or (base_readable and not self._complete):
             self._files = self._net(commit.base or ())
+            self._rows = {True: 0, False: 0}
+            self._count(self._files.values(), 1)
         added, deleted, strays = self._change(entry for name in delta for entry in self._entries.get(name, ()))
+        self._count(added, 1)
+        self._count(deleted, -1)
         self._listed = frozenset((*base, *delta))
         self._entries = {name: entries for name, entries in self._entries.items() if name in self._listed}
         self._snapshot, self._complete = snapshot, readable
         return Change(snapshot, previous, added, deleted, strays if readable else (), rewritten, readable)
+
+    def _count(self, files: Iterable[DataFile], sign: int) -> None:
+        for file in files:
+            self._rows[file.holds_rows] += sign * file.row_count
 
     def _readable(self, manifests: Sequence[ManifestFile] | None) -> bool:
         return manifests is not None and all(manifest.name in self._entries for manifest in manifests)
@@ -103,6 +117,8 @@ class LiveFiles:
             if (key in self._files) is (entry.kind is FileKind.ADD):
                 strays.append(entry)
             if entry.kind is FileKind.ADD:
+                if (gone := self._files.get(key)) and added.pop(key, None) is None:
+                    deleted[key] = gone
                 self._files[key] = added[key] = entry.file
             elif (gone := self._files.pop(key, None)) and added.pop(key, None) is None:
                 deleted[key] = gone

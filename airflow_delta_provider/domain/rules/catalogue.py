@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.rules import (
     leaving_mapping,
     log,
     metadata,
+    paimon,
     protocol,
     requests,
     row_tracking,
@@ -31,6 +32,7 @@ _MODULES = (
     type_widening,
     row_tracking,
     data_files,
+    paimon,
 )
 
 FAMILIES: dict[RuleFamily, tuple[Rule, ...]] = {module.FAMILY: module.RULES for module in _MODULES}

@@ -1,0 +1,64 @@
+"""The row ids that live files give out, and which files give out the same."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+
+
+def id_range(file: DataFile) -> range | None:
+    """Return the row ids that a file gives out; None where its rows have theirs in the file, or are no rows."""
+    if file.first_row_id is None or not file.holds_rows:
+        return None
+    return range(file.first_row_id, file.first_row_id + file.row_count)
+
+
+class IdRanges:
+    """The ranges of live files, by their beginnings."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._by_start: dict[int, dict[FileKey, DataFile]] = {}
+
+    def replace(self, files: Iterable[DataFile]) -> None:
+        """Forget all files, and have these."""
+        self._by_start = {}
+        for file in files:
+            if ids := id_range(file):
+                self._by_start.setdefault(ids.start, {})[file.key] = file
+        self._starts = sorted(self._by_start)
+
+    def add(self, file: DataFile) -> None:
+        """Have one more file."""
+        if ids := id_range(file):
+            if ids.start not in self._by_start:
+                insort(self._starts, ids.start)
+            self._by_start.setdefault(ids.start, {})[file.key] = file
+
+    def remove(self, file: DataFile) -> None:
+        """Forget a file."""
+        if (ids := id_range(file)) and file.key in (here := self._by_start.get(ids.start, {})):
+            del here[file.key]
+            if not here:
+                del self._by_start[ids.start]
+                self._starts.pop(bisect_left(self._starts, ids.start))
+
+    def clashes(self, file: DataFile, *, equal_allowed: bool) -> Iterator[DataFile]:
+        """Yield files that give out ids of this one's.
+
+        :param equal_allowed: whether files may give out the very same ids, as with data evolution
+        """
+        ids = id_range(file)
+        if not ids:
+            return
+        place = bisect_left(self._starts, ids.start)
+        for index in range(max(place - 1, 0), len(self._starts)):
+            start = self._starts[index]
+            if start >= ids.stop:
+                return
+            for other in self._by_start[start].values():
+                others = id_range(other) or range(0)
+                if other.key != file.key and others.stop > ids.start and not (equal_allowed and others == ids):
+                    yield other

@@ -1,0 +1,222 @@
+"""Judging a table's history, commit by commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files
+from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
+from airflow_delta_provider.domain.paimon.history import History
+from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
+from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.reassigned_ids import check_reassigned, vectors_needed
+from airflow_delta_provider.domain.paimon.schema_rules import Schemas, check_schemas, has_data_evolution, is_tracked
+from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
+from airflow_delta_provider.domain.paimon.standing import Open, Standing
+from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.paimon.violation import Violation, listed
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules import paimon as rules
+
+
+class HistoryJudge:
+    """Takes the commits of a table, in order.
+
+    :param schemas: all schemas of the table
+    :param since: the first commit is this snapshot's and is taken for granted; None judges all
+    :param fail_on_reassigned: whether reassigned row ids are an error
+    """
+
+    def __init__(self, schemas: Schemas, *, since: int | None = None, fail_on_reassigned: bool = False) -> None:
+        self._schemas = schemas
+        self._since = since
+        self._fail_on_reassigned = fail_on_reassigned
+        self._live = LiveFiles()
+        self._ranges = IdRanges()
+        self._standing = Standing()
+        self._beginning: dict[FileKey, DataFile] = {}
+        self._changes: list[Change] = []
+        self._damaged: dict[str, Open] = {}
+        self._broken_snapshots: list[Damage] = []
+        self._miscounts: list[Open] = []
+        self._excess = 0
+        self._complete = True
+        self._unknown: Finding | None = None
+        self._new: NewIds | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the commits that follow cannot be judged: one is of a version that nobody knows here."""
+        return self._unknown is not None
+
+    def take_damage(self, damage: Damage) -> None:
+        """Take a snapshot that cannot be read."""
+        self._broken_snapshots.append(damage)
+
+    def take(self, commit: Commit) -> tuple[Snapshot, ...]:
+        """Judge a commit; return the snapshots whose deletion vectors it takes to end that."""
+        snapshot = commit.snapshot
+        if snapshot.version not in KNOWN_VERSIONS:
+            self._unknown = rules.UNKNOWN_VERSION.finding(
+                f"Snapshot {snapshot.id} is of version {snapshot.version}; known are those up to "
+                f"{KNOWN_VERSIONS[-1]}. It and those after it are not judged.",
+                version=snapshot.id,
+            )
+            return ()
+        was_complete = self._live.complete
+        change = self._live.apply(commit)
+        first = not self._changes
+        if not first:
+            self._check_gap(self._changes[-1].snapshot, snapshot)
+        self._changes.append(change)
+        self._complete &= change.complete and not change.rewritten and (first or change.previous is not None)
+        if first:
+            self._beginning = dict(self._live.files)
+        self._take_damages(commit)
+        self._standing.forget(change.deleted, snapshot)
+        anew = change.previous is None or bool(change.rewritten) or not was_complete
+        self._follow_ranges(change, anew)
+        if snapshot.id == self._since:
+            self._excess = self._rows_too_many(snapshot)
+            return ()
+        return self._judge(change, first)
+
+    def take_vectors(self, deleted: Mapping[int, Mapping[str, int]]) -> None:
+        """Take what :meth:`take` asked for.
+
+        :param deleted: by the snapshot's id, how many rows of which data file deletion vectors delete
+        """
+        change = self._changes[-1]
+        found = None if self._new is None else check_reassigned(change, self._new, deleted)
+        if found is not None:
+            severity = Severity.ERROR if self._fail_on_reassigned else None
+            self._standing.add(replace(found, severity=severity), change.snapshot)
+
+    def findings(self) -> list[Finding]:
+        """Return what was found."""
+        snapshots = [change.snapshot for change in self._changes if change.snapshot.id != self._since]
+        broken = [
+            rules.UNREADABLE_METADATA.finding(f"{damage.path} cannot be read: {damage.detail}.", path=damage.path)
+            for damage in self._broken_snapshots
+        ]
+        ended = [self._unknown] if self._unknown else []
+        return [*check_schemas(self._schemas, snapshots), *broken, *self._standing.findings(), *ended]
+
+    def history(self) -> History | None:
+        """Return the snapshots that were taken; None where there is none."""
+        if not self._changes:
+            return None
+        schemas = {key: schema for key, schema in self._schemas.items() if isinstance(schema, TableSchema)}
+        complete = self._complete and not self.ended and not self._broken_snapshots
+        return History(self._beginning, tuple(self._changes), self._live.files, schemas, complete)
+
+    def _judge(self, change: Change, first: bool) -> tuple[Snapshot, ...]:
+        snapshot = change.snapshot
+        schema = self._schemas.get(snapshot.schema_id)
+        self._check_record_count(change, first)
+        self._new = None
+        if not is_tracked(schema):
+            return ()
+        before = self._schemas.get(change.previous.schema_id) if change.previous else None
+        evolution = has_data_evolution(schema)
+        new = self._new = NewIds.of(change, tracked_before=is_tracked(before), data_evolution=evolution)
+        for violation in check_change(change, new):
+            self._standing.add(violation, snapshot)
+        seed = first and snapshot.id > 1
+        if seed:
+            added = {file.key for file in change.added}
+            for violation in check_files((f for f in self._live.files.values() if f.key not in added), snapshot):
+                self._standing.add(violation, snapshot, at_or_before=True)
+        self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
+        return vectors_needed(change, new)
+
+    def _check_gap(self, before: Snapshot, snapshot: Snapshot) -> None:
+        gone = range(before.id + 1, snapshot.id)
+        broken = {damage.path for damage in self._broken_snapshots}
+        missing = [snapshot_id for snapshot_id in gone if snapshot_path(snapshot_id) not in broken]
+        if missing:
+            self._standing.add(
+                Violation(
+                    rules.NEXT_ROW_ID_OR_SNAPSHOTS,
+                    f"Between snapshots {before.id} and {snapshot.id} there is no {listed(map(str, missing))}. What "
+                    "those commits did cannot be judged.",
+                    path=snapshot_path(missing[0]),
+                ),
+                snapshot,
+                version=missing[0],
+            )
+
+    def _take_damages(self, commit: Commit) -> None:
+        names = {file.name for file in (*(commit.base or ()), *(commit.delta or ()))}
+        names |= {commit.snapshot.base.name, commit.snapshot.delta.name}
+        for name in [name for name in self._damaged if name not in names]:
+            self._damaged.pop(name).heal(commit.snapshot)
+        for damage in commit.damages:
+            rule = rules.UNREADABLE_METADATA if damage.fault is Fault.UNREADABLE else rules.RECORDED_SIZES
+            detail = f": {damage.detail}" if damage.detail else ""
+            message = f"{damage.path} {damage.fault.value}{detail}."
+            if rule is rules.RECORDED_SIZES:
+                message += " Paimon reads it as empty, without an error."
+            violation = Violation(rule, message, path=damage.path)
+            self._damaged[damage.path.rsplit("/", 1)[-1]] = self._standing.add(violation, commit.snapshot)
+
+    def _follow_ranges(self, change: Change, anew: bool) -> None:
+        if anew:
+            self._ranges.replace(self._live.files.values())
+            return
+        for file in change.deleted:
+            self._ranges.remove(file)
+        for file in change.added:
+            self._ranges.add(file)
+
+    def _check_overlaps(self, files: Iterable[DataFile], snapshot: Snapshot, evolution: bool, seed: bool) -> None:
+        pairs = dict(self._overlaps(files, evolution))
+        if pairs:
+            texts = (
+                f"{one.name} and {other.name} from {max(_first(one), _first(other))}" for one, other in pairs.values()
+            )
+            violation = Violation(
+                rules.OVERLAPPING_ROW_IDS,
+                f"Live files give out the same row ids: {listed(texts)}.",
+                tuple(pairs),
+                path=next(iter(pairs.values()))[0].name if len(pairs) == 1 else None,
+            )
+            self._standing.add(violation, snapshot, **({"at_or_before": True} if seed else {}))
+
+    def _overlaps(
+        self, files: Iterable[DataFile], evolution: bool
+    ) -> Iterator[tuple[frozenset[FileKey], tuple[DataFile, DataFile]]]:
+        for file in files:
+            for other in self._ranges.clashes(file, equal_allowed=evolution):
+                yield frozenset((file.key, other.key)), (file, other)
+
+    def _check_record_count(self, change: Change, first: bool) -> None:
+        if not change.complete:
+            return
+        snapshot = change.snapshot
+        excess = self._rows_too_many(snapshot)
+        if excess == self._excess:
+            return
+        self._excess = excess
+        if not excess:
+            for opened in self._miscounts:
+                opened.heal(snapshot)
+            self._miscounts = []
+        else:
+            rows = (snapshot.total_record_count or 0) - excess
+            message = f"totalRecordCount is {snapshot.total_record_count}; the live files have {rows} rows."
+            known = {"at_or_before": True} if first and snapshot.id > 1 else {}
+            self._miscounts.append(self._standing.add(Violation(rules.RECORD_COUNT, message), snapshot, **known))
+
+    def _rows_too_many(self, snapshot: Snapshot) -> int:
+        """Return by how much totalRecordCount goes beyond the rows of live files."""
+        total, counts = snapshot.total_record_count, self._live.row_counts
+        return 0 if total is None or total in counts else total - counts[0]
+
+
+def _first(file: DataFile) -> int:
+    return file.first_row_id or 0
