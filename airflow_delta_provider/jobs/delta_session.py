@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.table_formats import DELTA, format_of
 from airflow_delta_provider.jobs.table_log import TableLog
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -39,12 +39,6 @@ _NOT_FOUND = frozenset(
 )
 #: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
 _DETAILS = "# Detailed Table Information"
-#: A file that every table of another format has: format, directory, name.
-_OTHER_FORMATS = (
-    ("Apache Iceberg", "metadata", "*.metadata.json"),
-    ("Apache Paimon", "schema", "schema-*"),
-    ("Apache Hudi", ".hoodie", "hoodie.properties"),
-)
 
 
 class TableError(Exception):
@@ -192,24 +186,17 @@ class DeltaSession:
 
     def _why_not_delta(self, text: str, location: str) -> Finding:
         try:
-            names = set(self.storage.list_names(location))
+            found = format_of(self.storage, location)
         except FileNotFoundError:
             return requests.NO_SUCH_TABLE.finding(f"There is no table at {text}: no such directory. Check the path.")
-        for format_name, directory, pattern in _OTHER_FORMATS:
-            if directory in names and fnmatch.filter(self._names_in(f"{location}/{directory}"), pattern):
-                return requests.NOT_DELTA.finding(
-                    f"{text} is an {format_name} table, not a Delta table. This job changes Delta tables only."
-                )
+        if found not in (None, DELTA):
+            return requests.NOT_DELTA.finding(
+                f"{text} is an {found} table, not a Delta table. This job changes Delta tables only."
+            )
         return requests.NOT_DELTA.finding(
             f"{text} is not a Delta table: there is no commit in {location}/_delta_log. "
             "Name the table's own directory, not one above or below it."
         )
-
-    def _names_in(self, directory: str) -> list[str]:
-        try:
-            return self.storage.list_names(directory)
-        except FileNotFoundError:  # a file of that name
-            return []
 
 
 def _as_object(text: str | None) -> dict[str, Any]:

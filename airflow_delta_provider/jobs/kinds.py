@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.request.options import (
     DisableColumnMappingOptions,
     DropFeatureOptions,
     EnableFeatureOptions,
+    PaimonCheckRowTrackingOptions,
     WidenTypesOptions,
 )
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
@@ -24,6 +25,7 @@ from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
+from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
 from airflow_delta_provider.jobs.table_change import Change, TableChange
@@ -40,10 +42,12 @@ class Kind:
 
     :param run: does it to one table
     :param patterns: whether a table may be named by a pattern that stands for many
+    :param needs_delta: whether it needs a session with Delta
     """
 
     run: RunTable
     patterns: bool = False
+    needs_delta: bool = True
 
 
 def _checking(check: Callable[[DeltaSession, OpenTable, Any, Progress], Any]) -> RunTable:
@@ -76,4 +80,5 @@ KINDS: Mapping[str, Kind] = {
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
     DisableColumnMappingOptions.kind: Kind(_changing(DisableColumnMapping)),
+    PaimonCheckRowTrackingOptions.kind: Kind(check_paimon_table, needs_delta=False),
 }

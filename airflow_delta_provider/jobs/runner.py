@@ -19,17 +19,18 @@ from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
 def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
     """Do what ``request`` asks for and report on every table.
 
-    :raises RuntimeError: if the session has no Delta: then there is nothing to say of any table
+    :raises RuntimeError: if the session has no Delta and needs it: then there is nothing to say of any table
     """
     started = _now()
-    engine = session.engine
-    named = expand(session, request.tables) if KINDS[request.kind].patterns else request.tables
+    kind = KINDS[request.kind]
+    engine = {"spark": session.spark.version, "delta": session.engine.delta if kind.needs_delta else None}
+    named = expand(session, request.tables) if kind.patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
     for text in named:
         tables.append(_run_table(text, request, session, count.each_step))
         count.count(tables[-1])
-    return JobReport(request.kind, started, _now(), tuple(tables), {"spark": engine.spark, "delta": engine.delta})
+    return JobReport(request.kind, started, _now(), tuple(tables), engine)
 
 
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:

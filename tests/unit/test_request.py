@@ -191,6 +191,30 @@ def test_audit_options_that_make_no_sense_are_refused(given_options, message):
         options_from_json("audit", given_options)
 
 
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({"level": "log"}, "level is 'log'; it has to be one of metadata, data"),
+        ({"source": "catalogue"}, "source is 'catalogue'; it has to be one of.*Did you mean 'catalog'"),
+        ({"since_snapshot": "7"}, "since_snapshot is '7'; it has to be"),
+        ({"key_columns": ["id"]}, "key_columns is .*reads no rows. Use level 'data'"),
+        ({"key_columns": "id", "level": "data"}, "key_columns has to be a list of names"),
+        ({"state_path": ""}, "state_path is ''; it has to be a directory"),
+        ({"state_path": "/s", "since_snapshot": 1}, "Leave since_snapshot out"),
+        ({"fail_on_reassigned": "yes"}, "fail_on_reassigned is 'yes'; it has to be True or False"),
+    ],
+)
+def test_options_of_the_check_of_paimon_tables_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("check-paimon-row-tracking", given_options)
+
+
+def test_options_of_the_check_of_paimon_tables_survive_the_wire():
+    given_options = {"level": "data", "since_snapshot": 3, "key_columns": ["id"], "source": "native"}
+    options = options_from_json("check-paimon-row-tracking", given_options)
+    assert options_from_json(options.kind, json.loads(json.dumps(options_to_json(options)))) == options
+
+
 def test_audit_options_survive_the_wire():
     given_options = {"level": "data", "since_version": 3, "version": 9, "rules": ["TF17"], "waivers": [WAIVER]}
     options = options_from_json("audit", given_options)
@@ -217,6 +241,7 @@ def test_every_kind_leads_to_its_own_options():
         "column-mapping-usage",
         "disable-column-mapping",
         "drop-feature",
+        "check-paimon-row-tracking",
     }
     assert all(options.kind == kind for kind, options in OPTIONS.items())
 

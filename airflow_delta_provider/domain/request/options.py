@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.request.column_mapping import ColumnMappingUs
 from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -29,6 +30,7 @@ __all__ = [
     "DropFeatureOptions",
     "EnableFeatureOptions",
     "Options",
+    "PaimonCheckRowTrackingOptions",
     "RequestError",
     "WidenTypesOptions",
     "options_from_json",
@@ -44,6 +46,7 @@ Options = (
     | ColumnMappingUsageOptions
     | DisableColumnMappingOptions
     | DropFeatureOptions
+    | PaimonCheckRowTrackingOptions
 )
 
 OPTIONS: dict[str, type[Options]] = {
@@ -57,6 +60,7 @@ OPTIONS: dict[str, type[Options]] = {
         ColumnMappingUsageOptions,
         DisableColumnMappingOptions,
         DropFeatureOptions,
+        PaimonCheckRowTrackingOptions,
     )
 }
 

@@ -143,5 +143,11 @@ NOT_STILL = _history.undecided(
     remedy="Keep more snapshots (snapshot.num-retained.min, snapshot.time-retained), or check while none expire.",
     source=_SNAPSHOT,
 )
+ROWS_NOT_READ = _state.undecided(
+    18,
+    "rows cannot be checked",
+    effect="Whether ids and sequence numbers of rows are right is not known.",
+    remedy="See to what the other findings say of the table's metadata first.",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

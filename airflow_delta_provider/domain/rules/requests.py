@@ -164,6 +164,11 @@ WOULD_BREAK_RULES = _rule(
     "the commit would break a rule of the protocol",
     remedy="Look up the rule that the message names; nothing was written.",
 )
+NOT_PAIMON = _rule(
+    43,
+    "not an Apache Paimon table",
+    remedy="Name an Apache Paimon table, by its own directory where it is a path.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:

@@ -1,42 +1,61 @@
-"""Where audits remember: one small JSON file a table, in a directory of any storage that the session reaches."""
+"""Where audits and checks remember: one JSON file a table, in a directory of any storage that the session reaches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
-from airflow_delta_provider.domain.audit.memory import AuditMemory, BrokenMemoryError
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.storage import HadoopStorage
 
 
-class MemoryStore:
+class Memory(Protocol):
+    """What is remembered of a table."""
+
+    @property
+    def version(self) -> int:
+        """How far it goes."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        ...
+
+
+M = TypeVar("M", bound=Memory)
+
+
+class MemoryStore(Generic[M]):
     """The files of a directory.
 
     :param directory: a path or a URI; made where it is missing
+    :param parse: reads the wire form; raises ValueError where it cannot be used
     """
 
-    def __init__(self, storage: HadoopStorage, directory: str, progress: Progress) -> None:
+    def __init__(self, storage: HadoopStorage, directory: str, progress: Progress, parse: Callable[[Any], M]) -> None:
+        self._parse = parse
         self._storage = storage
         self._directory = storage.qualify(directory).rstrip("/")
         self._progress = progress
         self._read: dict[str, bytes | None] = {}
 
-    def load(self, location: str) -> AuditMemory | None:
+    def load(self, location: str) -> M | None:
         """Return what is remembered of the table at a location; None where nothing is, or nothing that can be used."""
         content = self._content(location)
         self._read[location] = content
         if content is None:
             return None
         try:
-            return AuditMemory.from_json(json.loads(content))
-        except (BrokenMemoryError, ValueError, RecursionError) as error:
+            return self._parse(json.loads(content))
+        except (ValueError, RecursionError) as error:
             self._progress(f"{self._path(location)} cannot be used, the whole history is judged: {error}")
             return None
 
-    def save(self, location: str, memory: AuditMemory) -> None:
-        """Replace what is remembered, unless another audit has come further meanwhile."""
+    def save(self, location: str, memory: M) -> None:
+        """Replace what is remembered, unless another one has come further meanwhile."""
         now = self._content(location)
         if now is not None and now != self._read.get(location) and _version(now) > memory.version:
             self._progress(f"{self._path(location)} is of a later version already and stays as it is")

@@ -49,7 +49,11 @@ class ProtocolAudit:
         self._data = DataLevel(
             session, table, options.level, TimeBudget(options.seconds_per_table), self._timings, progress
         )
-        self._store = None if options.state_path is None else MemoryStore(session.storage, options.state_path, progress)
+        self._store = (
+            None
+            if options.state_path is None
+            else MemoryStore(session.storage, options.state_path, progress, AuditMemory.from_json)
+        )
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""

@@ -20,6 +20,7 @@ from airflow_delta_provider.jobs.command_line.column_mapping import COLUMN_MAPPI
 from airflow_delta_provider.jobs.command_line.detail import DETAIL
 from airflow_delta_provider.jobs.command_line.drop_feature import DROP_FEATURE
 from airflow_delta_provider.jobs.command_line.enable_feature import ENABLE_FEATURE
+from airflow_delta_provider.jobs.command_line.paimon_check_row_tracking import PAIMON_CHECK_ROW_TRACKING
 from airflow_delta_provider.jobs.command_line.widen_types import WIDEN_TYPES
 
 #: Kinds by name.
@@ -34,6 +35,7 @@ COMMANDS = {
         COLUMN_MAPPING_USAGE,
         DISABLE_COLUMN_MAPPING,
         DROP_FEATURE,
+        PAIMON_CHECK_ROW_TRACKING,
     )
 }
 

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (
     BRANCH_DIRECTORY,
+    LATEST,
     SCHEMA_DIRECTORY,
     SNAPSHOT_DIRECTORY,
     TAG_DIRECTORY,
@@ -73,6 +74,12 @@ class MetadataSource:
         """Return the ids of the snapshots that are kept, in order."""
         return snapshot_ids(self._names(SNAPSHOT_DIRECTORY))
 
+    def latest(self) -> int | None:
+        """Return the newest snapshot by the hint, None where there is no hint, or none that says."""
+        [content] = self._read([LATEST])
+        text = (content or b"").strip()
+        return int(text) if text.isdigit() else None
+
     def tags(self) -> list[str]:
         """Return the names of the tags."""
         return tag_names(self._names(TAG_DIRECTORY))
@@ -98,7 +105,10 @@ class MetadataSource:
         for snapshot_id, content in zip(ids, self._read([snapshot_path(snapshot_id) for snapshot_id in ids])):
             if content is None:
                 raise SnapshotGoneError(snapshot_path(snapshot_id))
-            yield _parsed(Snapshot.from_json, content)
+            snapshot = _parsed(Snapshot.from_json, content)
+            if isinstance(snapshot, Snapshot) and snapshot.id != snapshot_id:
+                snapshot = PaimonFormatError(f"it says that it is snapshot {snapshot.id}")
+            yield snapshot
 
     def commits(self, ids: Sequence[int]) -> Iterator[Commit | Damage]:
         """Yield commits, in order, or what is wrong with a snapshot's file.

@@ -1,0 +1,80 @@
+"""What the last check of a table proved, and of which files, for the next one to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A data file that was live.
+
+    :param name: its name, which no other file of the table has
+    :param lowest: lowest row id in it; None where it was not read
+    :param highest: highest row id in it; None where it was not read
+    """
+
+    name: str
+    first_row_id: int | None
+    row_count: int
+    lowest: int | None = None
+    highest: int | None = None
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A snapshot up to which all was well.
+
+    :param snapshot_uuid: tells it from another snapshot of the same id: after a rollback ids are used again
+    :param level: that the check had
+    :param key_columns: that it compared
+    :param files: those that were live
+    """
+
+    snapshot_id: int
+    snapshot_uuid: str
+    level: str
+    key_columns: tuple[str, ...]
+    files: tuple[KnownFile, ...]
+
+    @property
+    def version(self) -> int:
+        """The snapshot's id."""
+        return self.snapshot_id
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "paimon_schema_version": SCHEMA_VERSION,
+            "version": self.snapshot_id,
+            "snapshot_uuid": self.snapshot_uuid,
+            "level": self.level,
+            "key_columns": list(self.key_columns),
+            "files": [list(astuple(file)) for file in self.files],
+        }
+
+    @classmethod
+    def from_json(cls, wire: Any) -> Baseline:
+        """Read the wire form.
+
+        :raises ValueError: if it is none, or of another version
+        """
+        try:
+            if not isinstance(wire, Mapping) or wire["paimon_schema_version"] != SCHEMA_VERSION:
+                raise ValueError("it was not written by this kind of check, or by a later version of it")
+            found = cls(
+                wire["version"],
+                wire["snapshot_uuid"],
+                wire["level"],
+                tuple(wire["key_columns"]),
+                tuple(KnownFile(*file) for file in wire["files"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"it lacks something: {error}") from error
+        if type(found.snapshot_id) is not int or not isinstance(found.snapshot_uuid, str):
+            raise ValueError("it names no snapshot")
+        return found

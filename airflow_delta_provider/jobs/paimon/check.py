@@ -1,0 +1,238 @@
+"""The kind ``check-paimon-row-tracking``: reads, lets the rules judge, and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
+from airflow_delta_provider.domain.paimon.commit import Damage
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.history import History
+from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
+from airflow_delta_provider.domain.paimon.judgement import HistoryJudge
+from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.rules import paimon as rules
+from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.timings import Timings
+
+#: How often a check begins anew because snapshots that it reads have vanished.
+_TRIES = 3
+
+
+def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Check one table.
+
+    :raises TableError: if there is none
+    """
+    options = request.options
+    assert isinstance(options, PaimonCheckRowTrackingOptions)
+    table = open_paimon_table(session, parse_name(text))
+    for _ in range(_TRIES):
+        try:
+            return PaimonRowTrackingCheck(session, table, options, progress).run()
+        except SnapshotGoneError as gone:
+            progress(f"{text}: {gone} is gone since it was listed, the check begins anew")
+    message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
+    return TableReport.judged(text, rules.NOT_STILL.finding(message))
+
+
+class PaimonRowTrackingCheck:
+    """Checks row tracking of one table, as far as its newest snapshot when this began."""
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        table: PaimonTable,
+        options: PaimonCheckRowTrackingOptions,
+        progress: Progress,
+    ) -> None:
+        self._session = session
+        self._table = table
+        self._options = options
+        self._progress = progress
+        self._timings = Timings()
+        self._notes: list[str] = []
+        self._store: MemoryStore[Baseline] | None = None
+        if options.state_path is not None:
+            self._store = MemoryStore(session.storage, options.state_path, progress, Baseline.from_json)
+
+    def run(self) -> TableReport:
+        """Check the table.
+
+        :raises SnapshotGoneError: if a snapshot vanished meanwhile
+        """
+        source = self._table.source
+        with self._timings.phase("list"):
+            latest = source.latest()  # before the listing, which then has it
+            ids = source.snapshot_ids()
+            schemas = source.schemas()
+            self._note_what_is_not_checked(ids)
+        findings = _check_latest(latest, ids)
+        since, baseline = self._beginning(ids)
+        judge = HistoryJudge(schemas, since=since, fail_on_reassigned=self._options.fail_on_reassigned)
+        if _may_be_tracked(schemas):
+            with self._timings.phase("metadata"):
+                self._judge_metadata(judge, [i for i in ids if since is None or i >= since])
+        history = judge.history()
+        findings += judge.findings()
+        tracked = _is_tracked(history, schemas)
+        if not tracked:
+            findings.append(_not_tracked(schemas))
+        elif self._options.level == "data" and history is not None:
+            findings += self._judge_rows(history, baseline)
+        report = TableReport.judged(
+            self._table.name.text,
+            *findings,
+            version=ids[-1] if ids else None,
+            evidence=self._evidence(history, since),
+            timings=self._timings,
+        )
+        self._remember(report, history)
+        return report
+
+    def _judge_metadata(self, judge: HistoryJudge, ids: Sequence[int]) -> None:
+        self._progress(f"{self._table.name.text}: reading the metadata of {len(ids)} snapshots")
+        vectors: dict[str | None, Mapping[str, int]] = {None: {}}
+        for commit in self._table.source.commits(ids):
+            if judge.ended:
+                return
+            if isinstance(commit, Damage):
+                judge.take_damage(commit)
+                continue
+            wanted = judge.take(commit)
+            if wanted:
+                judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
+
+    def _judge_rows(self, history: History, baseline: Baseline | None) -> list[Finding]:
+        """Judge ids and sequence numbers of rows, where it is known which files there are."""
+        del baseline
+        return [
+            rules.ROWS_NOT_READ.finding(
+                f"The rows of snapshot {history.newest.id} were not read: which files are live is not known for sure."
+            )
+        ]
+
+    def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
+        """Return how many rows of which data file deletion vectors delete in a snapshot."""
+        if snapshot.index_manifest not in known:
+            files = self._table.source.index_files(snapshot)
+            known[snapshot.index_manifest] = {
+                vector.data_file: vector.cardinality or 0
+                for file in (() if isinstance(files, Damage) else files)
+                if file.type == DELETION_VECTORS
+                for vector in file.vectors
+            }
+        return known[snapshot.index_manifest]
+
+    def _beginning(self, ids: Sequence[int]) -> tuple[int | None, Baseline | None]:
+        """Return the snapshot to begin after, None for the first, and what is remembered of it."""
+        since = self._options.since_snapshot
+        if since is not None:
+            if since in ids:
+                return since, None
+            why = "is newer than all" if ids and since > ids[-1] else "is not kept"
+            self._note(f"snapshot {since}, to begin after, {why}: the table was rolled back, or it has expired")
+            return None, None
+        baseline = self._store.load(self._table.location) if self._store else None
+        if baseline is None:
+            if self._store:
+                self._note("no earlier check is remembered in state_path: all snapshots are checked")
+            return None, None
+        why_not = self._why_not(baseline, ids)
+        if why_not:
+            self._note(f"the check of snapshot {baseline.snapshot_id} {why_not}: all snapshots are checked")
+            return None, None
+        return baseline.snapshot_id, baseline
+
+    def _why_not(self, baseline: Baseline, ids: Sequence[int]) -> str | None:
+        """Return why a check cannot go on from a baseline; None where it can."""
+        if baseline.level != self._options.level and baseline.level != "data":
+            return f"was of level {baseline.level}"
+        if not set(self._options.key_columns) <= set(baseline.key_columns):
+            return "did not compare these keys"
+        if baseline.snapshot_id not in ids:
+            return "was of one that is not kept any more"
+        [snapshot] = self._table.source.snapshots([baseline.snapshot_id])
+        if isinstance(snapshot, PaimonFormatError) or snapshot.uuid != baseline.snapshot_uuid:
+            return "was of another one of this id: the table was rolled back since"
+        return None
+
+    def _note_what_is_not_checked(self, ids: Sequence[int]) -> None:
+        if ids and ids[0] > 1:
+            self._note(f"history begins at snapshot {ids[0]}: those before have expired")
+        if branches := self._table.source.branches():
+            self._note(f"only the branch main is checked, not {', '.join(branches)}")
+        if tags := self._table.source.tags():
+            self._note(f"tags are not checked: {', '.join(tags)}")
+
+    def _note(self, text: str) -> None:
+        self._notes.append(text)
+        self._progress(f"{self._table.name.text}: {text}")
+
+    def _evidence(self, history: History | None, since: int | None) -> dict[str, Any]:
+        changes = () if history is None else history.changes
+        return {
+            "level": self._options.level,
+            "source": "native",
+            "since_snapshot": since,
+            "first_snapshot": changes[0].snapshot.id if changes else None,
+            "snapshots": len(changes),
+            "files": len(history.live) if history else 0,
+            "next_row_id": history.newest.next_row_id if history else None,
+            "notes": self._notes,
+        }
+
+    def _remember(self, report: TableReport, history: History | None) -> None:
+        """Keep up to where all is well; where it is not, the next check begins where this one did."""
+        if self._store is None or history is None or history.newest.uuid is None or not history.complete:
+            return
+        if any(finding.severity is not Severity.WARNING and finding.stands for finding in report.findings):
+            return
+        files = tuple(KnownFile(file.name, file.first_row_id, file.row_count) for file in history.live.values())
+        newest = history.newest
+        assert newest.uuid is not None
+        baseline = Baseline(newest.id, newest.uuid, self._options.level, self._options.key_columns, files)
+        self._store.save(self._table.location, baseline)
+
+
+def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
+    """Return what is wrong if the hint of the newest snapshot names one that is not there."""
+    if latest is None or not ids or latest <= ids[-1]:
+        return []
+    message = f"snapshot/LATEST names snapshot {latest}, and there is none after {ids[-1]}: engines fail on it."
+    return [rules.NEXT_ROW_ID_OR_SNAPSHOTS.finding(message, version=latest, path="snapshot/LATEST")]
+
+
+def _may_be_tracked(schemas: Schemas) -> bool:
+    return any(is_tracked(schema) or isinstance(schema, PaimonFormatError) for schema in schemas.values())
+
+
+def _is_tracked(history: History | None, schemas: Schemas) -> bool:
+    used = () if history is None else (change.snapshot.schema_id for change in history.changes)
+    looked = [schemas.get(schema_id) for schema_id in {*used, *sorted(schemas)[-1:]}]
+    return any(is_tracked(schema) or isinstance(schema, PaimonFormatError) for schema in looked)
+
+
+def _not_tracked(schemas: Schemas) -> Finding:
+    newest = schemas.get(max(schemas)) if schemas else None
+    if isinstance(newest, TableSchema) and newest.primary_keys:
+        return rules.NOT_TRACKED.finding(
+            f"The table has the primary key {', '.join(newest.primary_keys)}, and Paimon tracks rows of append tables "
+            "only. Its rows have no ids; there is nothing to check."
+        )
+    return rules.NOT_TRACKED.finding(
+        "The table's rows have no ids: row-tracking.enabled is not true. It can be set when a table is created; write "
+        "the rows into a new one."
+    )

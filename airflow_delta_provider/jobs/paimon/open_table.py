@@ -1,0 +1,59 @@
+"""Finding a Paimon table by what a request calls it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
+from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
+from airflow_delta_provider.jobs.table_formats import DELTA, PAIMON, format_of
+
+
+@dataclass(frozen=True)
+class PaimonTable:
+    """A table that was found: its name, its location as a URI, and its metadata."""
+
+    name: TableName
+    location: str
+    source: MetadataSource
+
+
+def parse_name(text: str) -> TableName:
+    """Return what a request calls a table.
+
+    :raises TableError: if it is no name
+    """
+    try:
+        return TableName.parse(text)
+    except TableNameError as error:
+        raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
+
+
+def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
+    """Find a table whose files can be read here.
+
+    :raises TableError: if there is none, or it is not a Paimon table
+    """
+    if name.location is None:
+        raise TableError(
+            requests.NO_SUCH_TABLE.finding(
+                f"{name.text} is a name in a catalog, whose files are not known here. Name the table by its path or "
+                "URI, or let its catalog be asked (source 'catalog')."
+            )
+        )
+    location = session.storage.qualify(name.location).rstrip("/")
+    try:
+        found = format_of(session.storage, location)
+    except FileNotFoundError:
+        raise TableError(
+            requests.NO_SUCH_TABLE.finding(f"There is no table at {name.text}: no such directory. Check the path.")
+        ) from None
+    source = MetadataSource(session.storage, location, avro_codecs(session.spark))
+    if found != PAIMON and not source.snapshot_ids():
+        what = f"is {'a' if found == DELTA else 'an'} {found} table, not" if found else "is not"
+        how = "Check it with check-row-tracking." if found == DELTA else "Name the table's own directory."
+        raise TableError(requests.NOT_PAIMON.finding(f"{name.text} {what} an Apache Paimon table. {how}"))
+    return PaimonTable(replace(name, location=location), location, source)
