@@ -22,6 +22,7 @@ from airflow_delta_provider.jobs.progress import Progress, silent
 from airflow_delta_provider.jobs.runner import run
 from airflow_delta_provider.jobs.spark_session import own_session
 from tests.tables.log import newest
+from tests.tables.paimon.archive import unpack
 from tests.tables.row_tracking import operations, operations_without_vectors
 from tests.tables.row_tracking_history import as_of
 from tests.unit.report_contract import violations
@@ -176,3 +177,8 @@ def snapshots(
         return made[deletion_vectors]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def paimon_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack(tmp_path_factory.mktemp("paimon"))

@@ -1,0 +1,202 @@
+"""Which rows of which files a commit may have changed: what has to be read to compare it with the one before.
+
+Rows that a commit took from a file, or brought with one, and in tables with data evolution all rows of a range of ids
+for which files came or went. What was only appended has the ids and the sequence that its metadata says, and is not
+read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import (
+    Step,
+    TableHistory,
+    Vector,
+    VectorKey,
+    apply,
+    carries_ids,
+    vector_key,
+    vectors_of,
+)
+
+#: Gives the rows that a deletion vector deletes of a file, as a bit set; of no vector none.
+Deleted = Callable[[DataFile, "Vector | None"], int]
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """Rows of a file as they were before a commit, or after it.
+
+    :param step: number of the comparison
+    :param without: rows that do not count, as a bit set of positions
+    """
+
+    file: DataFile
+    step: int
+    after: bool
+    without: int = 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two snapshots that follow each other, and the rows that may differ.
+
+    :param before: None for the first of all, of which the rows after it are looked at alone
+    :param restored: whether the commit brought files back that the table had before
+    :param vectors_changed: whether it deleted rows by deletion vectors
+    """
+
+    number: int
+    snapshot: Snapshot
+    before: Snapshot | None
+    evolution: bool
+    occurrences: tuple[Occurrence, ...]
+    restored: bool = False
+    vectors_changed: bool = False
+
+    @property
+    def compaction(self) -> bool:
+        """Whether the commit says that it leaves rows as they are."""
+        return self.snapshot.commit_kind == "COMPACT"
+
+
+@dataclass
+class ChangedRows:
+    """Tells of each commit of a history which rows it may have changed.
+
+    :param deleted: reads deletion vectors
+    """
+
+    history: TableHistory
+    deleted: Deleted
+    _live: dict[FileKey, DataFile] = field(default_factory=dict)
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield those commits that have rows to be read, and the first snapshot if it has."""
+        history = self.history
+        evolution = history.schema.table_options().data_evolution
+        start = history.start
+        self._live = {file.key: file for file in start.files}
+        vectors = vectors_of(start.index_files)
+        if not history.proven and not evolution:
+            held = [
+                Occurrence(file, 0, True, self.deleted(file, vectors.get(vector_key(file))))
+                for file in start.files
+                if carries_ids(file)
+            ]
+            if held:
+                yield Comparison(0, start.snapshot, None, evolution, tuple(held))
+        seen = {file.name for file in start.files}
+        before = start.snapshot
+        index_files = start.index_files
+        for number, step in enumerate(history.steps, 1):
+            after_vectors = vectors if step.index_files == index_files else vectors_of(step.index_files)
+            find = self._of_groups if evolution else self._of_files
+            found = tuple(find(number, step, vectors, after_vectors))
+            restored = any(file.name in seen for file in step.added)
+            if found:
+                yield Comparison(
+                    number, step.snapshot, before, evolution, found, restored, vectors is not after_vectors
+                )
+            apply(self._live, step)
+            seen |= {file.name for file in step.added}
+            before, vectors, index_files = step.snapshot, after_vectors, step.index_files
+
+    def _of_files(
+        self, number: int, step: Step, before: Mapping[VectorKey, Vector], after: Mapping[VectorKey, Vector]
+    ) -> Iterator[Occurrence]:
+        taken = [
+            Occurrence(file, number, False, self.deleted(file, before.get(vector_key(file)))) for file in step.removed
+        ]
+        brought: list[Occurrence] = []
+        removed = {file.key for file in step.removed}
+        for file in self._with_other_vectors(before, after):
+            if file.key in removed:
+                continue
+            old, new = (self.deleted(file, vectors.get(vector_key(file))) for vectors in (before, after))
+            whole = (1 << file.row_count) - 1
+            if new & ~old:
+                taken.append(Occurrence(file, number, False, whole & ~(new & ~old)))
+            if old & ~new:
+                brought.append(Occurrence(file, number, True, whole & ~(old & ~new)))
+        brought += [
+            Occurrence(file, number, True, self.deleted(file, after.get(vector_key(file))))
+            for file in step.added
+            if taken or carries_ids(file)
+        ]
+        if brought:
+            yield from taken
+            yield from brought
+
+    def _of_groups(
+        self, number: int, step: Step, before: Mapping[VectorKey, Vector], after: Mapping[VectorKey, Vector]
+    ) -> Iterator[Occurrence]:
+        """Yield the rows of ranges of ids for which a file came or went, where there were rows before."""
+        changed = [*step.added, *step.removed]
+        there = dict(self._live)
+        now = dict(there)
+        apply(now, step)
+        ranges = _Ranges(changed)
+        old = [file for file in there.values() if ranges.meet(file)]
+        if not old:
+            return
+        new = [file for file in now.values() if ranges.meet(file)]
+        old_ranges = _Ranges(old)
+        if not any(old_ranges.meet(file) for file in step.added):
+            return
+        for files, vectors, is_after in ((old, before, False), (new, after, True)):
+            for group in groups_of(files).values():
+                without = 0
+                for file in group:
+                    without |= self.deleted(file, vectors.get(vector_key(file)))
+                yield from (Occurrence(file, number, is_after, without) for file in group)
+
+    def _with_other_vectors(
+        self, before: Mapping[VectorKey, Vector], after: Mapping[VectorKey, Vector]
+    ) -> Collection[DataFile]:
+        if before is after:
+            return ()
+        changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        return [file for file in self._live.values() if vector_key(file) in changed] if changed else ()
+
+
+def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFile]]:
+    """Return files that hold columns of the same rows, by their first row id and their number of rows."""
+    groups: dict[tuple[int, int], list[DataFile]] = defaultdict(list)
+    for file in files:
+        if file.first_row_id is not None and file.holds_rows:
+            groups[file.first_row_id, file.row_count].append(file)
+    return groups
+
+
+class _Ranges:
+    """Ranges of row ids, joined where they meet."""
+
+    def __init__(self, files: Collection[DataFile]) -> None:
+        self._ranges: list[tuple[int, int]] = []
+        for start, end in sorted(span for file in files if (span := _span(file))):
+            if self._ranges and start < self._ranges[-1][1]:
+                self._ranges[-1] = self._ranges[-1][0], max(end, self._ranges[-1][1])
+            else:
+                self._ranges.append((start, end))
+
+    def meet(self, file: DataFile) -> bool:
+        """Whether a file has an id of one of the ranges."""
+        span = _span(file)
+        if span is None:
+            return False
+        index = bisect_left(self._ranges, (span[1], -1)) - 1
+        return index >= 0 and self._ranges[index][1] > span[0]
+
+
+def _span(file: DataFile) -> tuple[int, int] | None:
+    """Return the first id that the metadata gives a file, and the one after its last; None where it gives none."""
+    if file.first_row_id is None or not file.row_count or not file.holds_rows:
+        return None
+    return file.first_row_id, file.first_row_id + file.row_count
