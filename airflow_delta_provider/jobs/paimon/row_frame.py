@@ -6,7 +6,6 @@ position, and the file's highest sequence number.
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.row_tracking.row_reader import words_of
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.storage import literal_paths
 
@@ -130,7 +130,7 @@ class RowFrame:
         """Return the rows of files as they occur.
 
         Columns: ``step`` and ``after``, as in :class:`Occurrence`; ``id`` and ``seq``; ``fits``, whether a sequence
-        number in the file is within what the manifest says of it; ``file``, an index into :meth:`files_of`, and
+        number in the file is within what the manifest says of it; ``file``, an index into :func:`files_of`, and
         ``position`` in it, physical, from 0; and each of ``columns`` as ``c0``, ``c1``…
         """
         files = files_of(occurrences)
@@ -179,7 +179,7 @@ class RowFrame:
         """Return what the rows of each file need to know of it, under every name that Spark may give the file."""
         by_file: dict[DataFile, list[dict[str, Any]]] = defaultdict(list)
         for one in occurrences:
-            words = _words(one.without) if one.without else None
+            words = words_of(one.without) if one.without else None
             by_file[one.file].append({"step": one.step, "after": one.after, "deleted": words})
         found: dict[str, dict[str, Any]] = {}
         for index, file in enumerate(files):
@@ -239,9 +239,3 @@ def content_of(columns: Sequence[UserColumn]) -> str:
         for part in (f"to_json(struct(c{index}))" if column.nested else f"c{index}", f"c{index} IS NULL")
     ]
     return f"xxhash64({', '.join(parts)})" if parts else "0L"
-
-
-def _words(bits: int) -> list[int]:
-    """Return a bit set as signed 64-bit words, the lowest first."""
-    count = (bits.bit_length() + 63) // 64
-    return list(struct.unpack(f"<{count}q", bits.to_bytes(count * 8, "little")))

@@ -5,7 +5,7 @@ Exact: ids are counted and set as bits by words of 64, in tasks; a word with mor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.row_tracking.id_buckets import FaultyIds, Lan
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.spark_settings import configured
 
@@ -56,6 +56,7 @@ class DistributedIds:
     :param rows: files of which each may hold materialized ids; what their deletion vectors delete is found in tasks
     :param high_water_mark: above which ids are impossible, None where it does not count
     :param unreadable: told each file whose deletion vector cannot be read, and why; its rows then count as deleted
+    :param known: deleted rows that are known without a deletion vector to be read, as bit sets by path
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class DistributedIds:
         rows_of: RowCount,
         high_water_mark: int | None,
         unreadable: Callable[[LiveFile, str], None],
+        known: Mapping[str, int] | None = None,
     ) -> None:
         self._session = session
         self._data = data
         self._rows_of = rows_of
         self._high_water_mark = high_water_mark
         self._unreadable = unreadable
+        self._known = known or {}
         self._kept: list[DeletedPositions] = []
         self._ids = self._read(reader, rows)
         self._words = self._ids.groupBy(sql.expr(f"shiftright(id, {_WORD_BITS}) AS word")).agg(
@@ -155,6 +158,8 @@ class DistributedIds:
                 ).selectExpr("file", "start + bit AS id", "start + bit - base AS position")
                 if vectors:
                     live = self._deleted(vectors).live(live)
+                if words := {n: bits for n in numbers if (bits := self._known.get(fresh[n].path))}:
+                    live = without_rows(self._session.spark, live, words)
                 files = live.groupBy("file").agg(sql.expr("count(1) AS count"), sql.expr("max(id) AS last"))
                 chosen = files.orderBy("file").limit(most).collect()
                 counts = {row["file"]: (row["count"], row["last"]) for row in chosen}
@@ -177,8 +182,9 @@ class DistributedIds:
 
     def _read(self, reader: RowReader, rows: Sequence[FileRows]) -> DataFrame:
         """Return the ids of all live rows, in one column ``id``."""
-        plain = [row for row in rows if row.all_materialized and row.file.deletion_vector is None]
-        mixed = [row for row in rows if not row.all_materialized and row.file.deletion_vector is None]
+        whole = [row for row in rows if row.file.deletion_vector is None]
+        plain = [row for row in whole if row.all_materialized and not row.deleted]
+        mixed = [row for row in whole if not row.all_materialized or row.deleted]
         partly = [row for row in rows if row.file.deletion_vector is not None]
         parts = [reader.materialized_ids(plain)] if plain else []
         if mixed:

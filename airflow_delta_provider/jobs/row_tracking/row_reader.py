@@ -6,11 +6,11 @@ PROTOCOL.md, Reader Requirements for Row Tracking.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import LongType, StructField, StructType
 
@@ -97,7 +97,7 @@ class RowReader:
                 "file": index,
                 "base": row.file.base_row_id,
                 "version": row.file.default_row_commit_version,
-                "deleted": _words(row.deleted) if row.deleted else None,
+                "deleted": words_of(row.deleted) if row.deleted else None,
             }
             for key in self._session.storage.spellings(self.files.uri(row.file)):
                 if key in found:
@@ -111,7 +111,17 @@ class RowReader:
         return literal_paths(self._session.spark).schema(schema).parquet(*paths)
 
 
-def _words(bits: int) -> list[int]:
+def without_rows(spark: SparkSession, rows: DataFrame, deleted: Mapping[int, int]) -> DataFrame:
+    """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+
+    :param deleted: by file, as bit sets
+    """
+    shipped = [{"file": file, "deleted": words_of(bits)} for file, bits in deleted.items()]
+    lookup = ship(spark, shipped, "file: int, deleted: array<bigint>")
+    return rows.join(sql.broadcast(lookup), "file", "left").where(f"NOT ({_DELETED})").drop("deleted")
+
+
+def words_of(bits: int) -> list[int]:
     """Return a bit set as signed 64-bit words, the lowest first."""
     count = (bits.bit_length() + 63) // 64
     return list(struct.unpack(f"<{count}q", bits.to_bytes(count * 8, "little")))

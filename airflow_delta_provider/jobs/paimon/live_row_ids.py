@@ -1,0 +1,170 @@
+"""The proof that no two live rows of a snapshot have the same id: PD02.
+
+Ranges of ids that metadata gives to files are disjoint, or that is another violation. So only ids that are in files
+have to be read, that one column alone: of files that carry ids, compared with each other and with those ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.row_tracking.id_buckets import Landings
+from airflow_delta_provider.domain.row_tracking.row_rules import LocatedRow
+from airflow_delta_provider.domain.rules import paimon_rows as rules
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey
+from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
+from airflow_delta_provider.jobs.row_tracking.distributed_ids import DistributedIds
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
+from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+
+#: Files that findings name, and that are looked at to name them.
+_MOST_FILES = 20
+
+
+@dataclass(frozen=True)
+class RepeatedId:
+    """Rows of several files, or of one, that share ids.
+
+    :param files: those that have them
+    """
+
+    finding: Finding
+    files: tuple[DataFile, ...]
+
+
+class LiveRowIds:
+    """Compares the ids of live rows.
+
+    :param files: live ones, whose rows are rows of the table
+    :param surveyed: the footers of those that carry ids, as far as they have to be read
+    :param deleted: gives the deleted rows of a file as a bit set
+    """
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        data: TableFiles,
+        files: Collection[DataFile],
+        surveyed: FileSurvey,
+        deleted: Callable[[DataFile], int],
+        room: Room | None = None,
+    ) -> None:
+        self._session = session
+        self._data = data
+        self._surveyed = surveyed
+        self._deleted = deleted
+        self._room = room or Room()
+        self._by_path: dict[str, DataFile] = {}
+        self._files = files
+
+    def repeated(self, chosen: Collection[FileKey]) -> Iterator[RepeatedId]:
+        """Yield the ids that several rows have, one of them in a file of ``chosen``, whose ids are read."""
+        held: dict[str, LiveFile] = {}
+        fresh: list[LiveFile] = []
+        ids = {}
+        for file in self._files:
+            if not file.holds_rows or not file.row_count:
+                continue
+            found = self._surveyed.ids.get(file.key)
+            if file.key in chosen and found is not None and not found.all_fresh:
+                live = self._surveyed.files[file.key]
+                held[live.path] = live
+                ids[live.path] = found
+            elif file.first_row_id is not None and (found is None or found.all_fresh):
+                live = self._surveyed.files.get(file.key) or self._data.live_file(file)
+                fresh.append(live)
+            else:
+                continue
+            self._by_path[live.path] = file
+        if not held:
+            return
+        rows = [
+            FileRows(file, self._without(file), ids[path].all_materialized, ids[path].rows)
+            for path, file in held.items()
+        ]
+        reader = RowReader(self._session, self._data, ROW_ID, SEQUENCE_NUMBER)
+        mixed = [row.file for row in rows if not row.all_materialized]
+        row_ids = RowIds(self._session, reader, rows, self._without)
+        if self._room.holds(list(held.values()), FooterSurvey(ids)):
+            expected = sum(found.rows for found in ids.values())
+            collected = CollectedIds(row_ids, expected, mixed, _rows_of, None, self._without)
+            yield from self._judge(collected, row_ids, in_order(fresh))
+            return
+        known = _Deleted(self._without, fresh)
+        distributed = DistributedIds(self._session, self._data, reader, rows, _rows_of, None, _no_vectors, known)
+        try:
+            yield from self._judge(distributed, row_ids, in_order(fresh))
+        finally:
+            distributed.release()
+
+    def _without(self, file: LiveFile) -> int:
+        return self._deleted(self._by_path[file.path])
+
+    def _judge(
+        self, compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[LiveFile]
+    ) -> Iterator[RepeatedId]:
+        repeated = compared.repeated(MOST_ROWS)
+        if repeated.count:
+            located = row_ids.locate(repeated.first)
+            yield self._found(repeated.count, repeated.first, located, "another live row has, too")
+        landings: Landings = compared.landings(fresh, MOST_ROWS, _MOST_FILES)
+        located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
+        for landing in landings.first:
+            rows = [row for row in located if row.row_id in landing.ids]
+            base = base_of(landing.file)
+            here = [LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids]
+            name = self._by_path[landing.file.path].name
+            yield self._found(landing.count, landing.ids, sorted([*rows, *here]), f"a live row of {name} has, too")
+        if more := landings.files - len(landings.first):
+            yield RepeatedId(
+                rules.REPEATED_ID.finding(f"{more} more files have rows whose ids live rows of other files have."), ()
+            )
+
+    def _found(self, count: int, ids: Sequence[int], rows: Sequence[LocatedRow], how: str) -> RepeatedId:
+        files = {row.file.path: self._by_path[row.file.path] for row in rows}
+        places: dict[str, list[int]] = {}
+        for row in rows:
+            places.setdefault(self._by_path[row.file.path].name, []).append(row.position)
+        listed = "; ".join(f"row {', '.join(map(str, positions))} of {name}" for name, positions in places.items())
+        message = (
+            f"{count:,} live row{' has' if count == 1 else 's have'} a row id that {how}. The first: id "
+            f"{', '.join(map(str, ids))}, of {listed}."
+        )
+        return RepeatedId(rules.REPEATED_ID.finding(message), tuple(files.values()))
+
+
+class _Deleted(Mapping[str, int]):
+    """Deleted rows by path, read as they are asked for."""
+
+    def __init__(self, deleted: Callable[[LiveFile], int], files: Sequence[LiveFile]) -> None:
+        self._deleted = deleted
+        self._files = {file.path: file for file in files}
+
+    def __getitem__(self, path: str) -> int:
+        return self._deleted(self._files[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def _rows_of(file: LiveFile) -> int | None:
+    return file.num_records
+
+
+def _no_vectors(file: LiveFile, why: str) -> None:
+    """Take what does not come: deleted rows are known here, so no deletion vector is read in Spark's tasks."""
+    raise RuntimeError(f"{file.path}: {why}")
