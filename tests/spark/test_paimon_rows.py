@@ -9,10 +9,8 @@ import pytest
 
 from airflow_delta_provider.domain.paimon.changed_rows import Occurrence, groups_of
 from airflow_delta_provider.domain.paimon.table_history import vector_key, vectors_of
-from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, comparable_columns
-from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from tests.tables.paimon.archive import HISTORIES, expected, table_of
 from tests.unit.paimon_histories import history_of, layout_of, state_of
@@ -77,56 +75,3 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows by id, without values that are null: of a column that came later the connector says nothing."""
     named = [{key: value for key, value in row.items() if value is not None} for row in rows]
     return sorted(named, key=lambda row: row["_ROW_ID"])
-
-
-#: Tables of the archive that are as Paimon writes them, and which of their snapshots Paimon itself gave rows new ids.
-WELL_FORMED = {
-    **{name: set() for name in HISTORIES if name != "big/dv/06_call"},
-    "real_violation/sort_compact_z": {3},
-    "real_violation/sort_compact_m": {4},
-}
-
-
-@pytest.mark.parametrize("name", WELL_FORMED)
-def test_well_formed_tables_have_no_finding_but_reassigned_row_ids(
-    session: DeltaSession, paimon_archive: Path, name: str
-) -> None:
-    result = judged(session, table_of(paimon_archive, name))
-
-    assert [(finding.code, finding.version) for finding in result.findings] == [
-        ("PD11", version) for version in WELL_FORMED[name]
-    ]
-
-
-@pytest.mark.parametrize("name", ["big/dv/06_call", "real_violation/dv_merge"])
-def test_merge_on_a_table_with_deletion_vectors_gives_keys_new_ids(
-    session: DeltaSession, paimon_archive: Path, name: str
-) -> None:
-    root = table_of(paimon_archive, name)
-
-    assert judged(session, root).findings == []
-    [found] = judged(session, root, keys=["id"], reassigned=Severity.ERROR).findings
-    assert (found.code, found.version, found.severity) == ("PD11", 4, Severity.ERROR)
-    assert "MERGE" in found.message
-
-
-@pytest.mark.parametrize(
-    ("name", "code", "version"),
-    [
-        ("bad/phys_row_id_dup", "PD02", 4),
-        ("bad/phys_row_id_swapped", "PD05", 4),
-        ("bad/seq_in_future", "PD03", 4),
-        ("bad/row_count_mismatch", "PD10", 4),
-    ],
-)
-def test_damaged_tables_of_the_archive_are_named_at_the_snapshot_that_broke_them(
-    session: DeltaSession, paimon_archive: Path, name: str, code: str, version: int
-) -> None:
-    found = judged(session, table_of(paimon_archive, name)).findings
-
-    assert [(finding.code, finding.version) for finding in found] == [(code, version)]
-
-
-def judged(session: DeltaSession, root: Path, **options: Any) -> RowResult:
-    location = session.storage.qualify(str(root))
-    return RowLevel(session, "t", location, history_of(root), RowOptions(**options)).judge()

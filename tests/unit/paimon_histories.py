@@ -28,7 +28,7 @@ def history_of(root: Path, since: int | None = None, *, proven: bool = False) ->
     snapshots = [table.snapshot(number) for number in table.snapshot_ids() if since is None or number >= since]
     first, *rest = snapshots
     schemas = {schema.id: schema for schema in table.schemas()}
-    return TableHistory(schemas, state_of(table, first), tuple(step_of(table, one) for one in rest), proven)
+    return TableHistory(schemas, state_of(table, first), tuple(step_of(table, one) for one in rest), proven=proven)
 
 
 def layout_of(history: TableHistory) -> DataLayout:

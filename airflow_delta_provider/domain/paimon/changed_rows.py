@@ -84,7 +84,7 @@ class ChangedRows:
         start = history.start
         self._live = {file.key: file for file in start.files}
         vectors = vectors_of(start.index_files)
-        if not history.proven and not evolution:
+        if history.judged_start and not history.proven and not evolution:
             held = [
                 Occurrence(file, 0, True, self.deleted(file, vectors.get(vector_key(file))))
                 for file in start.files

@@ -143,6 +143,20 @@ def judge(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Ite
         )
 
 
+def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
+    """Whether the rows prove that a commit gave new ids to new rows only.
+
+    Either no key has another id, or the new rows have other values than those that are gone and the commit names no
+    operation: maintenance, which changes no values, it then was not.
+    """
+    keys, moved = outcome.keys, outcome.moved
+    if comparison.before is None:
+        return False
+    if keys is not None:
+        return not (keys.reassigned or keys.exchanged or keys.repeated)
+    return comparison.snapshot.operation is None and not moved.same_content
+
+
 def found_elsewhere(finding: Finding, names: str) -> Finding:
     """Return the finding about ids that the commit did not take over, where live rows of other files have them."""
     message = f"{finding.message} Live rows of {names} have them, too, which the commit left where they were."

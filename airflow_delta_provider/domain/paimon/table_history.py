@@ -78,12 +78,14 @@ class TableHistory:
     :param schemas: by id, those of all data files among them
     :param start: nothing is known of what was before
     :param steps: in order; the state of a snapshot is that of the one before and its step
-    :param proven: whether ``start`` was checked before, so that its rows need no reading of their own
+    :param judged_start: whether ``start`` is to be judged, or only what came after it
+    :param proven: whether it was checked before, so that its rows need no reading of their own
     """
 
     schemas: Mapping[int, TableSchema]
     start: LiveState
     steps: tuple[Step, ...] = ()
+    judged_start: bool = True
     proven: bool = False
 
     @cached_property

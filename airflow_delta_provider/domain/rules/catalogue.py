@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.rules import (
     log,
     metadata,
     paimon,
+    paimon_rows,
     protocol,
     requests,
     row_tracking,
@@ -33,6 +34,7 @@ _MODULES = (
     row_tracking,
     data_files,
     paimon,
+    paimon_rows,
 )
 
 FAMILIES: dict[RuleFamily, tuple[Rule, ...]] = {module.FAMILY: module.RULES for module in _MODULES}

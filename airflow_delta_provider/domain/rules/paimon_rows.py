@@ -6,7 +6,7 @@ from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
 
 FAMILY = RuleFamily(
     "PD",
-    "Paimon's rows",
+    "rows of Paimon tables",
     "Row tracking of Apache Paimon, as the rows of data files have it: ids and sequence numbers, in one snapshot and "
     "from one to the next. The version of a finding is the id of a snapshot.",
     "Apache Paimon, Row Tracking",

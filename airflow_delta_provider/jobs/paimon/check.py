@@ -20,10 +20,13 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.rules import paimon as rules
+from airflow_delta_provider.domain.rules import paimon_rows as row_rules
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
+from airflow_delta_provider.jobs.paimon.row_history import BrokenIndexError, row_history
+from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.timings import Timings
 
@@ -64,6 +67,7 @@ class PaimonRowTrackingCheck:
         self._progress = progress
         self._timings = Timings()
         self._notes: list[str] = []
+        self._rows = RowResult()
         self._store: MemoryStore[Baseline] | None = None
         if options.state_path is not None:
             self._store = MemoryStore(session.storage, options.state_path, progress, Baseline.from_json)
@@ -91,7 +95,7 @@ class PaimonRowTrackingCheck:
         if not tracked:
             findings.append(_not_tracked(schemas))
         elif self._options.level == "data" and history is not None:
-            findings += self._judge_rows(history, baseline)
+            findings = self._judge_rows(history, since, baseline, findings)
         report = TableReport.judged(
             self._table.name.text,
             *findings,
@@ -115,14 +119,44 @@ class PaimonRowTrackingCheck:
             if wanted:
                 judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
 
-    def _judge_rows(self, history: History, baseline: Baseline | None) -> list[Finding]:
-        """Judge ids and sequence numbers of rows, where it is known which files there are."""
-        del baseline
-        return [
-            rules.ROWS_NOT_READ.finding(
-                f"The rows of snapshot {history.newest.id} were not read: which files are live is not known for sure."
+    def _judge_rows(
+        self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]
+    ) -> list[Finding]:
+        """Judge ids and sequence numbers of rows, where it is known which files there are.
+
+        :param findings: about the metadata; where rows tell more of the same commit, theirs replaces one of these
+        """
+        try:
+            if not history.complete:
+                raise BrokenIndexError("which files are live is not known for sure")
+            rows = RowLevel(
+                self._session,
+                self._table.name.text,
+                self._table.location,
+                row_history(history, self._table.source, since=since, baseline=baseline),
+                self._row_options(baseline),
+                self._progress,
             )
-        ]
+            with self._timings.phase("rows"):
+                result = rows.judge()
+        except (BrokenIndexError, PaimonFormatError) as error:
+            message = f"The rows of snapshot {history.newest.id} were not read: {error}."
+            return [*findings, rules.ROWS_NOT_READ.finding(message)]
+        self._rows = result
+        proven = result.keeping | {
+            found.version for found in result.findings if found.code == row_rules.REASSIGNED.code
+        }
+        kept = [found for found in findings if found.code != rules.REASSIGNED.code or found.version not in proven]
+        return [*kept, *result.findings]
+
+    def _row_options(self, baseline: Baseline | None) -> RowOptions:
+        ranges = {
+            file.name: (file.lowest, file.highest)
+            for file in (baseline.files if baseline else ())
+            if file.lowest is not None and file.highest is not None
+        }
+        severity = Severity.ERROR if self._options.fail_on_reassigned else Severity.WARNING
+        return RowOptions(self._options.key_columns, severity, ranges)
 
     def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
         """Return how many rows of which data file deletion vectors delete in a snapshot."""
@@ -192,6 +226,7 @@ class PaimonRowTrackingCheck:
             "files": len(history.live) if history else 0,
             "next_row_id": history.newest.next_row_id if history else None,
             "notes": self._notes,
+            **self._rows.evidence,
         }
 
     def _remember(self, report: TableReport, history: History | None) -> None:
@@ -200,7 +235,11 @@ class PaimonRowTrackingCheck:
             return
         if any(finding.severity is not Severity.WARNING and finding.stands for finding in report.findings):
             return
-        files = tuple(KnownFile(file.name, file.first_row_id, file.row_count) for file in history.live.values())
+        ranges = self._rows.ranges
+        files = tuple(
+            KnownFile(file.name, file.first_row_id, file.row_count, *ranges.get(file.name, ()))
+            for file in history.live.values()
+        )
         newest = history.newest
         assert newest.uuid is not None
         baseline = Baseline(newest.id, newest.uuid, self._options.level, self._options.key_columns, files)

@@ -93,7 +93,7 @@ class ComparedRows:
         with self._session.reading_files():
             found = {row["step"]: row for row in totals.collect()}
             first = self._first(by_id) if any(row[fault.value] for row in found.values() for fault in Fault) else {}
-            keys = self._moved_keys() if self._keys else {}
+            keys = self._moved_keys() if self._keys else None
         return {
             step: Outcome(
                 Moved(row["kept"], row["gone"], row["new"], row["gone_sum"] == row["new_sum"]),
@@ -102,7 +102,7 @@ class ComparedRows:
                     for fault in Fault
                     if row[fault.value]
                 },
-                keys.get(step),
+                None if keys is None else keys.get(step, MovedKeys(0, 0, 0)),
             )
             for step, row in found.items()
         }

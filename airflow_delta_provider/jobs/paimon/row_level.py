@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_rules import Fault, Outcome, found_elsewhere, judge
+from airflow_delta_provider.domain.paimon.row_rules import Fault, Outcome, found_elsewhere, judge, keeps_identities
 from airflow_delta_provider.domain.paimon.table_history import (
     TableHistory,
     Vector,
@@ -56,12 +56,14 @@ class RowOptions:
 class RowResult:
     """What the level of rows came to.
 
-    :param ranges: of the live files whose footers or rows were read
+    :param ranges: between which ids those are that live files hold, where that is known
+    :param keeping: snapshots whose commits are proven to have given new ids to new rows only
     """
 
     findings: list[Finding] = field(default_factory=list)
     evidence: dict[str, Any] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    keeping: set[int] = field(default_factory=set)
 
 
 class RowLevel:
@@ -135,6 +137,8 @@ class RowLevel:
             told: list[Finding] = []
             for comparison in comparisons:
                 if outcome := outcomes.get(comparison.number):
+                    if keeps_identities(comparison, outcome):
+                        self._result.keeping.add(comparison.snapshot.id)
                     told += self._judged(comparison, outcome, frame, surveyed)
         except PySparkException as error:
             self._cannot_read("Rows that commits moved", error)
@@ -260,9 +264,17 @@ class RowLevel:
 
     def _keys(self, columns: Sequence[UserColumn]) -> Iterator[UserColumn]:
         by_name = {column.name: column for column in columns}
-        for name in self._options.keys:
-            if name in by_name:
-                yield by_name[name]
+        unknown = [name for name in self._options.keys if name not in by_name]
+        if unknown:
+            self._result.findings.append(
+                rules.KEYS_NOT_USABLE.finding(
+                    f"There is no column {', '.join(unknown)} that can be compared; there are: {', '.join(by_name)}. "
+                    "Keys were not compared. Name other columns in key_columns.",
+                    version=self._history.latest.snapshot.id,
+                )
+            )
+            return
+        yield from (by_name[name] for name in self._options.keys)
 
     def _deleted(self, file: DataFile, vector: Vector | None) -> int:
         """Return the deleted rows of a file; where they cannot be told, none, and its rows are not read."""

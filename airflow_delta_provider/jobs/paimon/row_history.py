@@ -1,0 +1,45 @@
+"""The history of a table, as the level of rows needs it: with the deletion vectors of each snapshot."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.paimon.baseline import Baseline
+from airflow_delta_provider.domain.paimon.commit import Damage
+from airflow_delta_provider.domain.paimon.history import History
+from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory
+from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
+
+
+class BrokenIndexError(Exception):
+    """An index manifest cannot be read, so which rows are deleted is not known; the message names it."""
+
+
+def row_history(
+    history: History, source: MetadataSource, *, since: int | None = None, baseline: Baseline | None = None
+) -> TableHistory:
+    """Return a history with its deletion vectors.
+
+    :param since: the snapshot that the commits to be judged begin after; None if all are
+    :param baseline: what an earlier check proved of it
+    :raises BrokenIndexError: if an index manifest cannot be read
+    :raises SnapshotGoneError: if a snapshot is not there any more
+    """
+    known: dict[str | None, tuple[IndexFile, ...]] = {None: ()}
+
+    def index_files(snapshot: Snapshot) -> tuple[IndexFile, ...]:
+        if snapshot.index_manifest not in known:
+            found = source.index_files(snapshot)
+            if isinstance(found, Damage):
+                raise BrokenIndexError(f"{found.path} {found.fault.value}{': ' if found.detail else ''}{found.detail}")
+            known[snapshot.index_manifest] = found
+        return known[snapshot.index_manifest]
+
+    first, *rest = history.changes
+    return TableHistory(
+        history.schemas,
+        LiveState(first.snapshot, tuple(history.beginning.values()), index_files(first.snapshot)),
+        tuple(Step(one.snapshot, one.added, one.deleted, index_files(one.snapshot)) for one in rest),
+        judged_start=since is None,
+        proven=baseline is not None and baseline.level == "data",
+    )
