@@ -25,6 +25,7 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _INTEGRATION,
                 "python-modules": [
                     "airflow_delta_provider.operators.audit_protocol",
+                    "airflow_delta_provider.operators.check_paimon_row_tracking",
                     "airflow_delta_provider.operators.check_row_tracking",
                     "airflow_delta_provider.operators.column_mapping_usage",
                     "airflow_delta_provider.operators.disable_column_mapping",
@@ -35,8 +36,24 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
-        "sensors": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.sensors.feature"]}],
-        "triggers": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.triggers.feature"]}],
+        "sensors": [
+            {
+                "integration-name": _INTEGRATION,
+                "python-modules": [
+                    "airflow_delta_provider.sensors.feature",
+                    "airflow_delta_provider.sensors.paimon_row_tracking",
+                ],
+            }
+        ],
+        "triggers": [
+            {
+                "integration-name": _INTEGRATION,
+                "python-modules": [
+                    "airflow_delta_provider.triggers.feature",
+                    "airflow_delta_provider.triggers.paimon_snapshot",
+                ],
+            }
+        ],
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}
         ],

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any, cast
+from typing import Any, ClassVar
 
-from airflow.providers.common.compat.sdk import (
-    AirflowFailException,
-    AirflowSensorTimeout,
-    AirflowSkipException,
-    BaseSensorOperator,
-    Context,
-    PokeReturnValue,
-)
+from airflow.providers.common.compat.sdk import Context
 
-from airflow_delta_provider.configuration import allowed_locations
 from airflow_delta_provider.domain.delta.feature_condition import FeatureCondition, wanted_state, watchable_feature
-from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.request.allowed_locations import check_location
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.rendered import as_list, is_literal
-from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
-from airflow_delta_provider.storage.feature_watch import MAX_FAILURES, FeatureWatch
+from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.storage.feature_watch import FeatureWatch
 from airflow_delta_provider.storage.storage_address import StorageAddress
-from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger, WaitStatus
-
-#: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
-_GRACE = 300.0
-#: Rescheduled sooner, a task fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
-#: and the scheduler takes that end for the end of a task that is queued anew.
-_SHORTEST_RESCHEDULE = 10.0
-_FAILURES = "delta_feature_sensor_failures"
+from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 
 
-class DeltaFeatureSensor(BaseSensorOperator):
+class DeltaFeatureSensor(TableSensor):
     """Waits until features of a Delta table are supported, enabled or absent.
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is
@@ -46,120 +27,48 @@ class DeltaFeatureSensor(BaseSensorOperator):
     Pushes ``{"table": ..., "version": ..., "features": {name: state}}``; a state is ``absent``,
     ``supported``, ``suspended`` (row tracking only) or ``enabled``.
 
-    What reads the log, on workers and triggerers: for ``s3://``, ``s3a://`` and ``s3n://``
-    ``apache-airflow-providers-amazon[s3fs]``; for ``abfs://``, ``abfss://`` and ``wasbs://``
-    ``apache-airflow-providers-microsoft-azure``, the storage account being the connection's; for
-    ``gs://`` ``apache-airflow-providers-google``; local paths and ``file://`` need nothing, but have to
-    be mounted wherever the log is read. Tables with Parquet checkpoints and no ``.crc`` files need
-    ``airflow-delta-provider[sensor]`` (pyarrow).
+    Tables with Parquet checkpoints and no ``.crc`` files need ``airflow-delta-provider[sensor]`` (pyarrow). For
+    what else reads the log see :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`, also for the
+    other arguments.
 
-    :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve (templated)
     :param features: name of a table feature, or a list of names, as in the protocol (templated)
     :param state: state that all of them have to reach: ``supported`` (listed by the protocol, or implied
         by its versions), ``enabled`` (in force) or ``absent`` (not listed)
-    :param storage_conn_id: Airflow connection of the store; without one, credentials come from the
-        environment (templated)
-    :param deferrable: wait in the triggerer; if False, in ``mode``, which then is ``reschedule`` by default
-    :param poke_interval: seconds between two looks; a look at an unchanged table is one listing. At least
-        5 before the first look of the trigger, and always 10 in mode ``reschedule``: Airflow takes a task
-        that comes back sooner for failed. ``exponential_backoff`` and ``max_wait`` have no effect while
-        deferred
-    :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
-        all deferrals; a retry starts anew
-    :param mode: ``reschedule`` or ``poke``; only without ``deferrable``
     :raises DeltaRequestError: for a catalog name, an unknown feature or state, a location that is not allowed
     """
 
     template_fields: Sequence[str] = ("table", "features", "storage_conn_id")
+    result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "features")
 
-    def __init__(
-        self,
-        *,
-        table: str,
-        features: str | Sequence[str],
-        state: str = "supported",
-        storage_conn_id: str | None = None,
-        deferrable: bool = True,
-        mode: str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(mode=mode or ("poke" if deferrable else "reschedule"), **kwargs)
-        self.table = table
+    def __init__(self, *, table: str, features: str | Sequence[str], state: str = "supported", **kwargs: Any) -> None:
+        super().__init__(table=table, **kwargs)
         self.features = features
         self.state = state
-        self.storage_conn_id = storage_conn_id
-        self.deferrable = deferrable
-        if self._forgets:
-            self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)
-        self._watch: FeatureWatch | None = None
         self._check_literals()
 
-    def execute(self, context: Context) -> Any:
-        """Look once, and wait in the triggerer if that was not enough."""
-        if not self.deferrable:
-            return super().execute(context)
-        deadline = time.time() + self.timeout
-        seen = self._look_once(context)
-        if not seen:
-            condition = self._condition()
-            self.defer(
-                trigger=DeltaFeatureTrigger(
-                    table=self.table,
-                    features=condition.features,
-                    state=condition.state.value,
-                    deadline=deadline,
-                    storage_conn_id=self.storage_conn_id or None,
-                    poke_interval=self.poke_interval,
-                ),
-                method_name="execute_complete",
-                timeout=timedelta(seconds=self.timeout + _GRACE),
-            )
-        return seen.xcom_value
-
-    def poke(self, context: Context) -> PokeReturnValue:
-        """Look once."""
-        watch = self._watch = self._watch or self._new_watch(context)
-        failures = watch.failures
-        try:
-            seen = watch.look()
-        finally:
-            if self._forgets and watch.failures != failures:
-                context["task_state_store"].set(_FAILURES, watch.failures % MAX_FAILURES)
-        return PokeReturnValue(seen.holds, seen.to_json(self.table) if seen.holds else None)
-
-    def execute_complete(
+    def new_watch(
         self,
-        context: Context,  # noqa: ARG002  # Airflow passes it by name
-        event: dict[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Return what the trigger saw, or raise what it says.
+        failures: int,
+        context: Context,  # noqa: ARG002  # nothing is kept from one look to the next but failures
+    ) -> FeatureWatch:
+        """Return what looks at the table's log."""
+        return FeatureWatch(self.table, self._condition(), self.storage_conn_id or None, failures=failures)
 
-        :param event: the trigger's event, see :class:`~airflow_delta_provider.triggers.feature.WaitStatus`
-        """
-        if event is None:
-            raise DeltaLogUnreadableError("the trigger ended without an event. The triggerer's log says why.")
-        status = WaitStatus(event["status"])
-        if status is WaitStatus.TIMED_OUT:
-            raise AirflowSensorTimeout(self._timeout_message())
-        if status is WaitStatus.FAILED:
-            raise (DeltaLogUnreadableError if event["retryable"] else DeltaWatchImpossibleError)(event["error"])
-        result = {key: event[key] for key in ("table", "version", "features")}
-        self.log.info("%s at version %s: %s", result["table"], result["version"], result["features"])
-        return result
+    def new_trigger(self, deadline: float) -> DeltaFeatureTrigger:
+        """Return the trigger that goes on waiting."""
+        condition = self._condition()
+        return DeltaFeatureTrigger(
+            table=self.table,
+            features=condition.features,
+            state=condition.state.value,
+            deadline=deadline,
+            storage_conn_id=self.storage_conn_id or None,
+            poke_interval=self.poke_interval,
+        )
 
-    def _look_once(self, context: Context) -> PokeReturnValue:
-        """Poke, and end as the base class would end its own pokes."""
-        try:
-            seen = self.poke(context)
-            if not seen and self.timeout <= 0:
-                raise AirflowSensorTimeout(self._timeout_message())
-        except Exception as error:
-            if self.soft_fail and isinstance(error, AirflowSensorTimeout | AirflowFailException):
-                raise AirflowSkipException(f"Skipping due to soft_fail: {error}") from error
-            if self.never_fail:
-                raise AirflowSkipException(f"Skipping due to never_fail: {error}") from error
-            raise
-        return seen
+    def timeout_message(self) -> str:
+        """Return what did not happen."""
+        return f"{self.features} did not become {self.state} on {self.table} within {self.timeout:g} seconds."
 
     def _check_literals(self) -> None:
         """Refuse what is wrong whatever the templates render to.
@@ -180,24 +89,3 @@ class DeltaFeatureSensor(BaseSensorOperator):
 
     def _condition(self) -> FeatureCondition:
         return FeatureCondition.parse(as_list("features", self.features), self.state)
-
-    def _new_watch(self, context: Context) -> FeatureWatch:
-        if not isinstance(self.table, str):
-            raise DeltaRequestError(f"table is {self.table!r}; give a path or a URI.")
-        failures = cast(int, context["task_state_store"].get(_FAILURES, 0)) if self._forgets else 0
-        try:
-            refusal = check_location(TableName.parse(self.table), allowed_locations())
-            watch = FeatureWatch(self.table, self._condition(), self.storage_conn_id or None, failures=failures)
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error
-        if refusal is not None:
-            raise DeltaRequestError(refusal.message)
-        return watch
-
-    @property
-    def _forgets(self) -> bool:
-        """Whether the next poke is another process."""
-        return not self.deferrable and bool(self.reschedule)
-
-    def _timeout_message(self) -> str:
-        return f"{self.features} did not become {self.state} on {self.table} within {self.timeout:g} seconds."

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.feature_condition import FeatureCondition
 from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.table_head import TableHead
-from airflow_delta_provider.exceptions import DeltaProviderError
-from airflow_delta_provider.storage.errors import CatalogManagedTableError, DeltaLogUnreadableError
+from airflow_delta_provider.storage.errors import CatalogManagedTableError
 from airflow_delta_provider.storage.head_reader import HeadReader
 from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
-
-log = logging.getLogger(__name__)
-
-#: So many failed looks in a row end the wait.
-MAX_FAILURES = 5
+from airflow_delta_provider.storage.table_watch import TableWatch
 
 
 @dataclass(frozen=True)
@@ -41,8 +35,8 @@ class Observation:
         return {"table": table, "version": self.version, "features": states}
 
 
-class FeatureWatch:
-    """Looks at a table. Says in the log what it saw, but only what is news.
+class FeatureWatch(TableWatch[Observation]):
+    """Looks at a table for the state of features.
 
     :param table: path or URI of the table
     :param condition: what is waited for
@@ -50,29 +44,22 @@ class FeatureWatch:
     :param failures: how many looks before this one failed in a row
     """
 
+    subject: ClassVar[str] = "the log"
+
     def __init__(
         self, table: str, condition: FeatureCondition, storage_conn_id: str | None = None, *, failures: int = 0
     ) -> None:
-        self._table = table
+        super().__init__(table, failures=failures)
         self._condition = condition
         self._reader = HeadReader(ObjectStorageLog(table, storage_conn_id))
-        self._said = ""
-        self.failures = failures
 
-    def look(self) -> Observation:
-        """Read the log, and say whether the condition holds. Blocks: keep it out of an event loop.
+    def _read(self) -> TableHead | None:
+        return self._reader.read()
 
-        :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
-        :raises DeltaWatchImpossibleError: if a package is missing, or the table is catalog-managed
-        """
-        try:
-            head = self._reader.read()
-        except DeltaProviderError:
-            raise
-        except Exception as error:
-            self._count_failure(error)
-            return Observation()
-        self.failures = 0
+    def _nothing(self) -> Observation:
+        return Observation()
+
+    def _judge(self, head: TableHead | None) -> Observation:
         if head is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             return Observation()
@@ -82,21 +69,6 @@ class FeatureWatch:
         self._say(f"{self._table} at version {head.version}: {listed}; wanted: {self._condition.state.value}.")
         return Observation(self._condition.holds(states), head.version, states)
 
-    def _count_failure(self, error: Exception) -> None:
-        self.failures += 1
-        what = f"{type(error).__name__}: {error}"
-        if self.failures >= MAX_FAILURES:
-            raise DeltaLogUnreadableError(
-                f"the log of {self._table} could not be read {self.failures} times in a row. The last time: {what}"
-            ) from error
-        log.warning(
-            "Reading the log of %s failed, %d of %d times in a row; trying again at the next poll. %s",
-            self._table,
-            self.failures,
-            MAX_FAILURES,
-            what,
-        )
-
     def _refuse_catalog_managed(self, head: TableHead) -> None:
         managed = sorted(head.protocol.features.intersection(CATALOG_MANAGED))
         if managed:
@@ -104,8 +76,3 @@ class FeatureWatch:
                 f"{self._table} is managed by a catalog ({managed[0]}, version {head.version}): its newest commits "
                 "need not be in its directory, so the directory does not tell its features. Ask the catalog."
             )
-
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            log.info(text)
-            self._said = text

@@ -1,4 +1,4 @@
-"""The ``_delta_log`` of one table, reached through Airflow's object storage."""
+"""The ``_delta_log`` of one table, or another directory of metadata, reached through Airflow's object storage."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ class ObjectStorageLog:
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
+    :param directory: below the table
     """
 
-    def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
+    def __init__(self, table: str, storage_conn_id: str | None = None, *, directory: str = "_delta_log") -> None:
+        self._below = directory
         self._address = StorageAddress.of(table)
         self._conn_id = storage_conn_id
 
     def stamps(self) -> Mapping[str, str]:
         """List the log, past the filesystem's own cache: file names, each with what changes when it is rewritten.
 
-        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises FileNotFoundError: if there is no such directory
         """
         filesystem, directory = self._directory.fs, self._directory.path
         filesystem.invalidate_cache(directory)
@@ -94,7 +96,7 @@ class ObjectStorageLog:
             ) from error
         if address.account:
             self._check_account(getattr(filesystem, "account_name", None))
-        return table / "_delta_log"
+        return table / self._below
 
     def _check_account(self, connected: str | None) -> None:
         if connected and connected != self._address.account:

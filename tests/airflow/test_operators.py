@@ -20,6 +20,7 @@ from airflow_delta_provider.exceptions import (
     DeltaViolationError,
 )
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
+from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
@@ -113,6 +114,10 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         ),
         (DeltaAuditProtocolOperator, {"tables": [{"table": "/t", "ower": "ann"}]}, "Did you mean 'owner'"),
         (DeltaAuditProtocolOperator, {"table": "/t", "seconds_per_table": 0}, "seconds_per_table is 0"),
+        (PaimonCheckRowTrackingOperator, {"table": "/t", "level": "log"}, "one of metadata, data"),
+        (PaimonCheckRowTrackingOperator, {"table": "/t", "since_snapshot": "new"}, "since_snapshot has to be"),
+        (PaimonCheckRowTrackingOperator, {"table": "/t", "key_columns": ["id"]}, "reads no rows"),
+        (PaimonCheckRowTrackingOperator, {"table": "/t", "fail_on_reassigned": "no"}, "has to be True or False"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
         (DeltaCheckRowTrackingOperator, {"table": "{{ x }}", "level": "all"}, "level is 'all'"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "compare_to_version is -1"),
@@ -300,6 +305,30 @@ def test_check_travels_in_the_request(
     params = {"since": 12, "key": ["b", "a"], "level": "footers", "nothing": None}
     operator.render_template_fields({"params": params})
     assert operator.execute(Run().context)["verdict"] == "PASS"
+
+
+def test_check_of_paimon_tables_travels_in_the_request_and_asks_for_no_jar_of_delta(
+    spark_submit: FakeSparkSubmit,
+) -> None:
+    options = {
+        "level": "metadata",
+        "since_snapshot": 7,
+        "key_columns": [],
+        "source": "auto",
+        "state_path": None,
+        "fail_on_reassigned": True,
+    }
+    spark_submit.does(
+        "assert request['kind'] == 'check-paimon-row-tracking', request\n"
+        f"assert request['options'] == {options}, request\n"
+        "report()"
+    )
+    operator = PaimonCheckRowTrackingOperator(
+        task_id="t", table="/t", since_snapshot="{{ params.since }}", fail_on_reassigned="{{ params.fail }}"
+    )
+    operator.render_template_fields({"params": {"since": 7, "fail": True}})
+    assert operator.execute(Run().context)["verdict"] == "PASS"
+    assert operator.delta_jars == "provided"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Checking row tracking of Apache Paimon tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.engine.session_profile import PROVIDED
+from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.rendered import as_flag, as_list, as_version
+
+
+class PaimonCheckRowTrackingOperator(DeltaJobOperator):
+    """
+    Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
+
+    Changes nothing, and needs neither Paimon's jars nor Delta's: it reads a table's files where Spark can read
+    them. A table that breaks a rule is VIOLATED, and the finding says which commit broke it, its kind, operation
+    and user. ``version`` of a report and of a finding is the id of a snapshot.
+
+    - ``"metadata"``: options and schemas, snapshots, manifests and what they say of data files, for every snapshot
+      that is kept. No data file is read.
+    - ``"data"``: also ids and sequence numbers of the rows.
+
+    UNDETERMINED means that there is nothing to prove, or no way to: rows of the table are not tracked, or its
+    metadata is of a version that is not known here. See ``on_undetermined``.
+
+    .. seealso:: Apache Paimon, "Row Tracking"; ``docs/paimon.md``
+
+    :param level: ``"metadata"`` or ``"data"``. (templated)
+    :param since_snapshot: judge only the commits after this snapshot, such as the one before that
+        ``PaimonRowTrackingSensor`` found. A template that renders to ``None`` leaves this out. (templated)
+    :param key_columns: columns whose values name a row, at level ``"data"``: a key keeps its row id. (templated)
+    :param source: ``"native"`` reads files, ``"catalog"`` asks the table's Paimon catalog in Spark; ``"auto"`` takes
+        the first for paths and the second for names. (templated)
+    :param state_path: directory where checks remember, one file a table, up to which snapshot all was well: the
+        next one begins there. After a rollback, whose new snapshots have ids of old ones, it begins anew. (templated)
+    :param fail_on_reassigned: whether it is an error where Paimon itself gave rows new ids that nobody changed, as
+        sort compaction does, and MERGE on tables with deletion vectors; otherwise a warning. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    """
+
+    kind: ClassVar[str] = PaimonCheckRowTrackingOptions.kind
+    template_fields: Sequence[str] = (
+        *DeltaJobOperator.template_fields,
+        "level",
+        "since_snapshot",
+        "key_columns",
+        "source",
+        "state_path",
+        "fail_on_reassigned",
+    )
+
+    def __init__(
+        self,
+        *,
+        level: str = "metadata",
+        since_snapshot: int | str | None = None,
+        key_columns: Sequence[str] | None = None,
+        source: str = "auto",
+        state_path: str | None = None,
+        fail_on_reassigned: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault("delta_jars", PROVIDED)
+        super().__init__(**kwargs)
+        self.level = level
+        self.since_snapshot = since_snapshot
+        self.key_columns = key_columns
+        self.source = source
+        self.state_path = state_path
+        self.fail_on_reassigned = fail_on_reassigned
+        self.check_literals(level, since_snapshot, key_columns, source, state_path, fail_on_reassigned)
+
+    def options(self) -> PaimonCheckRowTrackingOptions:
+        """Return the options, from the rendered arguments."""
+        return PaimonCheckRowTrackingOptions(
+            self.level,
+            as_version("since_snapshot", self.since_snapshot),
+            tuple(as_list("key_columns", self.key_columns or ())),
+            self.source,
+            self.state_path or None,
+            as_flag("fail_on_reassigned", self.fail_on_reassigned),
+        )

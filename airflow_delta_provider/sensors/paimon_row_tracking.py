@@ -1,0 +1,93 @@
+"""A sensor that waits for a new snapshot of a Paimon table, without Spark and without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+from airflow.providers.common.compat.sdk import Context, PokeReturnValue
+
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.rendered import as_version, is_literal
+from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.storage.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.storage.storage_address import StorageAddress
+from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
+
+_KNOWN = "paimon_row_tracking_sensor_known"
+
+
+class PaimonRowTrackingSensor(TableSensor):
+    """Waits until an Apache Paimon table has a new snapshot, for a check of what is new.
+
+    Lists the table's snapshots through Airflow's object storage: no Spark, no JVM. By default the task is
+    deferred while it waits. A table that does not exist yet is waited for. A rollback, after which ids of
+    snapshots are used again, counts as news.
+
+    Pushes ``{"table": ..., "snapshot": ..., "uuid": ..., "since_snapshot": ...}``: the newest snapshot, and the
+    one to give to ``PaimonCheckRowTrackingOperator`` as ``since_snapshot``, so that it checks only what is new;
+    None after a rollback, or where none was known: then it has to check all.
+
+    For the other arguments, and what reads the table, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
+
+    :param since_snapshot: the snapshot that is known already; by default, or where a template renders to
+        ``None``, the newest when the task begins. (templated)
+    :raises DeltaRequestError: for a catalog name, a snapshot that is none, a location that is not allowed
+    """
+
+    template_fields: Sequence[str] = ("table", "since_snapshot", "storage_conn_id")
+    result_keys: ClassVar[tuple[str, ...]] = ("table", "snapshot", "uuid", "since_snapshot")
+
+    def __init__(self, *, table: str, since_snapshot: int | str | None = None, **kwargs: Any) -> None:
+        super().__init__(table=table, **kwargs)
+        self.since_snapshot = since_snapshot
+        self._check_literals()
+
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Look once; what is known goes on to the next process where there is one."""
+        seen = super().poke(context)
+        if self._forgets and self._known[0] is not None:
+            context["task_state_store"].set(_KNOWN, list(self._known))
+        return seen
+
+    def new_watch(self, failures: int, context: Context) -> SnapshotWatch:
+        """Return what looks at the table's snapshots."""
+        since, uuid = as_version("since_snapshot", self.since_snapshot), None
+        if self._forgets and since is None:
+            since, uuid = cast("list[Any]", context["task_state_store"].get(_KNOWN) or (None, None))
+        return SnapshotWatch(self.table, since, uuid, self.storage_conn_id or None, failures=failures)
+
+    def new_trigger(self, deadline: float) -> PaimonSnapshotTrigger:
+        """Return the trigger that goes on waiting."""
+        since, uuid = self._known
+        return PaimonSnapshotTrigger(
+            table=self.table,
+            since_snapshot=since,
+            since_uuid=uuid,
+            deadline=deadline,
+            storage_conn_id=self.storage_conn_id or None,
+            poke_interval=self.poke_interval,
+        )
+
+    def timeout_message(self) -> str:
+        """Return what did not happen."""
+        return f"{self.table} had no new snapshot within {self.timeout:g} seconds."
+
+    @property
+    def _known(self) -> tuple[int | None, str | None]:
+        watch = cast(SnapshotWatch, self._watch)
+        return watch.since, watch.since_uuid
+
+    def _check_literals(self) -> None:
+        """Refuse what is wrong whatever the templates render to.
+
+        :raises DeltaRequestError: with the remedy
+        """
+        try:
+            if is_literal(self.table):
+                StorageAddress.of(self.table)
+            if is_literal(self.since_snapshot):
+                as_version("since_snapshot", self.since_snapshot)
+        except ValueError as error:
+            raise DeltaRequestError(str(error)) from error

@@ -1,0 +1,40 @@
+"""The trigger behind :class:`~airflow_delta_provider.sensors.paimon_row_tracking.PaimonRowTrackingSensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.storage.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.triggers.table_trigger import TableTrigger
+
+
+class PaimonSnapshotTrigger(TableTrigger):
+    """Waits until a Paimon table has another newest snapshot, without Spark.
+
+    :param table: path or URI of the table
+    :param since_snapshot: id of the snapshot that is known; 0 for none, None for the newest at the first look
+    :param since_uuid: its uuid, which tells it from another of the same id; None where that is not known
+
+    For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        since_snapshot: int | None,
+        deadline: float,
+        since_uuid: str | None = None,
+        storage_conn_id: str | None = None,
+        poke_interval: float = 60.0,
+    ) -> None:
+        super().__init__(table, deadline, storage_conn_id, poke_interval)
+        self.since_snapshot = since_snapshot
+        self.since_uuid = since_uuid
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the snapshot that is known."""
+        return {"since_snapshot": self.since_snapshot, "since_uuid": self.since_uuid}
+
+    def watch(self) -> SnapshotWatch:
+        """Return what looks at the table's snapshots."""
+        return SnapshotWatch(self.table, self.since_snapshot, self.since_uuid, self.storage_conn_id)
