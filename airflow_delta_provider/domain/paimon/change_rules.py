@@ -112,7 +112,8 @@ def check_files(files: Iterable[DataFile], snapshot: Snapshot) -> Iterator[Viola
 def _first(change: Change, tracked_before: bool) -> int | None:
     if change.previous is None:
         return 0 if change.snapshot.id == 1 else None
-    return change.previous.next_row_id if tracked_before else 0
+    before = change.previous.next_row_id
+    return 0 if before is None and not tracked_before else before
 
 
 def _check_next_row_id(change: Change) -> Iterator[Violation]:
@@ -154,15 +155,16 @@ def _check_ids_given_out(change: Change, new: NewIds) -> Iterator[Violation]:
     now = change.snapshot.next_row_id
     if new.first is None or now is None or now < new.first:
         return
-    rows = sum(file.row_count for file in (*new.assigned, *new.missing) if file.holds_rows)
-    if rows != now - new.first:
-        # Files that begin too low have used up the growth.
-        if rows + sum(file.row_count for file in new.reissued) != now - new.first:
-            yield Violation.of_files(
-                rules.GROWTH,
-                f"nextRowId went from {new.first} to {now}, by {now - new.first}; the commit has {rows} new rows.",
-                new.assigned,
-            )
+    growth, rows = now - new.first, sum(file.row_count for file in new.assigned)
+    # Files without ids may have been to get some; those that begin too low have used up what others lack.
+    unexplained = (sum(file.row_count for file in files if file.holds_rows) for files in (new.missing, new.reissued))
+    if growth not in (rows, *(rows + more for more in unexplained)):
+        yield Violation.of_files(
+            rules.GROWTH,
+            f"nextRowId went from {new.first} to {now}, by {growth}; the commit has {rows} new rows.",
+            new.assigned,
+        )
+    if rows != growth:
         return
     if new.missing:
         return
