@@ -27,12 +27,14 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import writer_of
+from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
 from airflow_delta_provider.domain.plan.drop_features import DropSurvey, plan_drop
 from airflow_delta_provider.domain.plan.dropped_features import features_of, verify_dropped
 from airflow_delta_provider.domain.plan.plan import Planned
 from airflow_delta_provider.domain.plan.step import DropFeature, Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
@@ -45,7 +47,7 @@ from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
-_BY_HAND: Mapping[str, MakeEdit] = {}
+_BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}
 
 #: Commits that are asked who wrote the table of late.
 _RECENT = 100
@@ -97,7 +99,13 @@ class DropFeatures(Change):
         assert isinstance(step, DropFeature)
         del labels  # the session has them
         store = LogStore(self._session, table.location)
-        commit = HandMadeCommit(table, store, table.log.read_state(), self._session.user_metadata)
+        commit = HandMadeCommit(
+            table,
+            store,
+            table.log.read_state(),
+            self._session.user_metadata,
+            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        )
         commit.write(_BY_HAND[step.feature])
 
     def _earliest(self, table: OpenTable, state: TableState) -> dict[str, datetime]:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.enable_features import looks_at_files, plan_enabling, verify_enabled
 from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.usage_tracking.enabling import (
+    Evidence,
+    edit_of,
+    is_hand_made,
+    needs_footers,
+    plan_tracking,
+)
+from airflow_delta_provider.domain.writing.edit import Edit
+from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.table_change import Change
+from airflow_delta_provider.jobs.foreign_columns import find_foreign_columns
+from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.log_store import LogStore
+from airflow_delta_provider.jobs.mapping_past import read_past, recent_writers
+from airflow_delta_provider.jobs.table_change import Change, CommitRefusedError, TableMovedError
 
 
 class EnableFeature(Change):
@@ -19,12 +34,51 @@ class EnableFeature(Change):
 
     def __init__(self, options: EnableFeatureOptions, session: DeltaSession) -> None:
         self._options = options
-        self._engine = session.engine
+        self._session = session
         self.needs_files = looks_at_files(options)
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table."""
-        return plan_enabling(table.name, self._options, state, self._engine)
+        if not is_hand_made(self._options, state):
+            return plan_enabling(table.name, self._options, state, self._session.engine)
+        self._planned_on = state
+        planned = self._plan_tracking(table, state)
+        if planned.refusals or planned.plan is None or not planned.plan.steps:
+            return planned
+        unsafe = self._commit(table).check_log_store()
+        return Planned(planned.plan, (unsafe,)) if unsafe else planned
+
+    def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
+        """Enable usage tracking, or column mapping on a table that has it."""
+        del labels  # the session has them
+
+        def make(standing: Standing) -> Edit:
+            planned = self._plan_tracking(table, standing.state)
+            if planned.refusals or planned.plan is None:
+                raise CommitRefusedError(*planned.refusals)
+            if planned.plan.steps[:1] != (step,):
+                raise TableMovedError(
+                    f"{table.name.text} was changed meanwhile, and what was planned for it no longer fits. "
+                    "Nothing was done; run the job again."
+                )
+            return edit_of(step, standing)
+
+        version = self._commit(table).write(make)
+        self._planned_on = table.log.read_state(version=version)
+
+    def _plan_tracking(self, table: OpenTable, state: TableState) -> Planned:
+        past = read_past(table.log)
+        foreign = find_foreign_columns(self._session.storage, table, state) if needs_footers(state, past) else None
+        return plan_tracking(table.name, self._options, state, Evidence(past, foreign, recent_writers(table.log)))
+
+    def _commit(self, table: OpenTable) -> HandMadeCommit:
+        return HandMadeCommit(
+            table,
+            LogStore(self._session, table.location),
+            self._planned_on,
+            self._session.user_metadata,
+            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        )
 
     def verify(
         self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]

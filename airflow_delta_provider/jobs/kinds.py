@@ -9,9 +9,11 @@ from typing import Any
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
+    AlterColumnsOptions,
     AuditOptions,
     CheckRowTrackingOptions,
     ColumnMappingUsageOptions,
+    CreateTableOptions,
     DetailOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
@@ -19,9 +21,11 @@ from airflow_delta_provider.domain.request.options import (
     PaimonCheckRowTrackingOptions,
     WidenTypesOptions,
 )
+from airflow_delta_provider.jobs.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
+from airflow_delta_provider.jobs.create_table import create_table
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.enable_feature import EnableFeature
@@ -74,6 +78,8 @@ def _changing(change: Callable[[Any, DeltaSession], Change]) -> RunTable:
 KINDS: Mapping[str, Kind] = {
     EnableFeatureOptions.kind: Kind(_changing(EnableFeature)),
     WidenTypesOptions.kind: Kind(_changing(WidenTypes)),
+    AlterColumnsOptions.kind: Kind(_changing(AlterColumns)),
+    CreateTableOptions.kind: Kind(create_table),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
     AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
     DropFeatureOptions.kind: Kind(_changing(DropFeatures)),

@@ -50,7 +50,8 @@ class LogStore:
 
     def refresh(self) -> None:
         """Let Delta look at the log again: it finishes what is half done there, and forgets what it knew."""
-        self._log.update(False, getattr(self._jvm.scala, "None"), getattr(self._jvm.scala, "None"))
+        none = getattr(getattr(self._jvm.scala, "None$"), "MODULE$")
+        self._log.update(False, none, none)
 
     def _path(self, text: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(text)

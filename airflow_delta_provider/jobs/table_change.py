@@ -100,7 +100,7 @@ class TableChange:
         }
         if planned.refusals or planned.plan is None:
             return TableReport.refused(name, *planned.refusals, **known)
-        if not planned.plan.steps:
+        if not planned.plan.steps or self._done_before(planned.plan):
             self._progress(f"{name}: nothing to do at version {before.version}")
             with self._timings.phase("verify"):
                 findings = self._change.verify(self._table, before, before, {})
@@ -111,10 +111,17 @@ class TableChange:
             return TableReport.judged(name, **known)
         return self._carry_out(planned.plan, before, known)
 
+    def _done_before(self, plan: Plan) -> bool:
+        """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
+        return plan.once and bool(self._labels) and bool(self._own_commits(-1, self._labels_of(plan)))
+
+    def _labels_of(self, plan: Plan) -> dict[str, Any]:
+        return {**self._labels, "plan_digest": plan.digest}
+
     def _carry_out(self, plan: Plan, before: TableState, known: dict[str, Any]) -> TableReport:
         name = self._table.name.text
         failure: BaseException | None = None
-        labels = {**self._labels, "plan_digest": plan.digest}
+        labels = self._labels_of(plan)
         with self._timings.phase("apply"), self._session.labelled(labels):
             try:
                 for step in plan.steps:

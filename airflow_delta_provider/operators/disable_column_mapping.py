@@ -36,22 +36,43 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
         files and bytes that is. (templated)
     :param verify: ``"footers"`` compares what the footers of all files say of nulls; ``"full"`` also
         reads all rows before and after. (templated)
+    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
+        log store does not keep writers apart, as on S3 by default; only for tables with usage tracking,
+        which no engine writes to. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
     kind: ClassVar[str] = DisableColumnMappingOptions.kind
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, "strategy", "allow_rewrite", "verify")
+    template_fields: Sequence[str] = (
+        *DeltaChangeOperator.template_fields,
+        "strategy",
+        "allow_rewrite",
+        "verify",
+        "allow_unsafe_log_store",
+    )
 
     def __init__(
-        self, *, strategy: str = "auto", allow_rewrite: bool = False, verify: str = "footers", **kwargs: Any
+        self,
+        *,
+        strategy: str = "auto",
+        allow_rewrite: bool = False,
+        verify: str = "footers",
+        allow_unsafe_log_store: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.strategy = strategy
         self.allow_rewrite = allow_rewrite
         self.verify = verify
-        self.check_literals(strategy, allow_rewrite, verify)
+        self.allow_unsafe_log_store = allow_unsafe_log_store
+        self.check_literals(strategy, allow_rewrite, verify, allow_unsafe_log_store)
 
     def options(self) -> DisableColumnMappingOptions:
         """Return the options, from the rendered arguments."""
-        return DisableColumnMappingOptions(self.strategy, as_flag("allow_rewrite", self.allow_rewrite), self.verify)
+        return DisableColumnMappingOptions(
+            self.strategy,
+            as_flag("allow_rewrite", self.allow_rewrite),
+            self.verify,
+            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+        )

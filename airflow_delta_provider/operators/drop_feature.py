@@ -51,6 +51,9 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     :param allow_rewrite: allow data files to be rewritten. (templated)
     :param acknowledge_history_loss: older versions may be lost; needed for ``truncate_history``. (templated)
     :param acknowledge_row_id_loss: row ids may lose their identity; needed for ``rowTracking``. (templated)
+    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
+        log store does not keep writers apart, as on S3 by default; only for ``columnMappingUsageTracking``,
+        which no engine can drop. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -64,6 +67,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         "allow_rewrite",
         "acknowledge_history_loss",
         "acknowledge_row_id_loss",
+        "allow_unsafe_log_store",
     )
 
     def __init__(
@@ -76,6 +80,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         allow_rewrite: bool = False,
         acknowledge_history_loss: bool = False,
         acknowledge_row_id_loss: bool = False,
+        allow_unsafe_log_store: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -86,6 +91,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         self.allow_rewrite = allow_rewrite
         self.acknowledge_history_loss = acknowledge_history_loss
         self.acknowledge_row_id_loss = acknowledge_row_id_loss
+        self.allow_unsafe_log_store = allow_unsafe_log_store
         self._waits = 0
         self.check_literals(
             features,
@@ -94,6 +100,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
             allow_rewrite,
             acknowledge_history_loss,
             acknowledge_row_id_loss,
+            allow_unsafe_log_store,
         )
 
     def options(self) -> DropFeatureOptions:
@@ -105,6 +112,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
             as_flag("allow_rewrite", self.allow_rewrite),
             as_flag("acknowledge_history_loss", self.acknowledge_history_loss),
             as_flag("acknowledge_row_id_loss", self.acknowledge_row_id_loss),
+            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )
 
     def execute_complete(

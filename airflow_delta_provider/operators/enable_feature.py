@@ -26,6 +26,11 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         features. (templated)
     :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection`` and
         ``icebergCompat*``. (templated)
+    :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
+        adopted), with which no engine can write to the table any more, only read it. (templated)
+    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
+        log store does not keep writers apart, as on S3 by default; only for what takes a commit of this
+        package's own. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -37,6 +42,8 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         "properties",
         "allow_protocol_upgrade",
         "allow_special",
+        "acknowledge_writer_lockout",
+        "allow_unsafe_log_store",
     )
 
     def __init__(
@@ -46,6 +53,8 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         properties: Mapping[str, Any] | None = None,
         allow_protocol_upgrade: bool = False,
         allow_special: bool = False,
+        acknowledge_writer_lockout: bool = False,
+        allow_unsafe_log_store: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,7 +62,16 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         self.properties = properties
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.allow_special = allow_special
-        self.check_literals(features, properties, allow_protocol_upgrade, allow_special)
+        self.acknowledge_writer_lockout = acknowledge_writer_lockout
+        self.allow_unsafe_log_store = allow_unsafe_log_store
+        self.check_literals(
+            features,
+            properties,
+            allow_protocol_upgrade,
+            allow_special,
+            acknowledge_writer_lockout,
+            allow_unsafe_log_store,
+        )
 
     def options(self) -> EnableFeatureOptions:
         """Return the options, from the rendered arguments."""
@@ -62,4 +80,6 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
             as_mapping("properties", self.properties or {}),
             as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
             as_flag("allow_special", self.allow_special),
+            as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
+            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

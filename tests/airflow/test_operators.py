@@ -11,7 +11,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk import DAG
 
-from airflow_delta_provider.domain.request.options import options_to_json
+from airflow_delta_provider.domain.request.options import AlterColumnsOptions, options_to_json
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,
     DeltaRequestError,
@@ -19,6 +19,7 @@ from airflow_delta_provider.exceptions import (
     DeltaUndeterminedError,
     DeltaViolationError,
 )
+from airflow_delta_provider.operators.alter_columns import DeltaAlterColumnsOperator
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
@@ -74,6 +75,9 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         (DeltaWidenTypesOperator, {"table": "{{ x }}", "columns": {}}, "columns is empty"),
         (DeltaWidenTypesOperator, {"table": "/t", "columns": ["a"]}, "has to be a mapping"),
         (DeltaWidenTypesOperator, {"table": "/t", "columns": {"a": "int"}, "verify": "no"}, "verify is 'no'"),
+        (DeltaAlterColumnsOperator, {"table": "/t"}, "Nothing is asked for"),
+        (DeltaAlterColumnsOperator, {"table": "/t", "add": ["a"]}, "add has to be a mapping"),
+        (DeltaAlterColumnsOperator, {"table": "/t", "drop": ["a"], "rename": {"a": "b"}}, "'a' is to be changed twice"),
         (DeltaEnableFeatureOperator, {"table": "/t", "features": []}, "features is empty"),
         (DeltaEnableFeatureOperator, {"table": "/t", "tables": ["/u"], "features": ["x"]}, "exactly one"),
         (DeltaEnableFeatureOperator, {"features": ["x"]}, "exactly one"),
@@ -160,6 +164,7 @@ def test_every_argument_that_names_data_is_a_template_field() -> None:
         DeltaEnableFeatureOperator.template_fields
     )
     assert {"table", "tables", "columns", "verify", "dry_run"} <= set(DeltaWidenTypesOperator.template_fields)
+    assert {"table", "add", "rename", "drop", "dry_run"} <= set(DeltaAlterColumnsOperator.template_fields)
     assert {"table", "tables", "level", "compare_to_version", "key_columns", "delta_jars"} <= set(
         DeltaCheckRowTrackingOperator.template_fields
     )
@@ -181,6 +186,22 @@ def test_lists_and_mappings_that_jinja_made_text_of_are_read(spark_submit: FakeS
     assert request.tables == ("/a", "/b")
     assert request.options.columns == {"x": "bigint"}
     assert request.options.enable_type_widening is True
+
+
+def test_changes_of_columns_travel_in_the_request_with_names_as_they_are(spark_submit: FakeSparkSubmit) -> None:
+    with DAG("d", schedule=None, start_date=datetime(2026, 1, 1)):
+        operator = DeltaAlterColumnsOperator(
+            task_id="t",
+            table="/t",
+            add="{{ add }}",
+            rename={"a": "{{ new }}"},
+            drop=["`b.c`", "{{ gone }}"],
+            delta_jars="provided",
+        )
+    run = Run()
+    operator.render_template_fields({**run.context, "add": {"s.x": "struct<a:int>"}, "new": "`x y`", "gone": "d"})
+    options = operator.request(run.context).options
+    assert options == AlterColumnsOptions({"s.x": "struct<a:int>"}, {"a": "`x y`"}, ("`b.c`", "d"))
 
 
 def test_summary_is_returned_and_pushed_with_the_findings(spark_submit: FakeSparkSubmit) -> None:

@@ -16,7 +16,12 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions, Options, WidenTypesOptions
+from airflow_delta_provider.domain.request.options import (
+    AlterColumnsOptions,
+    EnableFeatureOptions,
+    Options,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.progress import Progress, silent
 from airflow_delta_provider.jobs.runner import run
@@ -137,6 +142,17 @@ def widen(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
         return run_job([path], options, **how).tables[0]
 
     return widen_one
+
+
+@pytest.fixture
+def alter(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
+    """Run ``alter-columns`` on one table."""
+
+    def alter_one(path: str | Path, **known: Any) -> TableReport:
+        how = {key: known.pop(key) for key in ("dry_run", "labels", "progress") if key in known}
+        return run_job([path], AlterColumnsOptions(**known), **how).tables[0]
+
+    return alter_one
 
 
 @pytest.fixture

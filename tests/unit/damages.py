@@ -640,7 +640,15 @@ CASES = (
         healed_by=UNDO,
     ),
     Case("UT02", mapped, set_property, configured(**{_DROPPED: "false"}), "hasDropped", healed_by=KEPT),
-    Case("UT03", tracking_usage, add_column, nothing, "schemaString", column="extra", healed_by=KEPT),
+    Case(
+        "UT03",
+        tracking_usage,
+        add_column,
+        column("extra", metadata={NAME: "elsewhere"}),
+        "schemaString",
+        column="extra",
+        healed_by=KEPT,
+    ),
     Case("UT04", used, set_property, configured(**{_DROPPED: "false"}), "hasDropped", healed_by=KEPT),
     Case(
         "UT05",

@@ -90,6 +90,7 @@ def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
     [
         ("enable-feature", "--feature", "x"),
         ("widen-types", "--column", "q=int"),
+        ("alter-columns", "--drop", "q"),
         ("disable-column-mapping",),
         ("drop-feature", "--feature", "x"),
     ],
@@ -97,6 +98,40 @@ def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
 def test_changes_take_a_dry_run(change):
     arguments = [*change, "--table", "t", "--report", "r.json"]
     assert [parse([*arguments, *more])[0].dry_run for more in ((), ("--dry-run",))] == [False, True]
+
+
+ALTER = ("alter-columns", "--table", "t", "--report", "r.json")
+
+
+def test_columns_are_altered_as_each_argument_says():
+    arguments = (
+        *("--rename", "s.a=b", "--rename", "`x=y`=`a=b`", "--drop", "c", "--drop", "`d.e`"),
+        *("--add", "n=struct<a:int>", "--add", "odd=name=decimal(3,1)"),
+    )
+    options = parse([*ALTER, *arguments])[0].options
+    assert options.drop == ("c", "`d.e`")
+    assert options.rename == {"s.a": "b", "`x=y`": "`a=b`"}
+    assert options.add == {"n": "struct<a:int>", "odd=name": "decimal(3,1)"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Nothing is asked for. Give add, rename or drop."),
+        (("--add", "a"), "'a' is not PATH=TYPE"),
+        (("--rename", "a"), "'a' is not OLD=NEW"),
+        (("--rename", "a=b=c"), "a name that holds a = goes between backticks"),
+        (("--rename", "=b"), "'=b' is not OLD=NEW"),
+        (("--rename", "a=b", "--rename", "a=c"), "--rename names 'a' more than once"),
+        (("--drop", "a", "--drop", "a"), "'a' is to be changed twice"),
+        (("--drop", "a", "--rename", "a=b"), "'a' is to be changed twice"),
+    ],
+)
+def test_alteration_that_makes_no_sense_ends_with_2_and_says_why(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        parse([*ALTER, *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.writing.edit import ENGINE_INFO, Edit
 from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.domain.writing.schema_text import SchemaText
-from airflow_delta_provider.jobs import hand_made_commit
+from airflow_delta_provider.jobs import put_if_absent
 from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.table_change import CommitRefusedError, TableMovedError
 from tests.unit.local_table import LocalStore, OnDisk
@@ -28,7 +28,7 @@ LABELS = '{"run":"1"}'
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hand_made_commit, "_WAITS", (0, 0))
+    monkeypatch.setattr(put_if_absent, "_WAITS", (0, 0))
 
 
 @pytest.fixture

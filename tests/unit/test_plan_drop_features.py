@@ -154,6 +154,12 @@ def test_feature_that_no_sql_can_drop_is_a_step_without_one():
     assert planned.plan.protocol_after.features == state.protocol.features - {"columnMappingUsageTracking"}
 
 
+def test_feature_that_no_engine_knows_is_dropped_before_the_others():
+    both = ("inCommitTimestamp", "columnMappingUsageTracking")
+    planned = plan(table(*both), *both, survey=DropSurvey(by_hand=["columnMappingUsageTracking"]), **EVERYTHING)
+    assert [step.feature for step in planned.plan.steps] == ["columnMappingUsageTracking", "inCommitTimestamp"]
+
+
 def test_plan_says_what_is_rewritten_and_what_stays_behind():
     rewritten = {"typeWidening": RewrittenFiles(1200, 5_000_000, 3)}
     survey = DropSurvey(rewritten, writers=("Delta Spark 4.4.0", "delta-rs 0.30.0", "Delta Spark 3.2.1"))

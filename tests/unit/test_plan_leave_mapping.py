@@ -33,6 +33,8 @@ from tests.unit.states import ENGINE, TABLE, field, struct
 SCHEMA = struct(field("a", "long"), field("s", struct(field("x", "long"))))
 OWN: Json = mapped(SCHEMA, lambda name, _: name)
 OTHER: Json = mapped(SCHEMA)
+TRACKING = MAPPING.supporting(["columnMappingUsageTracking"])
+TRACKED = {"protocol": TRACKING, "delta__columnMapping__hasDroppedOrRenamed": "true"}
 FILES = {(path, ""): LiveFile(path, 1_500_000, None, None, 10) for path in ("one", "two")}
 WHOLE = KnownColumns()
 DROPPED = KnownColumns(left={("b",): 3})
@@ -86,10 +88,8 @@ REFUSED = {
     "catalog-managed": (state(protocol=MAPPING.supporting(["catalogManaged"])), "RQ04"),
     "coordinated commits": (state(protocol=MAPPING.supporting(["coordinatedCommits-preview"])), "RQ04"),
     "a coordinator": (state(**{"delta__coordinatedCommits__commitCoordinator-preview": "dynamodb"}), "RQ04"),
-    "usage tracking, which the engine does not know": (
-        state(protocol=MAPPING.supporting(["columnMappingUsageTracking"])),
-        "RQ05",
-    ),
+    "usage tracking without its property": (state(protocol=TRACKING), "RQ35"),
+    "a feature that nobody knows": (state(protocol=Protocol(2, 7, None, frozenset({"columnMapping", "x"}))), "RQ05"),
 }
 
 
@@ -98,6 +98,16 @@ REFUSED = {
 def test_refused_whatever_the_strategy(given: TableState, code: str, options: dict[str, Any]) -> None:
     planned = plan(given, **options)
     assert (planned.plan, codes(planned)) == (None, [code])
+
+
+def test_usage_tracking_is_no_reason_to_keep_the_mapping_but_no_engine_rewrites_the_files() -> None:
+    tracked, allowed = state(**TRACKED), {"allow_rewrite": True}
+    assert plan(tracked) == plan(tracked, **allowed)
+    assert plan(tracked).plan.steps == (RemoveMapping("history"),)
+    assert codes(plan(tracked, strategy="rewrite", **allowed)) == ["RQ05"]
+    assert (plan(tracked, DROPPED, HOLDING).plan, codes(plan(tracked, DROPPED, HOLDING))) == (None, ["UM03"])
+    assert codes(plan(tracked, DROPPED, HOLDING, **allowed)) == ["UM03", "RQ05"]
+    assert plan(state(mode="none", **TRACKED)).plan.steps == ()
 
 
 def test_files_and_bytes_are_told_before_a_rewrite() -> None:

@@ -160,6 +160,24 @@ def test_check_row_tracking_options_that_make_no_sense_are_refused(given_options
         options_from_json("check-row-tracking", given_options)
 
 
+@pytest.mark.parametrize(
+    ("given_options", "message"),
+    [
+        ({}, "Nothing is asked for"),
+        ({"add": ["a"]}, "add has to map column paths to types"),
+        ({"rename": "a"}, "rename has to map column paths to new names"),
+        ({"rename": {"a": ""}}, "rename has 'a': ''; both have to be texts that are not empty"),
+        ({"drop": "a"}, "drop has to be a list of names"),
+        ({"drop": ["a", "a"]}, "'a' is to be changed twice"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "'a' is to be changed twice"),
+        ({"columns": {}}, "alter-columns has no option 'columns'"),
+    ],
+)
+def test_alter_columns_options_that_make_no_sense_are_refused(given_options, message):
+    with pytest.raises(RequestError, match=message):
+        options_from_json("alter-columns", given_options)
+
+
 WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-01-31"}
 
 
@@ -240,6 +258,8 @@ def test_every_kind_leads_to_its_own_options():
         "detail",
         "column-mapping-usage",
         "disable-column-mapping",
+        "alter-columns",
+        "create-table",
         "drop-feature",
         "check-paimon-row-tracking",
     }

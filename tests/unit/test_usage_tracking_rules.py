@@ -48,6 +48,7 @@ STATES = {
     "no feature": (tracked("false", protocol=MAPPING), "UT02"),
     "other names": (tracked("false", OTHER), "UT03"),
     "nested name": (tracked("false", renamed(OWN, "s.x", "z")), "UT03"),
+    "a name of its own from the beginning": (tracked("false", added(OWN, extra(UUID))), None),
     "for readers": (
         tracked("false", protocol=Protocol(3, 7, frozenset({"columnMapping", FEATURE}), TRACKING.writer_features)),
         "UT08",

@@ -3,4 +3,7 @@ whether column mapping can go without a rewrite.
 
 :mod:`.column_changes` compares two schemas, :mod:`.column_history` folds the commits of a table, :mod:`.file_columns`
 looks at the footers of data files. :mod:`.usage` and :mod:`.unmapping` judge what these say.
+
+:mod:`.altered_schema` and :mod:`.tracked_schema` make a change of the columns of a schema, of what
+:mod:`.resolution` found them to be and :mod:`.restrictions` allows.
 """

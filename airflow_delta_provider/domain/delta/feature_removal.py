@@ -86,6 +86,7 @@ _TABLE = (
 
 REMOVALS: dict[str, Removal] = {removal.feature: removal for removal in _TABLE}
 
+_BY_HAND = frozenset(removal.feature for removal in _TABLE if removal.by_hand)
 _INSTEAD = {
     "clustering": "ALTER TABLE … CLUSTER BY NONE ends clustering; the feature stays.",
     "generatedColumns": "Write the table anew without generated columns.",
@@ -113,9 +114,12 @@ def dependents(feature: str, present: frozenset[str]) -> tuple[str, ...]:
 
 
 def in_order(features: tuple[str, ...]) -> tuple[str, ...]:
-    """Return features so that each comes before those that it requires, and ``checkpointProtection`` last."""
+    """Return features so that each comes before those that it requires, and ``checkpointProtection`` last.
+
+    First come those that no engine knows: it drops none of the others while they are there.
+    """
     ordered: list[str] = []
-    waiting = sorted(features, key=lambda name: name == PROTECTION)
+    waiting = sorted(features, key=lambda name: (name == PROTECTION, name not in _BY_HAND))
     while waiting:
         free = next(name for name in waiting if not dependents(name, frozenset(waiting)))
         waiting.remove(free)

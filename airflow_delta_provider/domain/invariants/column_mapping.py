@@ -178,7 +178,7 @@ def _left_metadata(state: TableState, schema: MappedSchema) -> Iterator[Finding]
 def _clustering(state: TableState, schema: MappedSchema) -> Iterator[Finding]:
     paths = {_folded(field.path) for field in schema.fields if field.path is not None}
     logical = {_folded(field.column.parts): field for field in schema.fields}
-    for parts in _clustering_columns(state.domains.get(CLUSTERING)):
+    for parts in clustering_columns(state.domains.get(CLUSTERING)):
         if any(_folded(part) in paths for part in parts):
             continue
         field = next((logical[_folded(part)] for part in parts if _folded(part) in logical), None)
@@ -230,7 +230,7 @@ def _each(rule: Rule, state: TableState, broken: Sequence[tuple[Column, str]], e
         yield rule.finding(f"{what}: {effect}.", version=state.version, column=str(column))
 
 
-def _clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
+def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
     """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
     try:
         listed: Any = parse_json(configuration or "{}").get("clusteringColumns")

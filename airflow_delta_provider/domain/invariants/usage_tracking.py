@@ -65,7 +65,12 @@ def _other_names(state: TableState) -> Iterator[Finding]:
     schema = _schema(state.metadata)
     if schema is None or not schema.is_mapped:
         return
-    other = [field for field in schema.fields if field.name not in (None, field.column.field.name)]
+    # A name with a UUID is one that a column was given when it was added: no trace of a rename.
+    other = [
+        field
+        for field in schema.fields
+        if field.name not in (None, field.column.field.name) and not _UUID.search(field.name or "")
+    ]
     if other:
         first, more = other[0], f" (and {len(other) - 1} more)" if len(other) > 1 else ""
         yield rules.OTHER_NAMES.finding(

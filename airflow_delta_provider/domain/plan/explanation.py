@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.plan.step import (
+    AddColumns,
+    AlterColumns,
+    ColumnName,
+    CreateTable,
+    DropColumns,
     DropFeature,
+    MapColumns,
+    NewColumn,
     RemoveMapping,
+    RenameColumn,
     RewriteUnmapped,
     SetProperties,
     Step,
+    TrackUsage,
     WidenColumns,
 )
 
@@ -30,7 +40,7 @@ def _(step: SetProperties) -> str:
 
 @explain.register
 def _(step: WidenColumns) -> str:
-    columns = ", ".join(f"{_path(column.parts)} {column.old} -> {column.new}" for column in step.columns)
+    columns = ", ".join(f"{path_text(column.parts)} {column.old} -> {column.new}" for column in step.columns)
     return f"widen {columns} ({_commits(step.commits)})"
 
 
@@ -57,6 +67,57 @@ def size_text(size: int) -> str:
 
 
 @explain.register
+def _(step: TrackUsage) -> str:
+    value = f"delta.columnMapping.hasDroppedOrRenamed={step.dropped_or_renamed}"
+    return f"list columnMappingUsageTracking in the protocol and set {value} ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: MapColumns) -> str:
+    return f"map all columns by name, each under its own ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: CreateTable) -> str:
+    columns = ", ".join(f"{path_text((name,))} {data_type}" for name, data_type in step.columns)
+    by = f", partitioned by {', '.join(path_text((name,)) for name in step.partition_by)}" if step.partition_by else ""
+    return f"create an empty table of {columns}{by}, tracked and mapped by name ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: DropColumns) -> str:
+    return f"drop {', '.join(map(path_text, step.columns))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: RenameColumn) -> str:
+    return f"rename {_renames((step.column,))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: AddColumns) -> str:
+    return f"add {_adds(step.columns)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: AlterColumns) -> str:
+    parts = (
+        f"drop {', '.join(map(path_text, step.drops))}" if step.drops else "",
+        f"rename {_renames(step.renames)}" if step.renames else "",
+        f"add {_adds(step.adds)}" if step.adds else "",
+    )
+    return f"{', then '.join(filter(None, parts))}, in a commit of this provider's own ({_commits(step.commits)})"
+
+
+def _renames(columns: Iterable[ColumnName]) -> str:
+    return ", ".join(f"{path_text(column.parts)} to {path_text((column.new,))}" for column in columns)
+
+
+def _adds(columns: Iterable[NewColumn]) -> str:
+    return ", ".join(f"{path_text(column.parts)} {column.type}" for column in columns)
+
+
+@explain.register
 def _(step: DropFeature) -> str:
     rewrites = f", which rewrites {counted(step.files, step.size)}" if step.files else ""
     truncates = ", and truncate the history that has traces of it" if step.truncate_history else ""
@@ -66,10 +127,6 @@ def _(step: DropFeature) -> str:
 def counted(files: int, size: int) -> str:
     """Return how many data files, and how large they are together, for people."""
     return f"{'1 data file' if files == 1 else f'{files:,} data files'} ({size_text(size)})"
-
-
-def _path(parts: tuple[str, ...]) -> str:
-    return ".".join(quote(part) if "." in part or "`" in part else part for part in parts)
 
 
 def _commits(number: int) -> str:

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
 from airflow_delta_provider.domain.plan.explanation import size_text
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.preconditions import check_table
@@ -19,6 +20,8 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.rules import leaving_mapping as rules
 from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.usage_tracking.consistency import check_property, is_tracked
+from airflow_delta_provider.domain.writing.preconditions import check_writable
 
 _COORDINATORS = ("delta.coordinatedCommits.commitCoordinator-preview", "delta.coordinatedCommits.commitCoordinator")
 _CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
@@ -26,8 +29,8 @@ _CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 
 def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
     """Return why the mapping of a table cannot go at all, whatever lies in its files."""
-    if blocked := check_table(table, state.protocol, engine):
-        return (blocked,)
+    if blocked := _blocked(table, state, engine):
+        return blocked
     coordinator = next((key for key in _COORDINATORS if state.metadata.configuration.get(key)), None)
     if coordinator is not None:
         return (
@@ -43,23 +46,43 @@ def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: 
     """Plan to take the mapping away: nothing where there is none, metadata only where that is proven to be safe."""
     state = found.state
     if MappedSchema.of(state.metadata).mode is MappingMode.NONE:
-        blocked = check_table(table.text, state.protocol, engine)
-        return Planned(None, (blocked,)) if blocked else Planned(_plan(table, found, None))
+        blocked = _blocked(table.text, state, engine)
+        return Planned(None, blocked) if blocked else Planned(_plan(table, found, None))
     if refusals := check_leaving(table.text, state, engine):
         return Planned(None, refusals)
     files = (state.files or {}).values()
     rewrite = RewriteUnmapped(len(files), sum(file.size for file in files))
+    rewritable = not is_tracked(state)
+    if options.strategy == "rewrite" and not rewritable:
+        return Planned(None, (_no_rewrite(table),))
     if options.strategy == "rewrite":
         refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
         return Planned(_plan(table, found, rewrite), refused)
     proof = prove_unmapping(state.metadata, found.known, found.footers)
     if proof.rests_on is not None:
         return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
+    if not rewritable and options.allow_rewrite:
+        return Planned(None, (*proof.missing, _no_rewrite(table)))
     if options.allow_rewrite:
         return Planned(_plan(table, found, rewrite))
-    if options.strategy == "auto":
+    if options.strategy == "auto" and rewritable:
         return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
     return Planned(None, proof.missing)
+
+
+def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+    """Return why a table must not be changed: one with usage tracking, which no engine knows, by a commit of ours."""
+    if is_tracked(state):
+        return (*check_writable(table, state), *check_property(table, state))
+    blocked = check_table(table, state.protocol, engine)
+    return (blocked,) if blocked else ()
+
+
+def _no_rewrite(table: TableName) -> Finding:
+    return requests.UNSUPPORTED_BY_ENGINE.finding(
+        f"{table.text} has the table feature {FEATURE}, so that no engine can rewrite its files. Repeat the request "
+        "with strategy 'metadata-only', or drop that feature first: its mapping can go by a rewrite then."
+    )
 
 
 def _plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:

@@ -24,6 +24,7 @@ class Plan:
     :param protocol_before: protocol that the plan was made on
     :param protocol_after: protocol that the steps lead to
     :param notes: what one should know beforehand
+    :param once: whether carrying it out again would undo what was written since
     """
 
     table: TableName
@@ -31,6 +32,7 @@ class Plan:
     protocol_before: Protocol
     protocol_after: Protocol
     notes: tuple[str, ...] = ()
+    once: bool = False
 
     @property
     def upgrades_protocol(self) -> bool:

@@ -7,11 +7,18 @@ from functools import singledispatch
 from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.plan.step import (
+    AddColumns,
+    AlterColumns,
+    CreateTable,
+    DropColumns,
     DropFeature,
+    MapColumns,
     RemoveMapping,
+    RenameColumn,
     RewriteUnmapped,
     SetProperties,
     Step,
+    TrackUsage,
     WidenColumns,
 )
 
@@ -30,7 +37,7 @@ def _(step: SetProperties, table: TableName) -> str:
 
 @render_sql.register
 def _(step: WidenColumns, table: TableName) -> str:
-    columns = ", ".join(f"{'.'.join(map(quote, column.parts))} TYPE {column.new}" for column in step.columns)
+    columns = ", ".join(f"{_path(column.parts)} TYPE {column.new}" for column in step.columns)
     return f"ALTER TABLE {table.sql} ALTER COLUMN {columns}"
 
 
@@ -43,6 +50,38 @@ def _(step: RemoveMapping, table: TableName) -> None:
 def _(step: RewriteUnmapped, table: TableName) -> str:
     del step
     return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+
+
+@render_sql.register(TrackUsage)
+@render_sql.register(CreateTable)
+@render_sql.register(MapColumns)
+def _(step: Step, table: TableName) -> None:
+    del step, table  # engines do not know the feature: none changes a table that has it
+
+
+@render_sql.register
+def _(step: DropColumns, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} DROP COLUMNS ({', '.join(map(_path, step.columns))})"
+
+
+@render_sql.register
+def _(step: RenameColumn, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} RENAME COLUMN {_path(step.column.parts)} TO {quote(step.column.new)}"
+
+
+@render_sql.register
+def _(step: AddColumns, table: TableName) -> str:
+    columns = ", ".join(f"{_path(column.parts)} {column.type}" for column in step.columns)
+    return f"ALTER TABLE {table.sql} ADD COLUMNS ({columns})"
+
+
+@render_sql.register
+def _(step: AlterColumns, table: TableName) -> None:
+    """SQL cannot: engines refuse to write to a table with usage tracking."""
+
+
+def _path(parts: tuple[str, ...]) -> str:
+    return ".".join(map(quote, parts))
 
 
 @render_sql.register

@@ -1,4 +1,7 @@
-"""The steps of a plan: inert values. ``sql.py`` renders them, ``jobs`` executes what is rendered."""
+"""The steps of a plan: inert values. ``sql.py`` renders them, ``jobs`` executes what is rendered.
+
+What no SQL can do, ``jobs`` does in a commit of its own.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,87 @@ class WidenColumns:
     """Change the types of columns, all in one commit."""
 
     columns: tuple[ColumnType, ...]
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class TrackUsage:
+    """Switch usage tracking of column mapping on.
+
+    :param dropped_or_renamed: ``true`` or ``false``: what the property says from then on
+    """
+
+    dropped_or_renamed: str
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class MapColumns:
+    """Switch column mapping on, by name, on a table with usage tracking."""
+
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """A column and the name it gets, in its place."""
+
+    parts: tuple[str, ...]
+    new: str
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column to add, nullable, and its SQL type."""
+
+    parts: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True)
+class DropColumns:
+    """Drop columns, by their paths, all in one commit."""
+
+    columns: tuple[tuple[str, ...], ...]
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class RenameColumn:
+    """Rename one column: SQL has no statement for several."""
+
+    column: ColumnName
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class AddColumns:
+    """Add columns, all in one commit."""
+
+    columns: tuple[NewColumn, ...]
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class AlterColumns:
+    """Drop, rename and add columns of a table with usage tracking, which no engine does, all in one commit."""
+
+    drops: tuple[tuple[str, ...], ...] = ()
+    renames: tuple[ColumnName, ...] = ()
+    adds: tuple[NewColumn, ...] = ()
+    commits: int = 1
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """Create an empty table with usage tracking of column mapping.
+
+    :param columns: (name, SQL type) pairs, in their order
+    :param partition_by: names of those that it is partitioned by
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    partition_by: tuple[str, ...] = ()
     commits: int = 1
 
 
@@ -80,4 +164,17 @@ class DropFeature:
     commits: int = 1
 
 
-Step = Union[SetProperties, WidenColumns, RemoveMapping, RewriteUnmapped, DropFeature]
+Step = Union[
+    SetProperties,
+    WidenColumns,
+    DropColumns,
+    RenameColumn,
+    AddColumns,
+    AlterColumns,
+    TrackUsage,
+    MapColumns,
+    CreateTable,
+    RemoveMapping,
+    RewriteUnmapped,
+    DropFeature,
+]

@@ -29,6 +29,7 @@ class DisableColumnMappingOptions:
         safe, else the second if that is allowed
     :param allow_rewrite: allow that every data file is rewritten
     :param verify: ``footers`` compares schema, files and the nulls of every column; ``full`` also reads all rows
+    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "disable-column-mapping"
@@ -36,6 +37,7 @@ class DisableColumnMappingOptions:
     strategy: str = "auto"
     allow_rewrite: bool = False
     verify: str = "footers"
+    allow_unsafe_log_store: bool = False
 
     def __post_init__(self) -> None:
         for argument, known in (("strategy", STRATEGIES), ("verify", VERIFY)):
@@ -43,7 +45,7 @@ class DisableColumnMappingOptions:
             if value not in known:
                 hint = did_you_mean(value, known) if isinstance(value, str) else ""
                 raise RequestError(f"{argument} is {value!r}; it has to be one of {', '.join(known)}.{hint}")
-        check_flags(self, "allow_rewrite")
+        check_flags(self, "allow_rewrite", "allow_unsafe_log_store")
         if self.strategy == "metadata-only" and self.allow_rewrite:
             raise RequestError(
                 "strategy is 'metadata-only', which never rewrites, and allow_rewrite is True. Use strategy 'auto', "

@@ -18,6 +18,7 @@ class DropFeatureOptions:
     :param allow_rewrite: allow data files to be rewritten
     :param acknowledge_history_loss: older versions may be lost, as ``truncate_history`` does
     :param acknowledge_row_id_loss: row ids may lose their identity, as dropping ``rowTracking`` does
+    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "drop-feature"
@@ -28,6 +29,7 @@ class DropFeatureOptions:
     allow_rewrite: bool = False
     acknowledge_history_loss: bool = False
     acknowledge_row_id_loss: bool = False
+    allow_unsafe_log_store: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", names("features", self.features))
@@ -38,6 +40,7 @@ class DropFeatureOptions:
             "allow_rewrite",
             "acknowledge_history_loss",
             "acknowledge_row_id_loss",
+            "allow_unsafe_log_store",
         )
         if not self.features:
             raise RequestError("features is empty. Name at least one table feature, for instance 'typeWidening'.")

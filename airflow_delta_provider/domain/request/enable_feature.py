@@ -17,6 +17,8 @@ class EnableFeatureOptions:
     :param properties: further table properties to set in the same commit
     :param allow_protocol_upgrade: allow what locks older readers and writers out
     :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection``, ``icebergCompat*``
+    :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking``, which no engine can write to
+    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "enable-feature"
@@ -25,11 +27,19 @@ class EnableFeatureOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     allow_protocol_upgrade: bool = False
     allow_special: bool = False
+    acknowledge_writer_lockout: bool = False
+    allow_unsafe_log_store: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", names("features", self.features))
         object.__setattr__(self, "properties", _properties(self.properties))
-        check_flags(self, "allow_protocol_upgrade", "allow_special")
+        check_flags(
+            self,
+            "allow_protocol_upgrade",
+            "allow_special",
+            "acknowledge_writer_lockout",
+            "allow_unsafe_log_store",
+        )
         if not self.features:
             raise RequestError("features is empty. Name at least one table feature, for instance 'typeWidening'.")
 

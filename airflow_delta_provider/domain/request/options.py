@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.column_mapping import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
@@ -22,9 +24,11 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 __all__ = [
     "OPTIONS",
+    "AlterColumnsOptions",
     "AuditOptions",
     "CheckRowTrackingOptions",
     "ColumnMappingUsageOptions",
+    "CreateTableOptions",
     "DetailOptions",
     "DisableColumnMappingOptions",
     "DropFeatureOptions",
@@ -45,6 +49,8 @@ Options = (
     | DetailOptions
     | ColumnMappingUsageOptions
     | DisableColumnMappingOptions
+    | AlterColumnsOptions
+    | CreateTableOptions
     | DropFeatureOptions
     | PaimonCheckRowTrackingOptions
 )
@@ -59,6 +65,8 @@ OPTIONS: dict[str, type[Options]] = {
         DetailOptions,
         ColumnMappingUsageOptions,
         DisableColumnMappingOptions,
+        AlterColumnsOptions,
+        CreateTableOptions,
         DropFeatureOptions,
         PaimonCheckRowTrackingOptions,
     )

@@ -158,4 +158,12 @@ NOT_FOUND_IN_FILE = _data.error(
     source=_READERS,
 )
 
+# A table after a job changed its columns.
+NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
+    19,
+    "columns not as they were asked for",
+    effect="Who reads the table by the new names fails, or reads what was to be dropped.",
+    remedy="Look at the table's history for another writer, then run the job again.",
+)
+
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

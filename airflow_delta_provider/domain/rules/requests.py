@@ -148,6 +148,40 @@ ROW_ID_LOSS = _rule(
     remedy="If nothing keeps row ids, repeat the request with acknowledge_row_id_loss=True.",
     source="PROTOCOL.md, Row Tracking",
 )
+COLUMN_EXISTS = _rule(
+    50,
+    "a column of that name is there",
+    remedy="Choose another name, or drop or rename the column that has it first.",
+)
+COLUMN_NEEDED = _rule(
+    51,
+    "column that the table cannot be without",
+    remedy="Leave the column as it is, or take it first out of what the message says.",
+)
+UNSUPPORTED_COLUMN = _rule(
+    52,
+    "column that cannot be added like this",
+    remedy="Give a type that the message allows, alone; enable the table feature first where the type needs one.",
+    source="PROTOCOL.md, Schema Serialization Format",
+)
+ILLEGAL_NAME = _rule(
+    53,
+    "name that no column of this table can have",
+    remedy="Choose another name; enable the feature columnMapping first where the message says that it needs it.",
+)
+MAPPING_NEEDED = _rule(
+    54,
+    "change that needs column mapping",
+    remedy="Enable the feature columnMapping first.",
+    source="PROTOCOL.md, Column Mapping",
+)
+TRACKING_INCOMPLETE = _rule(
+    35,
+    "usage tracking of column mapping that does not fit together",
+    remedy="As the message says: unset delta.columnMapping.hasDroppedOrRenamed, or drop the feature and enable it "
+    "again.",
+    source="RFC Column Mapping Usage Tracking, Usage Tracking",
+)
 NOT_BY_HAND = _rule(
     40,
     "no commit of this provider's own to this table",
@@ -168,6 +202,28 @@ NOT_PAIMON = _rule(
     43,
     "not an Apache Paimon table",
     remedy="Name an Apache Paimon table, by its own directory where it is a path.",
+)
+WRITER_LOCKOUT = _rule(
+    55,
+    "every engine would be locked out of writing",
+    remedy="If that is meant, repeat the request with acknowledge_writer_lockout=True.",
+    source="RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking",
+)
+USAGE_UNKNOWN = _rule(
+    56,
+    "nobody knows whether columns were dropped or renamed",
+    remedy="Rewrite the files that were written before, or enable columnMapping first, and run the job again.",
+    source="RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking",
+)
+NOT_TOGETHER = _rule(
+    57,
+    "features that cannot be enabled in one request",
+    remedy="Enable the others first, in a request of their own.",
+)
+TABLE_EXISTS = _rule(
+    58,
+    "there is something at the place of the new table",
+    remedy="Choose a directory that is empty or not there.",
 )
 
 

@@ -26,11 +26,17 @@ from airflow_delta_provider.domain.plan.plan import Planned
 from airflow_delta_provider.domain.plan.step import RemoveMapping, Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.domain.usage_tracking.enabling import edit_of
+from airflow_delta_provider.domain.writing.edit import Edit
+from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.log_store import LogStore
 from airflow_delta_provider.jobs.table_change import Change, TableMovedError
 
 
@@ -51,6 +57,9 @@ class DisableColumnMapping(Change):
         self._footers = FooterReader(DataFiles(self._session.storage, table.location))
         planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
         self._planned = state, planned
+        if is_tracked(state) and planned.plan is not None and planned.plan.steps:
+            unsafe = self._hand_made(table, state).check_log_store()
+            return Planned(planned.plan, (*planned.refusals, *((unsafe,) if unsafe else ())))
         return planned
 
     def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
@@ -62,6 +71,9 @@ class DisableColumnMapping(Change):
         del labels  # the session writes them into every commit
         assert isinstance(step, RemoveMapping)
         assert self._planned is not None
+        if is_tracked(self._planned[0]):
+            self._commit_by_hand(table, step, self._planned[0])
+            return
         transaction = self._start(table)
         planned_on, _ = self._planned
         seen, logged = Metadata.from_json(transaction.metadata), table.log.read_state(version=transaction.version)
@@ -79,6 +91,26 @@ class DisableColumnMapping(Change):
         if not commits:
             return ()
         return tuple(self._verify(table, min(commits)))
+
+    def _commit_by_hand(self, table: OpenTable, step: RemoveMapping, planned_on: TableState) -> None:
+        """Do the same to a table with usage tracking, of which no engine starts a transaction."""
+
+        def make(standing: Standing) -> Edit:
+            assert self._planned is not None
+            if self._planned[0].version != standing.state.version:
+                self._plan_again(table, standing.state)
+            return edit_of(step, standing)
+
+        self._hand_made(table, planned_on).write(make)
+
+    def _hand_made(self, table: OpenTable, planned_on: TableState) -> HandMadeCommit:
+        return HandMadeCommit(
+            table,
+            LogStore(self._session, table.location),
+            planned_on,
+            self._session.user_metadata,
+            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        )
 
     def _start(self, table: OpenTable) -> EngineTransaction:
         return EngineTransaction(self._session, table.location)

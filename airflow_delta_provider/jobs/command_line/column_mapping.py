@@ -7,6 +7,7 @@ import argparse
 from airflow_delta_provider.domain.request.column_mapping import STRATEGIES, VERIFY
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
 from airflow_delta_provider.jobs.command_line.command import Command
+from airflow_delta_provider.jobs.command_line.unsafe_log_store import add_unsafe_log_store
 
 
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,10 +31,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify", choices=VERIFY, default="footers", help="compare what footers say (default), or also read all rows"
     )
+    add_unsafe_log_store(parser)
 
 
 def _options(parsed: argparse.Namespace) -> DisableColumnMappingOptions:
-    return DisableColumnMappingOptions(parsed.strategy, parsed.allow_rewrite, parsed.verify)
+    return DisableColumnMappingOptions(
+        parsed.strategy, parsed.allow_rewrite, parsed.verify, parsed.allow_unsafe_log_store
+    )
 
 
 COLUMN_MAPPING_USAGE = Command(

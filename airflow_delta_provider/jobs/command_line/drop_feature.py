@@ -7,6 +7,7 @@ import argparse
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
 from airflow_delta_provider.jobs.command_line.command import Command
 from airflow_delta_provider.jobs.command_line.protocol_upgrade import add_protocol_upgrade
+from airflow_delta_provider.jobs.command_line.unsafe_log_store import add_unsafe_log_store
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +16,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-rewrite", action="store_true", help="allow data files to be rewritten")
     parser.add_argument("--acknowledge-history-loss", action="store_true", help="older versions may be lost")
     parser.add_argument("--acknowledge-row-id-loss", action="store_true", help="row ids may lose their identity")
+    add_unsafe_log_store(parser)
     add_protocol_upgrade(parser)
 
 
@@ -26,6 +28,7 @@ def _options(parsed: argparse.Namespace) -> DropFeatureOptions:
         parsed.allow_rewrite,
         parsed.acknowledge_history_loss,
         parsed.acknowledge_row_id_loss,
+        parsed.allow_unsafe_log_store,
     )
 
 

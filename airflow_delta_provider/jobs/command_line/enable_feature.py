@@ -8,6 +8,8 @@ from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.jobs.command_line.command import Command
 from airflow_delta_provider.jobs.command_line.pairs import each_once, name_and_value
 from airflow_delta_provider.jobs.command_line.protocol_upgrade import add_protocol_upgrade
+from airflow_delta_provider.jobs.command_line.unsafe_log_store import add_unsafe_log_store
+from airflow_delta_provider.jobs.command_line.writer_lockout import add_writer_lockout
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +25,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-special", action="store_true", help="allow previews and features that few engines know"
     )
+    add_writer_lockout(parser)
+    add_unsafe_log_store(parser)
     add_protocol_upgrade(parser)
 
 
@@ -32,6 +36,8 @@ def _options(parsed: argparse.Namespace) -> EnableFeatureOptions:
         each_once("--property", parsed.property),
         parsed.allow_protocol_upgrade,
         parsed.allow_special,
+        parsed.acknowledge_writer_lockout,
+        parsed.allow_unsafe_log_store,
     )
 
 

@@ -14,9 +14,11 @@ from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.command_line.alter_columns import ALTER_COLUMNS
 from airflow_delta_provider.jobs.command_line.audit import AUDIT
 from airflow_delta_provider.jobs.command_line.check_row_tracking import CHECK_ROW_TRACKING
 from airflow_delta_provider.jobs.command_line.column_mapping import COLUMN_MAPPING_USAGE, DISABLE_COLUMN_MAPPING
+from airflow_delta_provider.jobs.command_line.create_table import CREATE_TABLE
 from airflow_delta_provider.jobs.command_line.detail import DETAIL
 from airflow_delta_provider.jobs.command_line.drop_feature import DROP_FEATURE
 from airflow_delta_provider.jobs.command_line.enable_feature import ENABLE_FEATURE
@@ -29,6 +31,8 @@ COMMANDS = {
     for command in (
         ENABLE_FEATURE,
         WIDEN_TYPES,
+        ALTER_COLUMNS,
+        CREATE_TABLE,
         CHECK_ROW_TRACKING,
         AUDIT,
         DETAIL,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from airflow_delta_provider.domain.request.arguments import RequestError
+
+_OUTSIDE_BACKTICKS = re.compile(r"`(?:[^`]|``)*`|.", re.DOTALL)
 
 
 def name_and_value(text: str) -> tuple[str, str]:
@@ -27,6 +30,18 @@ def path_and_type(text: str) -> tuple[str, str]:
     if not (path and data_type):
         raise argparse.ArgumentTypeError(f"{text!r} is not PATH=TYPE")
     return path, data_type
+
+
+def path_and_name(text: str) -> tuple[str, str]:
+    """Split at the only ``=`` that is not between backticks: either name may hold more, quoted.
+
+    :raises argparse.ArgumentTypeError: if there is none, or more than one
+    """
+    parts = _OUTSIDE_BACKTICKS.findall(text)
+    at = [index for index, part in enumerate(parts) if part == "="]
+    if len(at) != 1 or at[0] in (0, len(parts) - 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not OLD=NEW; a name that holds a = goes between backticks")
+    return "".join(parts[: at[0]]), "".join(parts[at[0] + 1 :])
 
 
 def each_once(option: str, pairs: list[tuple[str, str]]) -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""What columns a table has had: where each lay in data files, and under which ids each name stood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.column_mapping.alteration import Parts
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.invariants.usage_tracking import PROPERTY
+
+
+@dataclass(frozen=True)
+class ColumnMemory:
+    """The columns of the mapped versions of a table, dropped ones too.
+
+    :param paths: their physical paths
+    :param ids: the ids of the columns that a path has led to since the table was mapped, oldest first, by the path in
+        lower case
+    :param ever_used: whether a version said that a column had been dropped or renamed
+    :param complete: whether every version of the table is remembered
+    """
+
+    paths: frozenset[PhysicalPath] = frozenset()
+    ids: Mapping[Parts, tuple[int, ...]] = field(default_factory=dict)
+    ever_used: bool = False
+    complete: bool = False
+
+    @classmethod
+    def of(cls, versions: Iterable[Metadata], *, complete: bool) -> ColumnMemory:
+        """Remember what the metadata of some versions says, oldest first.
+
+        :param complete: whether they are all that the table ever had
+        """
+        paths: set[PhysicalPath] = set()
+        ids: dict[Parts, tuple[int, ...]] = {}
+        used = False
+        for metadata in versions:
+            used |= metadata.configuration.get(PROPERTY, "").lower() == "true"
+            try:
+                schema = MappedSchema.of(metadata)
+            except BrokenLogError:
+                complete = False
+                continue
+            if not schema.is_mapped:
+                ids.clear()  # they begin anew with the next mapping
+                continue
+            for column in schema.fields:
+                if column.path is not None:
+                    paths.add(column.path)
+                parts = lowered(column.column.parts)
+                known = ids.get(parts, ())
+                if column.id is not None and known[-1:] != (column.id,):
+                    ids[parts] = (*known, column.id)
+        return cls(frozenset(paths), ids, used, complete)
+
+    def ids_at(self, parts: Parts) -> tuple[int, ...]:
+        """Return the ids of the columns that ``parts`` has led to, oldest first."""
+        return self.ids.get(lowered(parts), ())
+
+
+def lowered(parts: Parts) -> Parts:
+    """Fold case as Spark does: two columns of a struct cannot have one of these."""
+    return tuple(part.lower() for part in parts)

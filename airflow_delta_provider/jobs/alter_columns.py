@@ -1,0 +1,80 @@
+"""The kind ``alter-columns``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
+from airflow_delta_provider.domain.column_mapping.resolution import needs_memory, resolve
+from airflow_delta_provider.domain.column_mapping.tracked_schema import edit_of
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.plan.alter_columns import (
+    alteration_of,
+    plan_altering,
+    verify_altered,
+)
+from airflow_delta_provider.domain.plan.plan import Planned
+from airflow_delta_provider.domain.plan.step import AlterColumns as AlterColumnsStep
+from airflow_delta_provider.domain.plan.step import Step
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.log_store import LogStore
+from airflow_delta_provider.jobs.mapping_past import read_metadata
+from airflow_delta_provider.jobs.table_change import Change
+from airflow_delta_provider.jobs.table_log import TableLog
+
+
+class AlterColumns(Change):
+    """Drops, renames and adds columns and verifies them in the log."""
+
+    def __init__(self, options: AlterColumnsOptions, session: DeltaSession) -> None:
+        self._options = options
+        self._session = session
+        self._memory = ColumnMemory()
+
+    def plan(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan on a state of the table; the whole log is read where only that can tell what was there before."""
+        self._planned_on = state
+        if is_tracked(state) or needs_memory(self._options, state.metadata):
+            self._memory = read_memory(table.log)
+        planned = plan_altering(table.name, self._options, state, self._session.engine, self._memory)
+        by_hand = planned.plan is not None and any(isinstance(s, AlterColumnsStep) for s in planned.plan.steps)
+        unsafe = self._commit(table).check_log_store() if by_hand else None
+        return Planned(planned.plan, (unsafe,)) if unsafe else planned
+
+    def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
+        """Change the columns of a table with usage tracking; its metadata is still that which was planned on."""
+        del labels  # the session has them
+        assert isinstance(step, AlterColumnsStep)
+        alteration = alteration_of(step)
+        self._commit(table).write(lambda standing: edit_of(alteration, standing, self._memory))
+
+    def verify(
+        self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
+    ) -> tuple[Finding, ...]:
+        """Return which columns are not as they were asked for."""
+        del table
+        if not commits:
+            return ()
+        alteration, _ = resolve(self._options, before.metadata, self._memory)
+        return tuple(verify_altered(alteration, before, after))
+
+    def _commit(self, table: OpenTable) -> HandMadeCommit:
+        return HandMadeCommit(
+            table,
+            LogStore(self._session, table.location),
+            self._planned_on,
+            self._session.user_metadata,
+            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        )
+
+
+def read_memory(log: TableLog) -> ColumnMemory:
+    """Return the columns that a table has had, as far as its log is kept."""
+    metadata, why_incomplete = read_metadata(log)
+    return ColumnMemory.of(metadata, complete=not why_incomplete)

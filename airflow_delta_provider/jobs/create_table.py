@@ -1,0 +1,132 @@
+"""The kind ``create-table``: version 0 of a table with usage tracking of column mapping."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from airflow_delta_provider.domain.delta.log_files import has_log
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.plan.explanation import explain
+from airflow_delta_provider.domain.plan.plan import Plan
+from airflow_delta_provider.domain.plan.step import CreateTable
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import CreateTableOptions
+from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.usage_tracking.creation import NewTable, check_lockout, is_same, new_table
+from airflow_delta_provider.domain.writing.edit import Stamp
+from airflow_delta_provider.domain.writing.log_stores import check_log_store
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.log_store import LogStore
+from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.put_if_absent import PutIfAbsent
+from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.timings import Timings
+
+_TRIES = 10
+
+
+def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Create a table, unless there is one: then it has to be the same."""
+    options = request.options
+    assert isinstance(options, CreateTableOptions)
+    try:
+        name = TableName.parse(text)
+    except TableNameError as error:
+        return TableReport.refused(text, requests.NO_SUCH_TABLE.finding(str(error)))
+    if name.location is None:
+        return TableReport.refused(text, _no_location(text))
+    return _Creation(session, name, session.storage.qualify(name.location), options, progress).run(request)
+
+
+class _Creation:
+    def __init__(
+        self, session: DeltaSession, name: TableName, location: str, options: CreateTableOptions, progress: Progress
+    ) -> None:
+        self._session = session
+        self._name = name
+        self._location = location
+        self._options = options
+        self._progress = progress
+        self._log = TableLog(session.spark, session.storage, location)
+        self._timings = Timings()
+
+    def run(self, request: JobRequest) -> TableReport:
+        table, refusals = new_table(self._options)
+        if table is None:
+            return self._refused(*refusals)
+        if self._names("_delta_log") is not None and has_log(self._names("_delta_log") or ()):
+            return self._compare(table)
+        if self._names():
+            return self._refused(self._taken("it has files"))
+        step = CreateTable(tuple(self._options.columns.items()), self._options.partition_by)
+        plan = Plan(self._name, (step,), table.protocol, table.protocol)
+        known: dict[str, Any] = {
+            "protocol_after": table.protocol.to_json(),
+            "plan": plan.to_json(),
+            "timings": self._timings,
+        }
+        if lockout := check_lockout(self._name.text, self._options):
+            return self._refused(lockout, **known)
+        store = LogStore(self._session, self._location)
+        allow = self._options.allow_unsafe_log_store
+        if unsafe := check_log_store(self._name.text, self._location, store.name, allow_unsafe=allow):
+            return self._refused(unsafe, **known)
+        if request.dry_run:
+            return TableReport.judged(self._name.text, **known)
+        self._progress(f"{self._name.text}: {explain(step)}")
+        labels = {**request.labels, "plan_digest": plan.digest}
+        with self._timings.phase("apply"), self._session.labelled(labels):
+            created = self._put(table, store)
+        if not created:
+            return self._refused(self._taken("another writer was faster"), retryable=True, **known)
+        return TableReport.judged(self._name.text, version=0, changed=True, **known)
+
+    def _put(self, table: NewTable, store: LogStore) -> bool:
+        put = PutIfAbsent(store, self._log)
+        lines = table.lines(Stamp(int(time.time() * 1000), put.txn_id, self._session.user_metadata))
+        for _ in range(_TRIES):
+            if put.put(0, lines):
+                return True
+            if has_log(self._names("_delta_log") or ()):
+                break
+        return False
+
+    def _compare(self, table: NewTable) -> TableReport:
+        there = self._log.read_state()
+        if not is_same(self._options, table.state, there):
+            return self._refused(self._taken("there is a table with other columns, or without usage tracking"))
+        protocol = there.protocol.to_json()
+        plan = Plan(self._name, (), there.protocol, there.protocol).to_json()
+        return TableReport.judged(
+            self._name.text,
+            version=there.version,
+            version_before=there.version,
+            protocol_before=protocol,
+            protocol_after=protocol,
+            plan=plan,
+            timings=self._timings,
+        )
+
+    def _names(self, below: str = "") -> list[str] | None:
+        try:
+            return self._session.storage.list_names(f"{self._location.rstrip('/')}/{below}".rstrip("/"))
+        except FileNotFoundError:
+            return None
+
+    def _taken(self, why: str) -> Finding:
+        return requests.TABLE_EXISTS.finding(
+            f"No table can be created at {self._name.text}: {why}. Choose a directory that is empty or not there."
+        )
+
+    def _refused(self, *findings: Finding, **known: Any) -> TableReport:
+        return TableReport.refused(self._name.text, *findings, **known)
+
+
+def _no_location(text: str) -> Finding:
+    return requests.NO_SUCH_TABLE.finding(
+        f"{text} is a catalog name, and a table is created at a location. Name the directory by its path or URI; then "
+        f"CREATE TABLE {text} USING delta LOCATION '…' gives it the name."
+    )

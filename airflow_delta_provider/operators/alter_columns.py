@@ -1,0 +1,68 @@
+"""Dropping, renaming and adding columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
+
+
+class DeltaAlterColumnsOperator(DeltaChangeOperator):
+    """
+    Drop, rename and add columns of Delta tables, in this order, without rewriting data.
+
+    Everything is checked before anything is touched. A table whose protocol lists
+    ``columnMappingUsageTracking`` is changed in one commit of this provider's own, which keeps the
+    tracking; any other by SQL, a commit a statement, and a rerun goes on after a failure. A second
+    run changes nothing, unless it drops a column and adds it again.
+
+    .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping", and its RFC "Column Mapping Usage Tracking"
+
+    :param add: SQL type by column path, for instance ``{"note": "string", "lines.element.tax": "decimal(12,2)"}``.
+        A column is added last in its struct, and is nullable. Paths are those after drops and renames. (templated)
+    :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
+    :param drop: column paths. (templated)
+    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
+        log store does not keep writers apart, as on S3 by default; only for tables with usage tracking. (templated)
+
+    In a path, a name that itself holds a dot goes between backticks.
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    """
+
+    kind: ClassVar[str] = AlterColumnsOptions.kind
+    template_fields: Sequence[str] = (
+        *DeltaChangeOperator.template_fields,
+        "add",
+        "rename",
+        "drop",
+        "allow_unsafe_log_store",
+    )
+
+    def __init__(
+        self,
+        *,
+        add: Mapping[str, str] | None = None,
+        rename: Mapping[str, str] | None = None,
+        drop: Sequence[str] | None = None,
+        allow_unsafe_log_store: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.add = add
+        self.rename = rename
+        self.drop = drop
+        self.allow_unsafe_log_store = allow_unsafe_log_store
+        self.check_literals(add, rename, drop, allow_unsafe_log_store)
+
+    def options(self) -> AlterColumnsOptions:
+        """Return the options, from the rendered arguments."""
+        return AlterColumnsOptions(
+            as_mapping("add", self.add or {}),
+            as_mapping("rename", self.rename or {}),
+            tuple(as_list("drop", self.drop or ())),
+            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+        )

@@ -1,0 +1,17 @@
+"""Every step of a plan can be told, and rendered or told to have no SQL."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from airflow_delta_provider.domain.plan.explanation import explain
+from airflow_delta_provider.domain.plan.sql import render_sql
+from airflow_delta_provider.domain.plan.step import Step
+
+
+@pytest.mark.parametrize("kind", get_args(Step))
+def test_step_has_an_explanation_and_says_whether_there_is_sql(kind: type) -> None:
+    for function in (explain, render_sql):
+        assert function.dispatch(kind) is not function.dispatch(object)

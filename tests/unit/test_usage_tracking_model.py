@@ -1,0 +1,98 @@
+"""Random changes of columns on tables with usage tracking, against a reference model of the RFC."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
+from airflow_delta_provider.domain.column_mapping.tracked_schema import alter_tracked
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering
+from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
+from airflow_delta_provider.domain.usage_tracking.mapping import map_by_name
+from tests.tables.usage_tracking_model import (
+    PARTITION,
+    PROPERTY,
+    Change,
+    Json,
+    Model,
+    Parts,
+    physical_paths,
+)
+from tests.unit.log_builder import audited
+from tests.unit.states import ENGINE, TABLE
+from tests.unit.tracked_tables import TRACKING, TrackedTable, play, schema_of
+
+
+class InMemory:
+    """A table without a log: its metadata in each version, and what was written."""
+
+    def __init__(self, model: Model) -> None:
+        self.versions = [Metadata("id", json.dumps(schema_of(model)), (PARTITION,), {PROPERTY: "false"})]
+        self.written: list[dict[Parts, int]] = []
+
+    @property
+    def now(self) -> Json:
+        return self.versions[-1].to_json()
+
+    def alter(self, change: Change) -> str | None:
+        metadata = self.versions[-1]
+        memory = ColumnMemory.of(self.versions, complete=True)
+        state = TableState(len(self.versions), TRACKING, metadata)
+        try:
+            options = AlterColumnsOptions(**change.arguments)
+        except RequestError as error:
+            return str(error)
+        planned = plan_altering(TABLE, options, state, ENGINE, memory)
+        if planned.refusals or planned.plan is None:
+            return "\n".join(finding.message for finding in planned.refusals)
+        for step in planned.plan.steps:
+            after = alter_tracked(json.loads(metadata.schema_string), metadata, alteration_of(step), memory)
+            self._take(json.dumps(after.schema), after.properties)
+        return None
+
+    def map(self) -> None:
+        self._take(*map_by_name(self.versions[-1].schema_string))
+
+    def write(self, values: dict[Parts, int]) -> None:
+        self.written.append(values)
+
+    def rows(self) -> list[dict[Parts, int | None]]:
+        paths = physical_paths(self.now)
+        return [{logical: file.get(path) for logical, path in paths.items()} for file in self.written]
+
+    def _take(self, schema: str, properties: Any) -> None:
+        configuration = {**self.versions[-1].configuration, **properties}
+        self.versions.append(Metadata("id", schema, (PARTITION,), configuration))
+
+
+def total(counts: list[dict[str, int]]) -> dict[str, int]:
+    return {what: sum(count[what] for count in counts) for what in counts[0]}
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_changes_lead_to_the_schema_the_names_and_the_rows_of_the_model(block):
+    played = []
+    for seed in range(block * 300, (block + 1) * 300):
+        model = Model()
+        played.append(play(InMemory(model), model, random.Random(seed), 5))
+    done = total(played)
+    assert done["altered"] > 700
+    assert done["refused"] > 40
+
+
+def test_random_changes_unmapping_and_mapping_again_in_real_commits_of_which_the_audit_is_silent(tmp_path: Path):
+    played = []
+    for seed in range(24):
+        model = Model()
+        table = TrackedTable(tmp_path / str(seed), model)
+        played.append(play(table, model, random.Random(seed), 6, unmaps=True))
+        assert audited(table.disk.commits()) == [], seed
+    done = total(played)
+    assert all(times > 3 for times in done.values()), done
