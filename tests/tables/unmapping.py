@@ -35,9 +35,12 @@ def mapped_late(spark: SparkSession, path: Path) -> None:
 
 
 def dropped(spark: SparkSession, path: Path) -> None:
-    """Small and mapped late, a column and a nested one dropped; older files still hold both."""
+    """Small, with a change data feed, mapped late, a column and a nested one dropped; older files still hold both."""
     table = f"delta.`{path}`"
-    spark.sql(f"CREATE TABLE {table} (a BIGINT, b STRING, s STRUCT<x: BIGINT, y: STRING>) USING delta")
+    spark.sql(
+        f"CREATE TABLE {table} (a BIGINT, b STRING, s STRUCT<x: BIGINT, y: STRING>) USING delta "
+        "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
     spark.sql(
         f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'old', named_struct('x', id, 'y', 'old') FROM range(3)"
     )

@@ -76,6 +76,7 @@ FILES: dict[str, tuple[dict[str, pa.DataType], list[tuple[str, ...]]]] = {
     "row ids": (WHOLE | {"_row-id-col-1": pa.int64()}, []),
     "row ids of earlier tracking": (WHOLE | {f"_row-commit-version-col-{UUID}": pa.int64()}, []),
     "a column called like row ids": (WHOLE | {"_row-id-col-2": pa.int64()}, [("_row-id-col-2",)]),
+    "what engines part change data by": (WHOLE | {"__is_cdc": pa.bool_()}, []),
     "change data feed, empty": (WHOLE | {"_change_type": pa.string()}, []),
 }
 

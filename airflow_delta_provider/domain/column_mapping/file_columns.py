@@ -5,7 +5,7 @@ has besides (``foreign``). A ``FooterSurvey`` holds what was found of all live f
 column, what the footers say of nulls.
 
 Row ids and row commit versions that rewritten files keep are no columns of the table and not foreign, nor are the
-columns of the change data feed where they hold nothing.
+columns of the change data feed where they hold nothing, and the one by which engines part it from the rest.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from airflow_delta_provider.domain.row_tracking.tracking import (
 LeafPath = tuple[str, ...]
 
 _CHANGE_DATA = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+#: By this Delta Spark parts change data from others while it writes: ``UPDATE`` and ``MERGE`` leave it in data files.
+_WRITERS_OWN = "__is_cdc"
 #: Names of materialized columns as engines make them up: of earlier tracking, too.
 _MATERIALIZED = re.compile(r"_row-(id|commit-version)-col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -96,7 +98,7 @@ class TableColumns:
         if self._last is None or self._last[0] is not footer.schema:
             walk = _Walk(self._mode)
             walk.struct(self._columns, file_tree(footer.schema), (), ())
-            foreign = tuple(path for path in walk.foreign if not self._is_materialized(path))
+            foreign = tuple(path for path in walk.foreign if not self._is_of_engine(path))
             self._last = footer.schema, FileColumns(walk.leaves, foreign)
         found = self._last[1]
         foreign = tuple(path for path in found.foreign if not _holds_nothing(path, footer))
@@ -112,8 +114,11 @@ class TableColumns:
             if not below and not isinstance(column.data_type, StructType):
                 yield column.parts
 
-    def _is_materialized(self, path: PhysicalPath) -> bool:
-        return len(path) == 1 and (path[0] in self._materialized or _MATERIALIZED.fullmatch(path[0]) is not None)
+    def _is_of_engine(self, path: PhysicalPath) -> bool:
+        if len(path) > 1:
+            return False
+        own = path[0] == _WRITERS_OWN or path[0] in self._materialized
+        return own or _MATERIALIZED.fullmatch(path[0]) is not None
 
 
 def count_nulls(metadata: Metadata, footers: Iterable[Footer]) -> dict[tuple[str, ...], int | None]:

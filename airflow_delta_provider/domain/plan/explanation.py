@@ -46,8 +46,8 @@ def _(step: WidenColumns) -> str:
 
 @explain.register
 def _(step: RemoveMapping) -> str:
-    proof = {"history": "the history", "footers": "the footers of all live files"}[step.rests_on]
-    return f"take column mapping out of the metadata and touch no data, as {proof} allows ({_commits(step.commits)})"
+    proof = {"history": "the history allows", "footers": "the footers of all live files allow"}[step.rests_on]
+    return f"take column mapping out of the metadata and touch no data, as {proof} ({_commits(step.commits)})"
 
 
 @explain.register
