@@ -57,7 +57,8 @@ def _look(
     if file.format != _PARQUET:
         return None, _unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")
     try:
-        ids = file_ids(data.footer(data.live_file(file)), ROW_ID)
+        footer = data.footer(data.live_file(file))
+        ids = file_ids(footer, ROW_ID)
     except FileNotFoundError:
         if is_live(file):
             return None, _unreadable(file, "there is no such file")
@@ -72,7 +73,9 @@ def _look(
         return None, _unread(file, str(error))
     if ids.rows != file.row_count:
         return ids, _differs(file, f"it has {ids.rows:,} rows, where the manifest says {file.row_count:,}")
-    held = ids.materialized is None or bool(ids.materialized)
+    held = footer.leaf((ROW_ID,)) is not None
+    if carries_ids(file) and not held:
+        return None, _differs(file, f"it lacks the column {ROW_ID} that the manifest names")
     if held and not carries_ids(file):
         return ids, _differs(file, f"it has a column {ROW_ID} that the manifest does not name")
     return ids, None

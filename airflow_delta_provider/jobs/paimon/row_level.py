@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
@@ -140,7 +141,7 @@ class RowLevel:
                     if keeps_identities(comparison, outcome):
                         self._result.keeping.add(comparison.snapshot.id)
                     told += self._judged(comparison, outcome, frame, surveyed)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             self._cannot_read("Rows that commits moved", error)
             return set()
         self._result.findings += told
@@ -204,7 +205,7 @@ class RowLevel:
                 finding = self._traced(repeated.finding, repeated.files)
                 if finding.version not in told:
                     self._result.findings.append(finding)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             self._cannot_read("The row ids in data files", error)
 
     def _plain(self, file: DataFile, surveyed: FileSurvey) -> bool:
@@ -290,8 +291,16 @@ class RowLevel:
                     f"{rules.UNREADABLE.remedy}",
                     path=file.name,
                 )
-                self._result.findings.append(self._traced(finding, [file]))
+                self._result.findings.append(self._since_vector(finding, vector))
             return 0
+
+    def _since_vector(self, finding: Finding, vector: Vector | None) -> Finding:
+        """Return a finding with the first commit that had the index file of a deletion vector."""
+        if vector and vector.file not in self._history.start.index_files:
+            for step in self._history.steps:
+                if vector.file in step.index_files:
+                    return replace(finding, **provenance(step.snapshot))
+        return self._traced(finding, [])
 
     def _vector_of(self, file: DataFile) -> Vector | None:
         return self._vectors.get(vector_key(file))
@@ -303,7 +312,7 @@ class RowLevel:
             return replace(finding, **provenance(max(added, key=lambda snapshot: snapshot.id)))
         return replace(finding, version=self._history.start.snapshot.id, at_or_before=True)
 
-    def _cannot_read(self, what: str, error: PySparkException) -> None:
+    def _cannot_read(self, what: str, error: Exception) -> None:
         message = understand(error).message
         self._result.findings.append(
             rules.UNREAD.finding(
