@@ -54,6 +54,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.unmap
+	$(BIN)/python -m benchmarks.check_paimon_metadata
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info
