@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.avro.codecs import Codec
 from airflow_delta_provider.domain.avro.container import Container, split_container
 from airflow_delta_provider.domain.avro.primitives import AvroError
-from airflow_delta_provider.domain.avro.projection import Column, Row, row_reader
+from airflow_delta_provider.domain.avro.projection import Column, Row, RowReader, row_reader
 
 #: A file's blocks, decompressed, or why one is not.
 _Blocks = list["bytes | AvroError"]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A file of one block that was read: its schema, the block, and the rows."""
+
+    schema: str
+    data: bytes
+    rows: list[Row]
+
+    def begins(self, schema: str, data: bytes, count: int) -> bool:
+        """Whether a block begins with this one."""
+        return bool(self.rows) and len(self.rows) <= count and schema == self.schema and data.startswith(self.data)
+
+
+_NOTHING = _Read("", b"", [])
 
 
 def read_rows(
@@ -26,10 +43,16 @@ def read_rows(
     """
     containers = [_container(file) for file in files]
     blocks = _decompress(containers, codecs)
-    return [
-        container if isinstance(container, AvroError) else _rows(container, blocks[index], columns)
-        for index, container in enumerate(containers)
-    ]
+    found: list[list[Row] | AvroError] = []
+    before = _NOTHING
+    readers: dict[str, RowReader] = {}  # the shared cache compares all columns for each file
+    for index, container in enumerate(containers):
+        if isinstance(container, AvroError):
+            found.append(container)
+            continue
+        rows, before = _rows(container, blocks[index], columns, before, readers)
+        found.append(rows)
+    return found
 
 
 def _container(file: bytes) -> Container | AvroError:
@@ -56,14 +79,32 @@ def _decompress(containers: Sequence[Container | AvroError], codecs: Mapping[str
     return found
 
 
-def _rows(container: Container, blocks: _Blocks, columns: tuple[Column, ...]) -> list[Row] | AvroError:
+def _rows(
+    container: Container,
+    blocks: _Blocks,
+    columns: tuple[Column, ...],
+    before: _Read,
+    readers: dict[str, RowReader],
+) -> tuple[list[Row] | AvroError, _Read]:
+    """Read a file, and return it as what the next may begin with.
+
+    A list of manifests begins with those of the list before, which need not be read again.
+    """
+    broken = next((block for block in blocks if isinstance(block, AvroError)), None)
+    if broken is not None:
+        return broken, before
     try:
-        reader = row_reader(container.schema, columns)
+        reader = readers.get(container.schema) or row_reader(container.schema, columns)
+        readers[container.schema] = reader
         rows: list[Row] = []
         for block, data in zip(container.blocks, blocks):
-            if isinstance(data, AvroError):
-                return data
-            rows += reader.rows(data, block.count)
+            assert isinstance(data, bytes)
+            if not rows and before.begins(container.schema, data, block.count):
+                rows = [*before.rows, *reader.rows(data[len(before.data) :], block.count - len(before.rows))]
+            else:
+                rows += reader.rows(data, block.count)
     except AvroError as error:
-        return error
-    return rows
+        return error, before
+    [data, *rest] = blocks or [b""]
+    read = _NOTHING if rest or isinstance(data, AvroError) else _Read(container.schema, data, rows)
+    return rows, read

@@ -39,6 +39,7 @@ class Commit:
     :param delta: manifests of what the commit did; None where the list cannot be read
     :param manifests: entries by the name of the manifest: of those that no commit before named, or all of ``base``
         where there is no commit before. One that cannot be read is not among them
+    :param unread: manifests of ``base`` that others before were merged into, and that were not read
     :param damages: of the lists and of the manifests that were read for this commit
     """
 
@@ -46,4 +47,5 @@ class Commit:
     base: tuple[ManifestFile, ...] | None
     delta: tuple[ManifestFile, ...] | None
     manifests: Mapping[str, tuple[ManifestEntry, ...]]
+    unread: frozenset[str] = frozenset()
     damages: tuple[Damage, ...] = ()

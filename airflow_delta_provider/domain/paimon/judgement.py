@@ -53,6 +53,11 @@ class HistoryJudge:
         """Whether the commits that follow cannot be judged: one is of a version that nobody knows here."""
         return self._unknown is not None
 
+    @property
+    def live(self) -> LiveFiles:
+        """The live files of the newest commit."""
+        return self._live
+
     def take_damage(self, damage: Damage) -> None:
         """Take a snapshot that cannot be read."""
         self._broken_snapshots.append(damage)

@@ -41,7 +41,9 @@ class LiveFiles:
     def __init__(self) -> None:
         self._files: dict[FileKey, DataFile] = {}
         self._entries: dict[str, tuple[ManifestEntry, ...]] = {}
-        self._listed: frozenset[str] = frozenset()
+        self._listed: dict[str, ManifestFile] = {}
+        self._unread: frozenset[str] = frozenset()
+        self._doubtful = False
         self._snapshot: Snapshot | None = None
         self._complete = False
         self._rows = {True: 0, False: 0}
@@ -57,6 +59,25 @@ class LiveFiles:
         return self._complete
 
     @property
+    def unread(self) -> tuple[ManifestFile, ...]:
+        """Manifests of the newest commit's base that nobody has read: they should come to these files."""
+        return tuple(manifest for name, manifest in self._listed.items() if name in self._unread)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a base that was not read cannot be what was before it."""
+        return self._doubtful
+
+    def are_those_of(self, manifests: Mapping[str, tuple[ManifestEntry, ...]]) -> bool:
+        """Whether the newest commit's manifests come to these files.
+
+        :param manifests: the entries of :attr:`unread`
+        """
+        entries = {**self._entries, **manifests}
+        found = _sum(entry for name in self._listed for entry in entries.get(name, ()))
+        return {key: entry.file for key, entry in found.items()} == self._files
+
+    @property
     def row_counts(self) -> tuple[int, ...]:
         """How many rows the live files have: with those of blob and vector files, and without."""
         return self._rows[True] + self._rows[False], self._rows[True]
@@ -67,42 +88,57 @@ class LiveFiles:
         snapshot, previous = commit.snapshot, self._snapshot
         if previous is not None and previous.id + 1 != snapshot.id:
             previous = None
+        self._unread = (self._unread | commit.unread) - commit.manifests.keys()
         base_readable = self._readable(commit.base)
         readable = base_readable and self._readable(commit.delta)
-        base, delta = _names(commit.base), _names(commit.delta)
+        base, delta = commit.base or (), commit.delta or ()
         rewritten: tuple[DataFile, ...] = ()
         if previous is not None and self._complete and base_readable:
             rewritten = self._differences(base)
-        if previous is None or rewritten or (base_readable and not self._complete):
-            self._files = self._net(commit.base or ())
+        known = base_readable and not any(manifest.name in self._unread for manifest in base)
+        if previous is None or rewritten or (known and not self._complete):
+            self._files = self._net(base)
             self._rows = {True: 0, False: 0}
             self._count(self._files.values(), 1)
-        added, deleted, strays = self._change(entry for name in delta for entry in self._entries.get(name, ()))
+            self._complete = known
+        added, deleted, strays = self._change(
+            entry for manifest in delta for entry in self._entries.get(manifest.name, ())
+        )
         self._count(added, 1)
         self._count(deleted, -1)
-        self._listed = frozenset((*base, *delta))
+        self._listed = {manifest.name: manifest for manifest in (*base, *delta)}
+        self._unread &= self._listed.keys()
         self._entries = {name: entries for name, entries in self._entries.items() if name in self._listed}
-        self._snapshot, self._complete = snapshot, readable
-        return Change(snapshot, previous, added, deleted, strays if readable else (), rewritten, readable)
+        self._snapshot, self._complete = snapshot, readable and (self._complete or previous is None)
+        complete = self._complete
+        return Change(snapshot, previous, added, deleted, strays if complete else (), rewritten, complete)
 
     def _count(self, files: Iterable[DataFile], sign: int) -> None:
         for file in files:
             self._rows[file.holds_rows] += sign * file.row_count
 
     def _readable(self, manifests: Sequence[ManifestFile] | None) -> bool:
-        return manifests is not None and all(manifest.name in self._entries for manifest in manifests)
+        return manifests is not None and all(
+            manifest.name in self._entries or manifest.name in self._unread for manifest in manifests
+        )
 
     def _net(self, manifests: Sequence[ManifestFile]) -> dict[FileKey, DataFile]:
         found = _sum(entry for manifest in manifests for entry in self._entries.get(manifest.name, ()))
         return {key: entry.file for key, entry in found.items() if entry.kind is FileKind.ADD}
 
-    def _differences(self, base: Sequence[str]) -> tuple[DataFile, ...]:
-        """Return the files that a base has otherwise than the snapshot before, by the manifests that are not both's."""
-        names = frozenset(base)
-        if names == self._listed:
+    def _differences(self, base: Sequence[ManifestFile]) -> tuple[DataFile, ...]:
+        """Return the files that a base has otherwise than the snapshot before, by the manifests that are not both's.
+
+        Where one was not read, it is only seen whether their numbers of files may be the same.
+        """
+        names = {manifest.name for manifest in base}
+        new = [manifest for manifest in base if manifest.name not in self._listed]
+        gone = [manifest for name, manifest in self._listed.items() if name not in names]
+        if any(manifest.name in self._unread for manifest in (*new, *gone)):
+            self._doubtful |= _net_count(new) != _net_count(gone)
             return ()
-        merged = _sum(entry for name in base if name not in self._listed for entry in self._entries[name])
-        before = _sum(entry for name in self._listed - names for entry in self._entries[name])
+        merged = _sum(entry for manifest in new for entry in self._entries[manifest.name])
+        before = _sum(entry for manifest in gone for entry in self._entries[manifest.name])
         differing = (key for key in {**before, **merged} if before.get(key) != merged.get(key))
         return tuple((merged.get(key) or before[key]).file for key in differing)
 
@@ -125,8 +161,8 @@ class LiveFiles:
         return tuple(added.values()), tuple(deleted.values()), tuple(strays)
 
 
-def _names(manifests: Sequence[ManifestFile] | None) -> tuple[str, ...]:
-    return tuple(manifest.name for manifest in manifests or ())
+def _net_count(manifests: Iterable[ManifestFile]) -> int:
+    return sum(manifest.added - manifest.deleted for manifest in manifests)
 
 
 def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:

@@ -85,10 +85,9 @@ class PaimonRowTrackingCheck:
             self._note_what_is_not_checked(ids)
         findings = _check_latest(latest, ids)
         since, baseline = self._beginning(ids)
-        judge = HistoryJudge(schemas, since=since, fail_on_reassigned=self._options.fail_on_reassigned)
-        if _may_be_tracked(schemas):
-            with self._timings.phase("metadata"):
-                self._judge_metadata(judge, [i for i in ids if since is None or i >= since])
+        with self._timings.phase("metadata"):
+            kept = [snapshot_id for snapshot_id in ids if since is None or snapshot_id >= since]
+            judge = self._judge_metadata(schemas, since, kept if _may_be_tracked(schemas) else [])
         history = judge.history()
         findings += judge.findings()
         tracked = _is_tracked(history, schemas)
@@ -106,18 +105,43 @@ class PaimonRowTrackingCheck:
         self._remember(report, history)
         return report
 
-    def _judge_metadata(self, judge: HistoryJudge, ids: Sequence[int]) -> None:
+    def _judge_metadata(self, schemas: Schemas, since: int | None, ids: Sequence[int]) -> HistoryJudge:
+        """Judge commits; those manifests that others were merged into are read of the newest snapshot alone.
+
+        Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
+        """
         self._progress(f"{self._table.name.text}: reading the metadata of {len(ids)} snapshots")
+        judge, unread = self._judge_commits(schemas, since, ids, merged=False)
+        if unread and not self._are_as_merged(judge, unread):
+            judge, _ = self._judge_commits(schemas, since, ids, merged=True)
+        return judge
+
+    def _are_as_merged(self, judge: HistoryJudge, unread: frozenset[str]) -> bool:
+        """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""
+        source = self._table.source
+        if judge.live.doubtful or not judge.live.complete or not unread <= source.manifest_names():
+            return False
+        manifests, damages = source.read_manifests(judge.live.unread)
+        return not damages and judge.live.are_those_of(manifests)
+
+    def _judge_commits(
+        self, schemas: Schemas, since: int | None, ids: Sequence[int], *, merged: bool
+    ) -> tuple[HistoryJudge, frozenset[str]]:
+        """Judge commits, and return the names of the manifests that were not read, too."""
+        judge = HistoryJudge(schemas, since=since, fail_on_reassigned=self._options.fail_on_reassigned)
         vectors: dict[str | None, Mapping[str, int]] = {None: {}}
-        for commit in self._table.source.commits(ids):
+        unread: set[str] = set()
+        for commit in self._table.source.commits(ids, merged=merged):
             if judge.ended:
-                return
+                break
             if isinstance(commit, Damage):
                 judge.take_damage(commit)
                 continue
+            unread |= commit.unread
             wanted = judge.take(commit)
             if wanted:
                 judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
+        return judge, frozenset(unread)
 
     def _judge_rows(
         self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_
 from airflow_delta_provider.domain.paimon.layout import (
     BRANCH_DIRECTORY,
     LATEST,
+    MANIFEST_DIRECTORY,
     SCHEMA_DIRECTORY,
     SNAPSHOT_DIRECTORY,
     TAG_DIRECTORY,
@@ -55,6 +56,9 @@ class _Files(Generic[T]):
 
     values: dict[str, T] = field(default_factory=dict)
     damages: dict[str, Damage] = field(default_factory=dict)
+
+    def __or__(self, other: _Files[T]) -> _Files[T]:
+        return _Files({**self.values, **other.values}, {**self.damages, **other.damages})
 
 
 class MetadataSource:
@@ -110,24 +114,31 @@ class MetadataSource:
                 snapshot = PaimonFormatError(f"it says that it is snapshot {snapshot.id}")
             yield snapshot
 
-    def commits(self, ids: Sequence[int]) -> Iterator[Commit | Damage]:
+    def commits(self, ids: Sequence[int], *, merged: bool = False) -> Iterator[Commit | Damage]:
         """Yield commits, in order, or what is wrong with a snapshot's file.
 
-        Manifests are read once: those of the first snapshot's base, and then what each commit adds or merges.
+        Manifests are read once: those of the first snapshot's base, and then what each commit did.
 
         :param ids: of snapshots, ascending
+        :param merged: whether to read manifests, too, that others before were merged into
         :raises SnapshotGoneError: if one is not there any more
         """
         seen: set[str] = set()
+        last: int | None = None
         for start in range(0, len(ids), _SNAPSHOTS):
             chunk = ids[start : start + _SNAPSHOTS]
             found = list(self.snapshots(chunk))
             snapshots = [snapshot for snapshot in found if isinstance(snapshot, Snapshot)]
-            lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
+            # Each begins with the one before, which is then not decoded again.
+            lists = self._lists([snapshot.base for snapshot in snapshots])
+            lists |= self._lists([snapshot.delta for snapshot in snapshots])
             for snapshot_id, snapshot in zip(chunk, found):
                 if isinstance(snapshot, PaimonFormatError):
                     yield Damage(snapshot_path(snapshot_id), Fault.UNREADABLE, str(snapshot))
-            yield from self._with_manifests(snapshots, lists, seen)
+            before = [last, *(snapshot.id for snapshot in snapshots)]
+            whole = {after.id for one, after in zip(before, snapshots) if merged or one != after.id - 1}
+            last = before[-1]
+            yield from self._with_manifests(snapshots, lists, seen, whole)
 
     def index_files(self, snapshot: Snapshot) -> tuple[IndexFile, ...] | Damage:
         """Return the index files of a snapshot, or what is wrong with the file that names them.
@@ -143,20 +154,34 @@ class MetadataSource:
             return files.damages[path]
         return files.values[path]
 
+    def read_manifests(
+        self, manifests: Sequence[ManifestFile]
+    ) -> tuple[Mapping[str, tuple[ManifestEntry, ...]], Sequence[Damage]]:
+        """Return the entries of manifests by name, and what is wrong with some."""
+        files = self._files({manifest_path(manifest.name): manifest.size for manifest in manifests}, read_manifests)
+        return {path.rpartition("/")[2]: entries for path, entries in files.values.items()}, [*files.damages.values()]
+
+    def manifest_names(self) -> frozenset[str]:
+        """Return the names of all manifests, lists of them included."""
+        return frozenset(self._names(MANIFEST_DIRECTORY))
+
     def _with_manifests(
-        self, snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]], seen: set[str]
+        self, snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]], seen: set[str], whole: set[int]
     ) -> Iterator[Commit]:
-        """Yield commits, with the manifests that none before had."""
+        """Yield commits, with the manifests that none before had.
+
+        :param whole: ids of the snapshots whose base is read, too
+        """
         for start, end in _portions(snapshots, lists):
             portion = snapshots[start:end]
             wanted: dict[str, int | None] = {}
             for snapshot in portion:
-                for manifest in _listed(snapshot, lists):
+                for manifest in _listed(snapshot, lists, base=snapshot.id in whole):
                     if manifest.name not in seen:
                         wanted.setdefault(manifest_path(manifest.name), manifest.size)
             files = self._files(wanted, read_manifests)
             for snapshot in portion:
-                yield self._commit(snapshot, lists, files, seen)
+                yield self._commit(snapshot, lists, files, seen, whole=snapshot.id in whole)
 
     def _commit(
         self,
@@ -164,11 +189,13 @@ class MetadataSource:
         lists: _Files[tuple[ManifestFile, ...]],
         files: _Files[tuple[ManifestEntry, ...]],
         seen: set[str],
+        *,
+        whole: bool,
     ) -> Commit:
         list_paths = [manifest_path(snapshot.base.name), manifest_path(snapshot.delta.name)]
         damages = [lists.damages[path] for path in list_paths if path in lists.damages]
         manifests: dict[str, tuple[ManifestEntry, ...]] = {}
-        for manifest in _listed(snapshot, lists):
+        for manifest in _listed(snapshot, lists, base=whole):
             if manifest.name in seen:
                 continue
             seen.add(manifest.name)
@@ -180,7 +207,8 @@ class MetadataSource:
         for damage in damages:
             self._check_listed(snapshot.id, damage)
         base, delta = (lists.values.get(path) for path in list_paths)
-        return Commit(snapshot, base, delta, manifests, tuple(damages))
+        unread = frozenset(manifest.name for manifest in base or () if manifest.name not in seen)
+        return Commit(snapshot, base, delta, manifests, unread, tuple(damages))
 
     def _lists(self, files: Sequence[ManifestListFile]) -> _Files[tuple[ManifestFile, ...]]:
         return self._files({manifest_path(file.name): file.size for file in files}, read_manifest_lists)
@@ -236,10 +264,10 @@ class MetadataSource:
             return []
 
 
-def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]]) -> list[ManifestFile]:
-    """Return the manifests that a snapshot's lists name, as far as they can be read."""
+def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]], *, base: bool) -> list[ManifestFile]:
+    """Return the manifests that a snapshot's lists name, as far as they can be read; without ``base`` its delta's."""
     found: list[ManifestFile] = []
-    for file in (snapshot.base, snapshot.delta):
+    for file in (*([snapshot.base] if base else []), snapshot.delta):
         found += lists.values.get(manifest_path(file.name), ())
     return found
 
