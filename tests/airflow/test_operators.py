@@ -24,6 +24,7 @@ from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOp
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
+from airflow_delta_provider.operators.create_table import DeltaCreateTableOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.disable_column_mapping import DeltaDisableColumnMappingOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
@@ -137,6 +138,9 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         ),
         (DeltaCheckRowTrackingOperator, {"level": "log"}, "exactly one"),
         (DeltaColumnMappingUsageOperator, {}, "exactly one"),
+        (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "acknowledge_writer_lockout": 2}, "lockout"),
+        (DeltaCreateTableOperator, {"table": "/t", "columns": {}}, "columns is empty"),
+        (DeltaCreateTableOperator, {"table": "/t", "columns": {"a": "int"}, "partition_by": ["b"]}, "none of columns"),
         (DeltaDisableColumnMappingOperator, {"table": "/t", "strategy": "rewite"}, "Did you mean 'rewrite'"),
         (DeltaDisableColumnMappingOperator, {"table": "/t", "allow_rewrite": "perhaps"}, "allow_rewrite has to be"),
         (
@@ -162,6 +166,9 @@ def test_mistake_in_a_template_is_refused_once_it_is_rendered(spark_submit: Fake
 def test_every_argument_that_names_data_is_a_template_field() -> None:
     assert {"table", "tables", "features", "properties", "dry_run", "conf"} <= set(
         DeltaEnableFeatureOperator.template_fields
+    )
+    assert {"table", "columns", "partition_by", "acknowledge_writer_lockout", "allow_unsafe_log_store"} <= set(
+        DeltaCreateTableOperator.template_fields
     )
     assert {"table", "tables", "columns", "verify", "dry_run"} <= set(DeltaWidenTypesOperator.template_fields)
     assert {"table", "add", "rename", "drop", "dry_run"} <= set(DeltaAlterColumnsOperator.template_fields)

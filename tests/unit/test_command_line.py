@@ -10,6 +10,7 @@ import pytest
 from airflow_delta_provider.domain.request.options import (
     CheckRowTrackingOptions,
     ColumnMappingUsageOptions,
+    CreateTableOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
@@ -159,3 +160,23 @@ def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "invalid choice" in done.stderr
+
+
+def test_table_is_created_as_each_argument_says():
+    arguments = (
+        "--column",
+        "a=b=array<int>",
+        "--column",
+        "day=date",
+        "--partition-by",
+        "day",
+        "--allow-unsafe-log-store",
+    )
+    options = parse(["create-table", "--table", "t", "--report", "r.json", *arguments])[0].options
+    assert options == CreateTableOptions({"a=b": "array<int>", "day": "date"}, ("day",), allow_unsafe_log_store=True)
+
+
+def test_writer_lockout_is_acknowledged_by_its_argument_alone():
+    arguments = ["enable-feature", "--feature", "x", "--table", "t", "--report", "r.json"]
+    more = ["--acknowledge-writer-lockout"]
+    assert [parse([*arguments, *m])[0].options.acknowledge_writer_lockout for m in ([], more)] == [False, True]
