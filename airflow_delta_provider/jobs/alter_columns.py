@@ -21,12 +21,12 @@ from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.jobs.column_mapping.mapping_past import read_metadata
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.log_store import LogStore
-from airflow_delta_provider.jobs.mapping_past import read_metadata
 from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class AlterColumns(Change):

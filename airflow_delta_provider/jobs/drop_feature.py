@@ -38,13 +38,13 @@ from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit, MakeEdit
-from airflow_delta_provider.jobs.log_store import LogStore
 from airflow_delta_provider.jobs.progress import silent
 from airflow_delta_provider.jobs.rewritten_files import rewritten_files
 from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
 _BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}

@@ -21,12 +21,12 @@ from airflow_delta_provider.domain.usage_tracking.enabling import (
 )
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.jobs.column_mapping.foreign_columns import find_foreign_columns
+from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past, recent_writers
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.foreign_columns import find_foreign_columns
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.log_store import LogStore
-from airflow_delta_provider.jobs.mapping_past import read_past, recent_writers
 from airflow_delta_provider.jobs.table_change import Change, CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class EnableFeature(Change):

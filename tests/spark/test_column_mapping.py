@@ -17,10 +17,10 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
 from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.progress import silent
 from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.table_change import TableChange
+from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
 from tests.tables import log
 from tests.tables.unmapping import ROWS, dropped, mapped_late, small
 

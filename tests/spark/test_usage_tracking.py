@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.request.options import (
 )
 from airflow_delta_provider.domain.usage_tracking.mapping import unmap
 from airflow_delta_provider.jobs import enable_feature
-from airflow_delta_provider.jobs.log_store import LogStore
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
 from tests.tables.protocols import legacy, modern

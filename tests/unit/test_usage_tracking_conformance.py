@@ -22,8 +22,8 @@ from airflow_delta_provider.domain.request.options import CreateTableOptions, En
 from airflow_delta_provider.domain.usage_tracking.creation import new_table
 from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit_of, plan_tracking
 from airflow_delta_provider.jobs.alter_columns import read_memory
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.mapping_past import read_past
+from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions, Table, audited, body

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.usage_tracking import enabling
 from airflow_delta_provider.domain.usage_tracking.mapping import unmap
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.jobs.alter_columns import read_memory
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,

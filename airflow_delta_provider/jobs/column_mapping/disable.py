@@ -34,10 +34,10 @@ from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReade
 from airflow_delta_provider.jobs.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.log_store import LogStore
 from airflow_delta_provider.jobs.table_change import Change, TableMovedError
+from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class DisableColumnMapping(Change):

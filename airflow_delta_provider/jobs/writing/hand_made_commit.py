@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.writing.preconditions import check_timestamp,
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta_session import OpenTable
-from airflow_delta_provider.jobs.put_if_absent import PutIfAbsent, Store
 from airflow_delta_provider.jobs.table_change import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent, Store
 
 #: Makes the change of the version that it is to follow, with its proof made anew on that version.
 #: It raises CommitRefusedError or TableMovedError where it must not be made there.
