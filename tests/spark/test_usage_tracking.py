@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
 from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import (
@@ -11,7 +12,6 @@ from airflow_delta_provider.domain.request.options import (
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
-from airflow_delta_provider.domain.usage_tracking.mapping import unmap
 from airflow_delta_provider.jobs import enable_feature
 from airflow_delta_provider.jobs.writing.log_store import LogStore
 from tests.tables import log

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name, unmap
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.log_files import commit_name
@@ -23,7 +24,6 @@ from airflow_delta_provider.domain.request.options import CreateTableOptions, En
 from airflow_delta_provider.domain.usage_tracking.creation import check_lockout, new_table
 from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit_of, needs_footers, plan_tracking
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
-from airflow_delta_provider.domain.usage_tracking.mapping import map_by_name, unmap
 from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.domain.writing.edit import Edit, Stamp
 from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past, recent_writers

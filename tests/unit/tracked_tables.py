@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory
+from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
 from airflow_delta_provider.domain.column_mapping.tracked_schema import edit_of
 from airflow_delta_provider.domain.column_mapping.unmapping import check_unmappable, prove_unmapping
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -18,7 +19,6 @@ from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan
 from airflow_delta_provider.domain.plan.step import MapColumns
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
 from airflow_delta_provider.domain.usage_tracking import enabling
-from airflow_delta_provider.domain.usage_tracking.mapping import unmap
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.jobs.alter_columns import read_memory
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit

@@ -7,32 +7,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_delta_provider.domain.column_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.column_mapping.naming import is_plain_name
+from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
 from airflow_delta_provider.domain.column_mapping.usage import listed, moved_fields
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode
-from airflow_delta_provider.domain.delta.json_values import parse_json
-from airflow_delta_provider.domain.delta.mapped_schema import (
-    ID,
-    MAX_COLUMN_ID,
-    NESTED_IDS,
-    PHYSICAL_NAME,
-    MappedSchema,
-)
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import leaving_mapping as rules
 
-_ILLEGAL = frozenset(" ,;{}()\n\t=")
 _ICEBERG = tuple(f"delta.enableIcebergCompat{version}" for version in ("V1", "V2", "V3"))
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_KEYS = (ID, PHYSICAL_NAME, NESTED_IDS)
 _REWRITE = "or repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
 
 
@@ -70,7 +62,7 @@ def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
             f"{table} has {' and '.join(f'{key} = {settings[key]}' for key in needing)}, which needs column mapping. "
             "Disable that first, if no Iceberg reader needs the table."
         )
-    illegal = [str(field.column) for field in schema.fields if _ILLEGAL & set(field.column.field.name)]
+    illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
     if illegal:
         yield rules.ILLEGAL_NAMES.finding(
             f"Without column mapping names cannot have spaces, line breaks, tabs or any of ,;{{}}()= as "
@@ -107,10 +99,9 @@ def without_mapping(wire: Mapping[str, Any]) -> dict[str, Any]:
 
     :param wire: the action's JSON
     """
-    settings = {key: value for key, value in wire["configuration"].items() if key not in (MODE, MAX_COLUMN_ID)}
-    schema = _without_keys(parse_json(wire["schemaString"]))
-    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
-    return {**wire, "configuration": settings, "schemaString": text}
+    schema_string, gone = unmap(wire["schemaString"])
+    settings = {key: value for key, value in wire["configuration"].items() if key not in gone}
+    return {**wire, "configuration": settings, "schemaString": schema_string}
 
 
 def unmapped(metadata: Metadata) -> Metadata:
@@ -176,17 +167,3 @@ def _in_files_finding(what: str, path: str) -> Finding:
         f"job again, {_REWRITE}.",
         path=path or None,
     )
-
-
-def _without_keys(value: Any) -> Any:
-    """Return a schema in JSON without the keys of the mapping in the metadata of its fields, at any depth."""
-    if isinstance(value, list):
-        return [_without_keys(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        key: {name: held for name, held in inner.items() if name not in _KEYS}
-        if key == "metadata" and isinstance(inner, dict)
-        else _without_keys(inner)
-        for key, inner in value.items()
-    }

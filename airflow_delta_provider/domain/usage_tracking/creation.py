@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.column_mapping.alteration import AddColumn
 from airflow_delta_provider.domain.column_mapping.altered_schema import Mapper, added
 from airflow_delta_provider.domain.column_mapping.naming import Naming, taken_paths
+from airflow_delta_provider.domain.delta.column_mapping import MODE
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
 from airflow_delta_provider.domain.delta.log_files import commit_name
@@ -30,7 +31,6 @@ from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PRO
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import CreateTableOptions
 from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.domain.usage_tracking.mapping import MODE
 from airflow_delta_provider.domain.writing.edit import Edit, Stamp, commit_info, lines_of
 
 #: What Delta Spark gives every new table.

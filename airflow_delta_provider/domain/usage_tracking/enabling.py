@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.feature import feature_named
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_name import TableName
@@ -23,7 +24,6 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.usage_tracking.consistency import check_property, is_tracked
-from airflow_delta_provider.domain.usage_tracking.mapping import MODE, map_by_name, unmap
 from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.preconditions import check_writable

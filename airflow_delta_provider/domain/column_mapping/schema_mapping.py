@@ -1,4 +1,4 @@
-"""Column mapping switched on and off in metadata, on tables where SQL cannot. PROTOCOL.md, Column Mapping."""
+"""Column mapping switched on and off in a schema string. PROTOCOL.md, Column Mapping."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+from airflow_delta_provider.domain.delta.column_mapping import MODE
 from airflow_delta_provider.domain.delta.mapped_schema import ID, MAX_COLUMN_ID, NESTED_IDS, PHYSICAL_NAME
 from airflow_delta_provider.domain.writing.schema_text import SchemaText
 
-MODE = "delta.columnMapping.mode"
 _BELOW = ("elementType", "keyType", "valueType")
 
 
