@@ -44,13 +44,14 @@ def read_rows(
     containers = [_container(file) for file in files]
     blocks = _decompress(containers, codecs)
     found: list[list[Row] | AvroError] = []
-    before = _NOTHING
+    before = (_NOTHING, _NOTHING)
     readers: dict[str, RowReader] = {}  # the shared cache compares all columns for each file
     for index, container in enumerate(containers):
         if isinstance(container, AvroError):
             found.append(container)
             continue
-        rows, before = _rows(container, blocks[index], columns, before, readers)
+        rows, read = _rows(container, blocks[index], columns, before, readers)
+        before = (before[1], read)
         found.append(rows)
     return found
 
@@ -83,28 +84,31 @@ def _rows(
     container: Container,
     blocks: _Blocks,
     columns: tuple[Column, ...],
-    before: _Read,
+    before: tuple[_Read, _Read],
     readers: dict[str, RowReader],
 ) -> tuple[list[Row] | AvroError, _Read]:
-    """Read a file, and return it as what the next may begin with.
+    """Read a file, and return it as what a later one may begin with.
 
-    A list of manifests begins with those of the list before, which need not be read again.
+    A list of manifests often is the base of the commit before and then its delta, which need not be read again.
+
+    :param before: the last but one file that was read, and the last
     """
     broken = next((block for block in blocks if isinstance(block, AvroError)), None)
     if broken is not None:
-        return broken, before
+        return broken, _NOTHING
     try:
         reader = readers.get(container.schema) or row_reader(container.schema, columns)
         readers[container.schema] = reader
         rows: list[Row] = []
         for block, data in zip(container.blocks, blocks):
             assert isinstance(data, bytes)
-            if not rows and before.begins(container.schema, data, block.count):
-                rows = [*before.rows, *reader.rows(data[len(before.data) :], block.count - len(before.rows))]
-            else:
-                rows += reader.rows(data, block.count)
+            count = block.count
+            for earlier in () if rows else before:
+                if earlier.begins(container.schema, data, count):
+                    rows += earlier.rows
+                    data, count = data[len(earlier.data) :], count - len(earlier.rows)
+            rows += reader.rows(data, count)
     except AvroError as error:
-        return error, before
-    [data, *rest] = blocks or [b""]
-    read = _NOTHING if rest or isinstance(data, AvroError) else _Read(container.schema, data, rows)
-    return rows, read
+        return error, _NOTHING
+    whole = blocks[0] if len(blocks) == 1 else b""
+    return rows, _Read(container.schema, whole, rows) if isinstance(whole, bytes) and whole else _NOTHING

@@ -57,9 +57,6 @@ class _Files(Generic[T]):
     values: dict[str, T] = field(default_factory=dict)
     damages: dict[str, Damage] = field(default_factory=dict)
 
-    def __or__(self, other: _Files[T]) -> _Files[T]:
-        return _Files({**self.values, **other.values}, {**self.damages, **other.damages})
-
 
 class MetadataSource:
     """The metadata of one table; of its main branch only.
@@ -129,9 +126,8 @@ class MetadataSource:
             chunk = ids[start : start + _SNAPSHOTS]
             found = list(self.snapshots(chunk))
             snapshots = [snapshot for snapshot in found if isinstance(snapshot, Snapshot)]
-            # Each begins with the one before, which is then not decoded again.
-            lists = self._lists([snapshot.base for snapshot in snapshots])
-            lists |= self._lists([snapshot.delta for snapshot in snapshots])
+            # In this order: a base is the one before and then that commit's delta, which are not decoded again.
+            lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
             for snapshot_id, snapshot in zip(chunk, found):
                 if isinstance(snapshot, PaimonFormatError):
                     yield Damage(snapshot_path(snapshot_id), Fault.UNREADABLE, str(snapshot))
