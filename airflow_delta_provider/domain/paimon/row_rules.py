@@ -40,14 +40,14 @@ class ChangedRow:
     :param before: its sequence number before; None where no such row was among those that the commit took
     :param after: likewise after it
     :param file: name of the data file that has it after the commit, or had it before
-    :param position: in that file, physical, from 0
+    :param position: in that file, physical, from 0; None where that is not told
     """
 
     id: int | None
     before: int | None
     after: int | None
     file: str
-    position: int
+    position: int | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def judge(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Ite
     where = provenance(comparison.snapshot)
     for fault, rows in outcome.faults.items():
         rule, say = _SAYINGS[fault]
-        path = rows.first[0].file if rows.first else None
+        path = rows.first[0].file if rows.first and rows.first[0].position is not None else None
         yield rule.finding(f"{say(rows, comparison)} {_listed(rows)}", path=path, **where)
     if comparison.before is None or comparison.restored:
         return
@@ -248,7 +248,8 @@ def _listed(rows: FaultyRows) -> str:
         course = " → ".join("gone" if number is None else str(number) for number in (row.before, row.after))
         if row.before is None:
             course = str(row.after)
-        texts.append(f"id {row.id} (sequence number {course}; row {row.position} of {row.file})")
+        place = "" if row.position is None else f"; row {row.position} of {row.file}"
+        texts.append(f"id {row.id} (sequence number {course}{place})")
     return f"The first: {', '.join(texts)}." if texts else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
@@ -21,8 +22,10 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.rules import paimon as rules
 from airflow_delta_provider.domain.rules import paimon_rows as row_rules
+from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
 from airflow_delta_provider.jobs.paimon.row_history import BrokenIndexError, row_history
@@ -41,7 +44,10 @@ def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, pr
     """
     options = request.options
     assert isinstance(options, PaimonCheckRowTrackingOptions)
-    table = open_paimon_table(session, parse_name(text))
+    name = parse_name(text)
+    if options.source == "catalog" or (options.source == "auto" and name.location is None):
+        return _check_by_catalog(session, name, options, progress)
+    table = open_paimon_table(session, name)
     for _ in range(_TRIES):
         try:
             return PaimonRowTrackingCheck(session, table, options, progress).run()
@@ -49,6 +55,23 @@ def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, pr
             progress(f"{text}: {gone} is gone since it was listed, the check begins anew")
     message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
     return TableReport.judged(text, rules.NOT_STILL.finding(message))
+
+
+def _check_by_catalog(
+    session: DeltaSession, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
+) -> TableReport:
+    """Check a table that its catalog is asked for.
+
+    :raises TableError: if it is named by its location
+    """
+    if name.location is not None:
+        raise TableError(
+            requests.NO_SUCH_TABLE.finding(
+                f"{name.text} is a location, and a catalog knows tables by name. Name the table as the catalog "
+                "does, or leave source out."
+            )
+        )
+    return PaimonCatalogCheck(session, name, options, progress).run()
 
 
 class PaimonRowTrackingCheck:

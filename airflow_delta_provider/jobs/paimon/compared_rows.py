@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.paimon.row_rules import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, UserColumn, content_of, files_of
+from airflow_delta_provider.jobs.paimon.row_frame import UserColumn, content_of
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 
 _STEPS = (
@@ -56,6 +56,8 @@ _OTHER_SEQUENCE, _LOWER_SEQUENCE = "a_seq <> b_seq", "a_seq < b_seq"
 class ComparedRows:
     """Compares the rows of some commits with those before.
 
+    :param rows: as :meth:`RowFrame.rows` gives them
+    :param names: of what the column ``file`` stands for
     :param columns: that make the content of a row
     :param keys: that tell rows apart; none where that is not known
     """
@@ -63,7 +65,8 @@ class ComparedRows:
     def __init__(
         self,
         session: DeltaSession,
-        frame: RowFrame,
+        rows: DataFrame,
+        names: Sequence[str],
         comparisons: Sequence[Comparison],
         columns: Sequence[UserColumn],
         keys: Sequence[UserColumn],
@@ -72,9 +75,8 @@ class ComparedRows:
         self._comparisons = comparisons
         self._columns = columns
         self._keys = keys
-        self._occurrences = [one for comparison in comparisons for one in comparison.occurrences]
-        self._files = files_of(self._occurrences)
-        self._rows = frame.rows(self._occurrences, columns)
+        self._rows = rows
+        self._names = names
 
     def outcomes(self) -> dict[int, Outcome]:
         """Return what each comparison came to, by its number."""
@@ -139,8 +141,8 @@ class ComparedRows:
         """Return the first rows of each fault."""
         found: dict[tuple[int, Fault], list[ChangedRow]] = defaultdict(list)
         for row in _first_of(by_id.where("fault IS NOT NULL"), ["step", "fault"], sql.col("id")):
-            file = self._files[row["place"]["file"]]
-            changed = ChangedRow(row["id"], row["b_seq"], row["a_seq"], file.name, row["place"]["position"])
+            file = self._names[row["place"]["file"]]
+            changed = ChangedRow(row["id"], row["b_seq"], row["a_seq"], file, row["place"]["position"])
             found[row["step"], Fault(row["fault"])].append(changed)
         return found
 

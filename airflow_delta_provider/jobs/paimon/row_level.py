@@ -134,7 +134,9 @@ class RowLevel:
         self._progress(f"{self._name}: comparing the rows that {len(comparisons)} commits moved")
         frame = RowFrame(self._session, self._data, self._history.schemas, evolution=self._evolution)
         try:
-            outcomes = ComparedRows(self._session, frame, comparisons, columns, keys).outcomes()
+            occurrences = [one for comparison in comparisons for one in comparison.occurrences]
+            rows, names = frame.rows(occurrences, columns), [file.name for file in files_of(occurrences)]
+            outcomes = ComparedRows(self._session, rows, names, comparisons, columns, keys).outcomes()
             told: list[Finding] = []
             for comparison in comparisons:
                 if outcome := outcomes.get(comparison.number):

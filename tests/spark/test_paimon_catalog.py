@@ -1,0 +1,118 @@
+"""Source ``catalog``: what Paimon's connector said of a history, served by tables and views of the same columns.
+
+A Delta table stands for the table, since it has ``VERSION AS OF``, too; views for its system tables. The connector
+itself cannot be had here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
+from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource
+from airflow_delta_provider.jobs.progress import silent
+from tests.tables.paimon.archive import expected
+
+_SNAPSHOT = (
+    "snapshot_id bigint, commit_kind string, operation string, total_record_count bigint, delta_record_count bigint, "
+    "next_row_id bigint, schema_id bigint"
+)
+_FILE = (
+    "partition string, file_name string, record_count bigint, min_sequence_number bigint, max_sequence_number bigint, "
+    "file_source string, first_row_id bigint, write_cols array<string>, schema_id bigint"
+)
+#: Spark's own catalog takes no ``$`` in a name.
+_SEPARATOR = "__"
+_ROW = "id bigint, data string, _ROW_ID bigint, _SEQUENCE_NUMBER bigint"
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator[Serve]:
+    """Serve what the connector said of the worked example; return the name of the table."""
+    said = expected(paimon_archive)["worked/05_delete"]
+    views: list[str] = []
+
+    def serve_as(name: str, *, snapshots: str = _SNAPSHOT, rows: dict[str, list[dict[str, Any]]] | None = None) -> str:
+        location = tmp_path / name
+        spark.createDataFrame([], _ROW).write.format("delta").save(str(location))  # its version 0 is no snapshot
+        for _, found in sorted((rows or said["rows"]).items(), key=lambda item: int(item[0])):
+            spark.createDataFrame(found, _ROW).coalesce(1).write.format("delta").mode("overwrite").save(str(location))
+        spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{location}'")
+        columns = [column.split()[0] for column in snapshots.split(", ")]
+        listed = [tuple(snapshot.get(column) for column in columns) for snapshot in said["snapshots"]]
+        spark.createDataFrame(listed, snapshots).createOrReplaceTempView(f"{name}{_SEPARATOR}snapshots")
+        newest = max(said["files"], key=int)
+        files = [{**file, "partition": str(file["partition"])} for file in said["files"][newest]]
+        spark.createDataFrame(files, _FILE).createOrReplaceTempView(f"{name}{_SEPARATOR}files")
+        views.append(name)
+        return name
+
+    yield serve_as
+    for name in views:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+        for what in ("snapshots", "files"):
+            spark.catalog.dropTempView(f"{name}{_SEPARATOR}{what}")
+
+
+@pytest.fixture
+def check(session: DeltaSession) -> Callable[..., TableReport]:
+    def check_one(text: str, **known: Any) -> TableReport:
+        name = TableName.parse(text)
+        options = PaimonCheckRowTrackingOptions("data", **known)
+        return PaimonCatalogCheck(session, name, options, silent, CatalogSource(session, name, _SEPARATOR)).run()
+
+    return check_one
+
+
+def test_a_history_as_the_connector_tells_it_passes_by_the_same_rules(
+    serve: Serve, check: Callable[..., TableReport]
+) -> None:
+    report = check(serve("paimon_worked"), key_columns=("id",))
+
+    assert (report.verdict, report.findings, report.version) == (Verdict.PASS, (), 4)
+    assert (report.evidence["source"], report.evidence["snapshots"]) == ("catalog", 4)
+
+
+def test_rows_that_break_rules_are_found_at_their_snapshot(
+    serve: Serve, check: Callable[..., TableReport], paimon_archive: Path
+) -> None:
+    rows = expected(paimon_archive)["worked/05_delete"]["rows"]
+    rows["4"][0]["data"] = "changed in silence"
+    rows["4"].append({**rows["4"][1], "id": 44})
+
+    report = check(serve("paimon_broken", rows=rows), since_snapshot=3)
+
+    assert {(finding.code, finding.version) for finding in report.findings} == {("PD02", 4), ("PD05", 4)}
+    assert report.verdict is Verdict.VIOLATED
+
+
+def test_another_shape_is_undetermined_and_said(serve: Serve, check: Callable[..., TableReport]) -> None:
+    older = "snapshot_id bigint, commit_kind string, total_record_count bigint, schema_id bigint"
+
+    report = check(serve("paimon_old", snapshots=older))
+
+    [finding] = report.findings
+    assert (finding.code, report.verdict) == ("PD13", Verdict.UNDETERMINED)
+    assert "$snapshots has no column next_row_id" in finding.message
+
+
+def test_a_name_is_looked_for_in_the_catalog_and_a_table_that_is_not_there_said(
+    run_job: Callable[..., JobReport],
+) -> None:
+    report = run_job(["no_such_paimon_table"], PaimonCheckRowTrackingOptions("data")).tables[0]
+
+    assert report.verdict is Verdict.UNDETERMINED
+    assert "no_such_paimon_table" in report.findings[0].message
