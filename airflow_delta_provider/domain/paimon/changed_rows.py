@@ -144,12 +144,10 @@ class ChangedRows:
         apply(now, step)
         ranges = _Ranges(changed)
         old = [file for file in there.values() if ranges.meet(file)]
-        if not old:
+        there_before = _Ranges(old)
+        if not any(there_before.meet(file) for file in step.added):
             return
-        new = [file for file in now.values() if ranges.meet(file)]
-        old_ranges = _Ranges(old)
-        if not any(old_ranges.meet(file) for file in step.added):
-            return
+        new = [file for file in now.values() if there_before.meet(file)]
         for files, vectors, is_after in ((old, before, False), (new, after, True)):
             for group in groups_of(files).values():
                 without = 0
