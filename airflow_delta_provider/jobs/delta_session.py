@@ -16,6 +16,7 @@ from pyspark.sql import Row, SparkSession
 from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.session_profile import DELTA_CATALOG, SESSION_CATALOG
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.spark_settings import configured
@@ -84,6 +85,19 @@ class DeltaSession:
                 f"or install the delta-spark jars of Spark {self.spark.version} on the platform."
             ) from None
         return Engine(self.spark.version, delta, frozenset(features.split(",")))
+
+    @property
+    def delta_version(self) -> str | None:
+        """Version of Delta, None where the session has none: then Spark's own catalog is in force again.
+
+        Sessions are made for Delta, whose catalog would fail every query where its jars are not there.
+        """
+        try:
+            return self.engine.delta
+        except RuntimeError:
+            if self.spark.conf.get(SESSION_CATALOG, None) == DELTA_CATALOG:
+                self.spark.conf.unset(SESSION_CATALOG)
+            return None
 
     def open_table(self, text: str) -> OpenTable:
         """Find a table by its name.

@@ -23,7 +23,8 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """
     started = _now()
     kind = KINDS[request.kind]
-    engine = {"spark": session.spark.version, "delta": session.engine.delta if kind.needs_delta else None}
+    delta = session.engine.delta if kind.needs_delta else session.delta_version
+    engine = {"spark": session.spark.version, "delta": delta}
     named = expand(session, request.tables) if kind.patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []

@@ -8,11 +8,10 @@ from airflow_delta_provider.domain.engine.engine import version_of
 
 EXTENSIONS = "spark.sql.extensions"
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
+DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
-_DELTA = {
-    EXTENSIONS: DELTA_EXTENSION,
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
+_DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}
 #: For one driver that does short jobs on small inputs; measured: a third of the wall time.
 _LEAN_LOCAL = {
     "spark.databricks.delta.snapshotPartitions": "2",
