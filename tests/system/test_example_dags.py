@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.system.orders_table import ROW_TRACKING, orders, with_row_tracking, with_shared_row_ids, without_row_ids
 from tests.tables import log
+from tests.tables.paimon.archive import table_of, unpack
 
 RunDag = Callable[..., dict[str, list[Any]]]
 WIDENING = "'delta.enableTypeWidening' = 'true'"
@@ -159,6 +160,18 @@ def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
     seen = outcomes["wait_for_type_widening"][0].xcoms["return_value"]
     assert seen == {"table": str(table), "version": 1, "features": {"typeWidening": "enabled"}}
     assert types(table)["quantity"] == "long"
+
+
+def test_check_paimon_row_tracking_waits_for_a_snapshot_and_finds_all_well(run_dag: RunDag, tmp_path: Path) -> None:
+    table, memory = table_of(unpack(tmp_path), "worked/05_delete"), tmp_path / "memory"
+    outcomes = run_dag("check_paimon_row_tracking", table=str(table), known_snapshot=3, state_path=str(memory))
+    assert states(outcomes) == {"wait_for_snapshot": ["success"], "check_row_ids": ["success"]}
+    seen = outcomes["wait_for_snapshot"][0].xcoms["return_value"]
+    assert (seen["snapshot"], seen["since_snapshot"]) == (4, 3)
+    xcoms = outcomes["check_row_ids"][0].xcoms
+    assert verdicts(xcoms) == {str(table): "PASS"}
+    assert xcoms["findings"]["findings"] == []
+    assert len(list(memory.iterdir())) == 1
 
 
 def test_nightly_audit_tells_what_is_new_once_and_what_is_resolved(
