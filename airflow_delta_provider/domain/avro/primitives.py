@@ -56,7 +56,11 @@ def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
 
 def skip_bytes(data: bytes, position: int) -> int:
     """Pass over bytes or a text."""
-    return _extent(data, position)[1]
+    byte = data[position]
+    end = position + 1 + (byte >> 1)
+    if byte & 0x81 or end > len(data):
+        return _extent(data, position)[1]
+    return end
 
 
 def read_text(data: bytes, position: int) -> tuple[str, int]:

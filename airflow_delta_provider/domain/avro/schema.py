@@ -189,6 +189,10 @@ def _union(branches: tuple[AvroType, ...]) -> AvroType:
     reads = tuple(branch.read for branch in branches)
     skips = tuple(branch.skip for branch in branches)
     count = len(branches)
+    # Branches that one byte says, which most do.
+    short = {index << 1: index for index in range(min(count, 64))}
+    short_reads = {byte: reads[index] for byte, index in short.items()}
+    short_skips = {byte: skips[index] for byte, index in short.items()}
 
     def branch_at(data: bytes, position: int) -> tuple[int, int]:
         index, start = read_long(data, position)
@@ -197,10 +201,16 @@ def _union(branches: tuple[AvroType, ...]) -> AvroType:
         return index, start
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
+        read_branch = short_reads.get(data[position])
+        if read_branch is not None:
+            return read_branch(data, position + 1)
         index, start = branch_at(data, position)
         return reads[index](data, start)
 
     def skip(data: bytes, position: int) -> int:
+        skip_branch = short_skips.get(data[position])
+        if skip_branch is not None:
+            return skip_branch(data, position + 1)
         index, start = branch_at(data, position)
         return skips[index](data, start)
 
@@ -246,7 +256,7 @@ def _map(values: AvroType) -> AvroType:
 
 def _skip_blocks(skip_item: Skip) -> Skip:
     def skip(data: bytes, position: int) -> int:
-        while True:
+        while data[position]:
             count, size, position = _items_of_block(data, position)
             if not count:
                 return position
@@ -255,6 +265,7 @@ def _skip_blocks(skip_item: Skip) -> Skip:
                 continue
             for _ in range(count):
                 position = skip_item(data, position)
+        return position + 1
 
     return skip
 
