@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs import arrow_checkpoint
 from airflow_delta_provider.jobs.engine_errors import damage
 from airflow_delta_provider.jobs.spark_settings import configured
-from airflow_delta_provider.jobs.storage import HadoopStorage, literal_paths
+from airflow_delta_provider.jobs.storage import HadoopStorage, literal
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
@@ -64,7 +64,7 @@ class CheckpointFiles:
             raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
 
     def _read_parquet(self, path: str, with_files: bool) -> Iterator[Action]:
-        rows = literal_paths(self._spark).parquet(path)
+        rows = self._spark.read.parquet(*literal([path]))
         columns = [kind for kind in _STATE_KINDS if kind in rows.columns]
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
         selected = [f"to_json({kind}) AS {kind}" for kind in columns]

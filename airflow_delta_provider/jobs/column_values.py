@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.data_files import file_uri
 from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.storage import literal_paths
+from airflow_delta_provider.jobs.storage import literal
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
@@ -74,7 +74,7 @@ def _measured(
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = [file_uri(location, file.path) for file in files]
-    rows = literal_paths(session.spark).schema(schema).parquet(*paths)
+    rows = session.spark.read.schema(schema).parquet(*literal(paths))
     if sum(file.size for file in files) < _ONE_TASK:
         rows = rows.coalesce(1)  # then there is nothing to exchange
     expressions: list[str] = []

@@ -8,7 +8,7 @@ import re
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import wraps
@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.engine_errors import understand
 
@@ -29,11 +29,16 @@ _WAITS = (0.2, 1.0)
 _THREADS, _AHEAD = 32, 256
 #: URIs that look the same whether encoded or not.
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
+#: What makes a path a pattern to Hadoop.
+_PATTERN = re.compile(r"[{}\[\]*?\\]")
 
 
-def literal_paths(spark: SparkSession) -> DataFrameReader:
-    """Return a reader that takes paths as they are: without it ``[`` and ``{`` in one make it a pattern."""
-    return spark.read.option("__globPaths__", "false")
+def literal(paths: Iterable[str]) -> list[str]:
+    """Return paths as Spark's readers take them for what they are: ``[``, ``{`` and the like in one make it a pattern.
+
+    Spark's own option against that, ``__globPaths__``, reads all paths once for each that looks like a pattern.
+    """
+    return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 def _persistent(method: Callable[P, T]) -> Callable[P, T]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, comparable_columns
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from tests.tables.paimon.archive import HISTORIES, expected, table_of
+from tests.tables.paimon.edits import data_file, edit_entries, edit_entry
 from tests.unit.paimon_histories import history_of, layout_of, state_of
 from tests.unit.paimon_tables import PaimonTable
 
@@ -42,6 +45,53 @@ def test_the_worked_example_is_as_the_document_says_after_each_statement(
         3: {(11, "new-data-update", 0, 2), (22, "new-data-merge", 1, 3), (33, "c", 2, 3)},
         4: {(22, "new-data-merge", 1, 3), (33, "c", 2, 3)},
     }
+
+
+def test_partitions_whose_values_are_escaped_or_null_are_found(
+    session: DeltaSession, paimon_archive: Path, tmp_path: Path
+) -> None:
+    """Re-encoded: the connector wrote these partitions as ``d0`` and ``d1``."""
+    root = Path(shutil.copytree(table_of(paimon_archive, "big/p/final"), tmp_path / "t % [x]"))
+    escaped, null = b"a/b\0\0\0\0\x83", bytes(8)
+
+    def change(record: dict[str, Any]) -> None:
+        partition = record["_PARTITION"].replace(b"d0\0\0\0\0\0\x82", escaped)
+        if b"d1" in partition:
+            partition = partition[:4] + b"\0\1\0\0\0\0\0\0" + null
+        record["_PARTITION"] = partition
+
+    edit_entries(root, change)
+    (root / "dt=d0").rename(root / "dt=a%2Fb")
+    (root / "dt=d1").rename(root / "dt=__DEFAULT_PARTITION__")
+
+    found = rows_by_snapshot(session, root)
+
+    for snapshot, rows in expected(paimon_archive)["big/p/final"]["rows"].items():
+        assert in_order(found[int(snapshot)]) == in_order(rows)
+
+
+def test_files_elsewhere_and_columns_that_were_renamed_widened_or_nested_are_read(
+    session: DeltaSession, paimon_archive: Path, tmp_path: Path
+) -> None:
+    """Re-encoded: the connector wrote a table of ``id INT`` and ``data``, all files in it."""
+    root = Path(shutil.copytree(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t"))
+    elsewhere = tmp_path / "else where%20{a}[b]"
+    elsewhere.mkdir()
+    path = data_file(root, "a99d5966")
+    edit_entry(root, "a99d5966", external_path=f"file:{elsewhere}/{path.name}")
+    shutil.move(path, elsewhere / path.name)
+    schema = json.loads((root / "schema" / "schema-0").read_text())
+    number, text = schema["fields"]
+    parts = {"type": "ROW", "fields": [{"id": 3, "name": "a.b", "type": "INT"}]}
+    fields = [{**number, "type": "BIGINT"}, {**text, "name": "info"}, {"id": 2, "name": "n", "type": parts}]
+    schema |= {"id": 1, "fields": fields, "highestFieldId": 3}
+    (root / "schema" / "schema-1").write_text(json.dumps(schema))
+
+    found = rows_by_snapshot(session, root)
+
+    for snapshot, rows in expected(paimon_archive)["big/w1/06_delete"]["rows"].items():
+        renamed = [{"info" if name == "data" else name: value for name, value in row.items()} for row in rows]
+        assert in_order(found[int(snapshot)]) == in_order(renamed)
 
 
 def rows_by_snapshot(session: DeltaSession, root: Path) -> dict[int, list[dict[str, Any]]]:

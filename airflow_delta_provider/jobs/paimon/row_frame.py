@@ -24,7 +24,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import words_of
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.storage import literal_paths
+from airflow_delta_provider.jobs.storage import literal
 
 _LOOKUP = (
     "path: string, file: int, base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>, "
@@ -218,7 +218,7 @@ class RowFrame:
             f"CAST({quote(column.names[number]) if number in column.names else 'NULL'} AS {column.type}) AS c{index}"
             for index, column in enumerate(columns)
         ]
-        read = literal_paths(self._session.spark).schema(schema).parquet(*paths)
+        read = self._session.spark.read.schema(schema).parquet(*literal(paths))
         own = [f"{ROW_ID} AS own_id", f"{SEQUENCE_NUMBER} AS own_seq"]
         return read.selectExpr(*values, *own, "_metadata.file_path AS path", "_metadata.row_index AS position")
 

@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.engine.session_profile import is_local
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.storage import literal_paths
+from airflow_delta_provider.jobs.storage import literal
 
 #: Positions of a file that one row of the result tells of.
 _CHUNK = 32768
@@ -113,11 +113,11 @@ class DeletedPositions:
     def _contents(self, sources: Sequence[str]) -> DataFrame:
         """Return files with their content; those that do not exist are left out."""
         spark = self._session.spark
-        reader = literal_paths(spark).format("binaryFile")
+        reader = spark.read.format("binaryFile")
         if not sources:
             return spark.createDataFrame([], "path string, content binary")
         try:
-            return reader.load(list(sources)).select("path", "content")
+            return reader.load(literal(sources)).select("path", "content")
         except AnalysisException as error:
             if (error.getCondition() or "") != "PATH_NOT_FOUND":
                 raise

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.storage import literal_paths
+from airflow_delta_provider.jobs.storage import literal
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
@@ -108,7 +108,7 @@ class RowReader:
     def _read(self, rows: Sequence[FileRows], columns: Sequence[str]) -> DataFrame:
         schema = StructType([StructField(column, LongType()) for column in columns])
         paths = [self.files.uri(row.file) for row in rows]
-        return literal_paths(self._session.spark).schema(schema).parquet(*paths)
+        return self._session.spark.read.schema(schema).parquet(*literal(paths))
 
 
 def without_rows(spark: SparkSession, rows: DataFrame, deleted: Mapping[int, int]) -> DataFrame:

@@ -49,10 +49,19 @@ def edit_rows(root: Path, prefix: str, change: Callable[[Rows], None]) -> None:
 
 def edit_entry(root: Path, prefix: str, **fields: Any) -> None:
     """Change what manifests say of a data file, as ``row_count=4`` for ``_ROW_COUNT``."""
+
+    def change(record: dict[str, Any]) -> None:
+        if record["_FILE"]["_FILE_NAME"].startswith(f"data-{prefix}"):
+            record["_FILE"] |= {f"_{name.upper()}": value for name, value in fields.items()}
+
+    edit_entries(root, change)
+
+
+def edit_entries(root: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change each entry of each manifest."""
     for file, records in _avro_files(root, "manifest-", "_FILE"):
         for record in records:
-            if record["_FILE"]["_FILE_NAME"].startswith(f"data-{prefix}"):
-                record["_FILE"] |= {f"_{name.upper()}": value for name, value in fields.items()}
+            change(record)
         file.write(records)
 
 
