@@ -16,10 +16,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.delta_session import TableError
 from airflow_delta_provider.jobs.paimon import metadata_source
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource, SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.unit.local_table import LocalStorage
@@ -481,3 +482,42 @@ def test_snapshot_that_expires_while_it_is_read_is_no_damage(paimon_archive: Pat
         check(table.root, storage)
 
     assert check(table.root, storage).verdict is Verdict.PASS
+
+
+def opened(path: str) -> PaimonTable:
+    session: Any = SimpleNamespace(storage=Storage(), spark=None)
+    return open_paimon_table(session, parse_name(path))
+
+
+def test_table_is_known_by_its_schemas_or_its_snapshots(paimon_archive: Path, tmp_path: Path) -> None:
+    table = copy(paimon_archive, W, tmp_path)
+    assert opened(f"{table.root}/").location == f"file:{table.root}"
+    (table.root / "schema/schema-0").unlink()
+    assert opened(str(table.root)).source.snapshot_ids() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "says"),
+    [
+        ("_delta_log/00000000000000000000.json", "RQ43", "is a Delta Lake table, not an Apache Paimon table"),
+        ("metadata/v1.metadata.json", "RQ43", "is an Apache Iceberg table, not an Apache Paimon table"),
+        ("part-0.parquet", "RQ43", "is not an Apache Paimon table. Name the table's own directory"),
+        (None, "RQ01", "no such directory"),
+    ],
+)
+def test_what_is_no_paimon_table_is_refused(tmp_path: Path, file: str | None, code: str, says: str) -> None:
+    root = tmp_path / "t"
+    if file:
+        (root / file).parent.mkdir(parents=True)
+        (root / file).touch()
+
+    with pytest.raises(TableError) as raised:
+        opened(str(root))
+
+    assert raised.value.finding.code == code
+    assert says in raised.value.finding.message
+
+
+def test_name_in_a_catalog_is_refused_where_files_are_read() -> None:
+    with pytest.raises(TableError, match="is a name in a catalog"):
+        opened("db.t")

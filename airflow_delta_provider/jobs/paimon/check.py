@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
-from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
-from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
-from airflow_delta_provider.domain.paimon.judgement import HistoryJudge
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
-from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -26,6 +22,7 @@ from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
+from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
 from airflow_delta_provider.jobs.paimon.row_history import BrokenIndexError, row_history
@@ -110,7 +107,9 @@ class PaimonRowTrackingCheck:
         since, baseline = self._beginning(ids)
         with self._timings.phase("metadata"):
             kept = [snapshot_id for snapshot_id in ids if since is None or snapshot_id >= since]
-            judge = self._judge_metadata(schemas, since, kept if _may_be_tracked(schemas) else [])
+            self._progress(f"{self._table.name.text}: reading the metadata of {len(kept)} snapshots")
+            level = MetadataLevel(source, schemas, since, fail_on_reassigned=self._options.fail_on_reassigned)
+            judge = level.judge(kept if _may_be_tracked(schemas) else [])
         history = judge.history()
         findings += judge.findings()
         tracked = _is_tracked(history, schemas)
@@ -127,44 +126,6 @@ class PaimonRowTrackingCheck:
         )
         self._remember(report, history)
         return report
-
-    def _judge_metadata(self, schemas: Schemas, since: int | None, ids: Sequence[int]) -> HistoryJudge:
-        """Judge commits; those manifests that others were merged into are read of the newest snapshot alone.
-
-        Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
-        """
-        self._progress(f"{self._table.name.text}: reading the metadata of {len(ids)} snapshots")
-        judge, unread = self._judge_commits(schemas, since, ids, merged=False)
-        if unread and not self._are_as_merged(judge, unread):
-            judge, _ = self._judge_commits(schemas, since, ids, merged=True)
-        return judge
-
-    def _are_as_merged(self, judge: HistoryJudge, unread: frozenset[str]) -> bool:
-        """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""
-        source = self._table.source
-        if judge.live.doubtful or not judge.live.complete or not unread <= source.manifest_names():
-            return False
-        manifests, damages = source.read_manifests(judge.live.unread)
-        return not damages and judge.live.are_those_of(manifests)
-
-    def _judge_commits(
-        self, schemas: Schemas, since: int | None, ids: Sequence[int], *, merged: bool
-    ) -> tuple[HistoryJudge, frozenset[str]]:
-        """Judge commits, and return the names of the manifests that were not read, too."""
-        judge = HistoryJudge(schemas, since=since, fail_on_reassigned=self._options.fail_on_reassigned)
-        vectors: dict[str | None, Mapping[str, int]] = {None: {}}
-        unread: set[str] = set()
-        for commit in self._table.source.commits(ids, merged=merged):
-            if judge.ended:
-                break
-            if isinstance(commit, Damage):
-                judge.take_damage(commit)
-                continue
-            unread |= commit.unread
-            wanted = judge.take(commit)
-            if wanted:
-                judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
-        return judge, frozenset(unread)
 
     def _judge_rows(
         self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]
@@ -204,18 +165,6 @@ class PaimonRowTrackingCheck:
         }
         severity = Severity.ERROR if self._options.fail_on_reassigned else Severity.WARNING
         return RowOptions(self._options.key_columns, severity, ranges)
-
-    def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
-        """Return how many rows of which data file deletion vectors delete in a snapshot."""
-        if snapshot.index_manifest not in known:
-            files = self._table.source.index_files(snapshot)
-            known[snapshot.index_manifest] = {
-                vector.data_file: vector.cardinality or 0
-                for file in (() if isinstance(files, Damage) else files)
-                if file.type == DELETION_VECTORS
-                for vector in file.vectors
-            }
-        return known[snapshot.index_manifest]
 
     def _beginning(self, ids: Sequence[int]) -> tuple[int | None, Baseline | None]:
         """Return the snapshot to begin after, None for the first, and what is remembered of it."""

@@ -1,0 +1,77 @@
+"""Level metadata: commits are read and judged, and their merged manifests compared with what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from airflow_delta_provider.domain.paimon.commit import Damage
+from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
+from airflow_delta_provider.domain.paimon.judgement import HistoryJudge
+from airflow_delta_provider.domain.paimon.schema_rules import Schemas
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
+
+
+class MetadataLevel:
+    """Judges the metadata of one table.
+
+    :param since: the snapshot to begin after; None to judge from the first on
+    :param fail_on_reassigned: whether reassigned row ids are an error
+    """
+
+    def __init__(
+        self, source: MetadataSource, schemas: Schemas, since: int | None, *, fail_on_reassigned: bool
+    ) -> None:
+        self._source = source
+        self._schemas = schemas
+        self._since = since
+        self._fail_on_reassigned = fail_on_reassigned
+
+    def judge(self, ids: Sequence[int]) -> HistoryJudge:
+        """Judge commits; those manifests that others were merged into are read of the newest snapshot alone.
+
+        Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
+
+        :param ids: of snapshots, ascending
+        :raises SnapshotGoneError: if one is not there any more
+        """
+        judge, unread = self._judge_commits(ids, merged=False)
+        if unread and not self._are_as_merged(judge, unread):
+            judge, _ = self._judge_commits(ids, merged=True)
+        return judge
+
+    def _are_as_merged(self, judge: HistoryJudge, unread: frozenset[str]) -> bool:
+        """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""
+        if judge.live.doubtful or not judge.live.complete or not unread <= self._source.manifest_names():
+            return False
+        manifests, damages = self._source.read_manifests(judge.live.unread)
+        return not damages and judge.live.are_those_of(manifests)
+
+    def _judge_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryJudge, frozenset[str]]:
+        """Judge commits, and return the names of the manifests that were not read, too."""
+        judge = HistoryJudge(self._schemas, since=self._since, fail_on_reassigned=self._fail_on_reassigned)
+        vectors: dict[str | None, Mapping[str, int]] = {None: {}}
+        unread: set[str] = set()
+        for commit in self._source.commits(ids, merged=merged):
+            if judge.ended:
+                break
+            if isinstance(commit, Damage):
+                judge.take_damage(commit)
+                continue
+            unread |= commit.unread
+            wanted = judge.take(commit)
+            if wanted:
+                judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
+        return judge, frozenset(unread)
+
+    def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
+        """Return how many rows of which data file deletion vectors delete in a snapshot."""
+        if snapshot.index_manifest not in known:
+            files = self._source.index_files(snapshot)
+            known[snapshot.index_manifest] = {
+                vector.data_file: vector.cardinality or 0
+                for file in (() if isinstance(files, Damage) else files)
+                if file.type == DELETION_VECTORS
+                for vector in file.vectors
+            }
+        return known[snapshot.index_manifest]
