@@ -8,7 +8,8 @@ import pytest
 
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.tables import log
-from tests.tables.audit_stories import KNOWN, QUICK, STORIES, tell
+from tests.tables.audit_stories import KNOWN, QUICK, STORIES
+from tests.tables.audit_stories.telling import tell
 
 #: What engines do by custom, and a table's owner may leave at that: another id for a table that is replaced,
 #: and metadata that is written again as it was.
