@@ -13,8 +13,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.rules.rule import Scope
-from tests.unit import damages
-from tests.unit.damages import CASES, KEY, Case, V, added, carry_on, column, configured, metadata
+from tests.unit.damages import CASES, edits, histories, steps
+from tests.unit.damages.case import Case
+from tests.unit.damages.edits import added, column, configured, metadata
+from tests.unit.damages.histories import KEY, V
+from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import CULPRIT, ENGINE, Table, audited, body, roots
 from tests.unit.mapped_tables import NAME
 from tests.unit.states import field
@@ -104,7 +107,7 @@ def test_damage_is_the_same_violation_however_long_ago(case: Case) -> None:
 def undo(case: Case, table: Table, version: int) -> None:
     """Change protocol, metadata and domains back to what they would be."""
     sound = case.before()
-    if case.damage is not damages.nothing:
+    if case.damage is not edits.nothing:
         case.step(sound)
     actions = []
     for kind, is_now, should in (
@@ -223,7 +226,7 @@ def test_rule_that_is_broken_healed_and_broken_again_is_two_violations() -> None
 
 @pytest.mark.parametrize(
     ("damage", "code"),
-    [(metadata(id="another"), "MD08"), (damages.info(inCommitTimestamp=1), "AC02")],
+    [(metadata(id="another"), "MD08"), (edits.info(inCommitTimestamp=1), "AC02")],
     ids=["MD08", "AC02"],
 )
 def test_rule_that_a_later_commit_breaks_once_more_is_told_with_both(damage: Any, code: str) -> None:
@@ -266,7 +269,7 @@ def test_change_back_is_a_damage_to_what_was_written_meanwhile(damage: Any) -> N
 
 def test_fingerprints_tell_table_version_and_file_apart() -> None:
     def fingerprint(before: int = 0, name: str | None = None, *, other: bool = False) -> str | None:
-        table = damages.tracked()
+        table = histories.tracked()
         if other:
             body(table.commits[0], "metaData")["id"] = "another"
         for _ in range(before):
@@ -285,7 +288,7 @@ def test_rule_that_is_broken_for_many_files_is_one_finding_with_their_number() -
             if "add" in action:
                 action["add"]["partitionValues"] = {"id": "1"}
 
-    table = damages.mapped_partitions()
+    table = histories.mapped_partitions()
     for _ in range(3):
         table.damaged(rename_all).append(500)
     (finding,) = audited(table.commits)
@@ -294,8 +297,8 @@ def test_rule_that_is_broken_for_many_files_is_one_finding_with_their_number() -
 
 
 def test_file_added_again_under_changed_partition_columns_is_a_consequence() -> None:
-    table = damages.with_vectors().damaged(metadata(partitionColumns=["v"]))
-    damages.set_property(table)
+    table = histories.with_vectors().damaged(metadata(partitionColumns=["v"]))
+    steps.set_property(table)
     table.mark_deleted(table.paths[0])
     findings = audited(table.commits)
     assert told(roots(findings)) == [("MD11", 3, None)]
@@ -308,7 +311,7 @@ def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> No
             if "add" in action:
                 action["add"]["baseRowId"] = 0
 
-    table = damages.tracked().damaged(all_at_once).append(20)
+    table = histories.tracked().damaged(all_at_once).append(20)
     findings = audited(table.commits)
     assert [(f.code, f.version, f.caused_by is None) for f in findings] == [("RT08", 3, False), ("RT15", 3, True)]
     assert "20 new files" in findings[1].message
@@ -316,7 +319,7 @@ def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> No
 
 
 def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
-    table = damages.tracked()
+    table = histories.tracked()
     table.damaged(added(baseRowId=5)).append()
     findings = audited(table.commits)
     assert {(f.code, f.version, f.engine) for f in findings} == {("RT15", 3, CULPRIT), ("RT08", 3, CULPRIT)}
@@ -324,10 +327,10 @@ def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
 
 
 def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
-    table = damages.tracked()
-    table.damaged(damages.extra(damages._domain("delta.rowTracking", '{"rowIdHighWaterMark":9}'))).set_properties(a="1")
+    table = histories.tracked()
+    table.damaged(edits.extra(edits.domain("delta.rowTracking", '{"rowIdHighWaterMark":9}'))).set_properties(a="1")
     assert [(f.code, f.version) for f in audited(table.commits)] == [("RT07", 3), ("RT11", 3)]
-    table.damaged(damages.nothing).append().delete(table.paths[-1])
+    table.damaged(edits.nothing).append().delete(table.paths[-1])
     assert [(f.code, f.version) for f in roots(audited(table.commits))] == [("RT11", 3)]
 
 
@@ -335,20 +338,20 @@ def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
 
 
 def test_usage_that_was_true_before_it_was_missing_is_not_set_to_false() -> None:
-    table = damages.used()
+    table = histories.used()
     key = "delta__columnMapping__hasDroppedOrRenamed"
-    table.damaged(damages.nothing).set_properties(**{key: None}).append()
-    table.damaged(damages.nothing).set_properties(**{key: "false"}).append()
+    table.damaged(edits.nothing).set_properties(**{key: None}).append()
+    table.damaged(edits.nothing).set_properties(**{key: "false"}).append()
     findings = audited(table.commits)
     assert [(f.code, f.version, f.healed_version) for f in findings] == [("UT04", 9, None), ("UT01", 7, 9)]
 
 
 def test_usage_tracking_that_readers_are_told_of_follows_from_the_protocol() -> None:
-    table = damages.tracking_usage()
+    table = histories.tracking_usage()
     readers = ["columnMapping", "columnMappingUsageTracking"]
     writers = sorted({*table.now.protocol["writerFeatures"], *readers})
     table.damaged(
-        damages.extra_protocol(minReaderVersion=3, minWriterVersion=7, readerFeatures=readers, writerFeatures=writers)
+        edits.extra_protocol(minReaderVersion=3, minWriterVersion=7, readerFeatures=readers, writerFeatures=writers)
     ).append()
     root, consequence = sorted(audited(table.commits), key=lambda finding: finding.code)
     assert (root.code, root.version, consequence.code) == ("TF21", 5, "UT08")
@@ -357,10 +360,10 @@ def test_usage_tracking_that_readers_are_told_of_follows_from_the_protocol() -> 
 
 def test_commits_that_know_a_file_by_its_own_ids_follow_from_the_one_that_changed_them() -> None:
     """The log was damaged after the fact: what came later still says what was right."""
-    table = damages.tracked_vectors().append()
+    table = histories.tracked_vectors().append()
     path = table.paths[-1]
     table.mark_deleted(path).delete(path)
-    damages.added(baseRowId=0)(table.commits[3])
+    edits.added(baseRowId=0)(table.commits[3])
     findings = audited(table.commits)
     assert told(roots(findings)) == [("RT15", 3, None)]
     assert {finding.code for finding in findings} == {"RT15", "RT14", "RT12"}
@@ -392,7 +395,7 @@ def test_first_commit_without_protocol_or_metadata(kind: str, first: str, never:
 
 def test_version_that_cannot_be_made_of_the_commits_is_not_judged() -> None:
     audit = HistoryAudit(Replay(with_files=True))
-    for version, actions in enumerate(damages.plain().commits):
+    for version, actions in enumerate(histories.plain().commits):
         audit.take(version, actions)
     assert (audit.findings(), audit.version, audit.live_files) == ([], 2, 3)
 
@@ -407,7 +410,7 @@ def test_warnings_leave_errors_alone() -> None:
 
 def test_mark_that_a_restore_loses_is_not_found_again_by_ids_that_begin_anew() -> None:
     # As Delta Spark 4.4.0 restores a version of before row tracking was dropped.
-    table = damages.tracked()
+    table = histories.tracked()
     before = table.version
     table.drop_row_tracking().optimize().restore(before)
     lost = table.version

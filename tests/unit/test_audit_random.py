@@ -14,8 +14,9 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit import damages
-from tests.unit.damages import carry_on
+from tests.unit.damages import CASES, edits
+from tests.unit.damages.histories import KEY
+from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import (
     CHANGES,
     DOMAIN,
@@ -100,7 +101,7 @@ def overwrite(model: Model, number: int) -> None:
 
 
 def replace_table(model: Model, number: int) -> None:
-    model.table.replace(*([damages.KEY, field(model.name(), "short")] if number % 2 else []))
+    model.table.replace(*([KEY, field(model.name(), "short")] if number % 2 else []))
 
 
 def set_property(model: Model, number: int) -> None:
@@ -207,7 +208,7 @@ STARTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
 @st.composite
 def histories(draw: st.DrawFn) -> Table:
     features, properties = STARTS[draw(st.sampled_from(sorted(STARTS)))]
-    columns = (damages.KEY, field("v", "short"), field("s", struct(field("x", "integer"))))
+    columns = (KEY, field("v", "short"), field("s", struct(field("x", "integer"))))
     model = Model(Table(*columns, features=features, properties=dict(properties)))
     append(model, draw(st.integers(0, 20)))
     steps = st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 20))
@@ -278,46 +279,46 @@ def _old_column(before: State, actions: Actions, kind: Callable[[Json], bool] = 
 
 def other_id(before: State, actions: Actions) -> Damage | None:
     kept = before.files and _of(actions, "metaData") and not _of(actions, "remove")
-    return damages.metadata(id="another") if kept else None
+    return edits.metadata(id="another") if kept else None
 
 
 def two_metadata(before: State, actions: Actions) -> Damage | None:
-    return damages.twice("metaData", createdTime=1) if _of(actions, "metaData") else None
+    return edits.twice("metaData", createdTime=1) if _of(actions, "metaData") else None
 
 
 def other_time(before: State, actions: Actions) -> Damage | None:
-    return damages.metadata(createdTime=1) if _is_alter(before, actions) else None
+    return edits.metadata(createdTime=1) if _is_alter(before, actions) else None
 
 
 def unknown_partition(before: State, actions: Actions) -> Damage | None:
-    return damages.metadata(partitionColumns=["nowhere"]) if _is_alter(before, actions) else None
+    return edits.metadata(partitionColumns=["nowhere"]) if _is_alter(before, actions) else None
 
 
 def other_type(before: State, actions: Actions) -> Damage | None:
     name = _old_column(before, actions, lambda w: w["type"] == "string") if _is_alter(before, actions) else None
-    return None if name is None else damages.column(name, type="long")
+    return None if name is None else edits.column(name, type="long")
 
 
 def other_name(before: State, actions: Actions) -> Damage | None:
     name = _old_column(before, actions) if _keeps_mapping(before, actions) else None
-    return None if name is None else damages.column(name, metadata={NAME: "col-other"})
+    return None if name is None else edits.column(name, metadata={NAME: "col-other"})
 
 
 def no_id(before: State, actions: Actions) -> Damage | None:
     name = _old_column(before, actions) if _keeps_mapping(before, actions) else None
-    return None if name is None else damages.column(name, metadata={ID: None})
+    return None if name is None else edits.column(name, metadata={ID: None})
 
 
 def lower_max(before: State, actions: Actions) -> Damage | None:
     if not _keeps_mapping(before, actions) or int(before.metadata["configuration"][MAX]) < 2:
         return None
-    return damages.configured(delta__columnMapping__maxColumnId="1")
+    return edits.configured(delta__columnMapping__maxColumnId="1")
 
 
 def other_mode(before: State, actions: Actions) -> Damage | None:
     if not _keeps_mapping(before, actions):
         return None
-    return damages.configured(delta__columnMapping__mode="id")
+    return edits.configured(delta__columnMapping__mode="id")
 
 
 def changes_lost(before: State, actions: Actions) -> Damage | None:
@@ -326,7 +327,7 @@ def changes_lost(before: State, actions: Actions) -> Damage | None:
     if _of(actions, "metaData")[0]["configuration"].get(WIDENING) != "true" or _of(actions, "protocol"):
         return None
     name = _old_column(before, actions, lambda wire: CHANGES in wire["metadata"])
-    return None if name is None else damages.column(name, metadata={CHANGES: None})
+    return None if name is None else edits.column(name, metadata={CHANGES: None})
 
 
 def unrecorded(before: State, actions: Actions) -> Damage | None:
@@ -339,25 +340,25 @@ def unrecorded(before: State, actions: Actions) -> Damage | None:
             if wire["type"] != was["type"]:
                 wire["metadata"] = was["metadata"]
 
-    return damages.schema(forget)
+    return edits.schema(forget)
 
 
 def two_protocols(before: State, actions: Actions) -> Damage | None:
-    return damages.twice("protocol") if _of(actions, "protocol") else None
+    return edits.twice("protocol") if _of(actions, "protocol") else None
 
 
 def lower_protocol(before: State, actions: Actions) -> Damage | None:
     quiet = not (_of(actions, "protocol") or _of(actions, "metaData"))
     if not quiet or before.protocol["minWriterVersion"] < 7 or not before.files:
         return None
-    return damages.extra_protocol(minReaderVersion=1, minWriterVersion=1)
+    return edits.extra_protocol(minReaderVersion=1, minWriterVersion=1)
 
 
 def unknown_feature(before: State, actions: Actions) -> Damage | None:
     found = _of(actions, "protocol")
     if not found or "writerFeatures" not in found[0]:
         return None
-    return damages.protocol(writerFeatures=[*found[0]["writerFeatures"], "unheardOf"])
+    return edits.protocol(writerFeatures=[*found[0]["writerFeatures"], "unheardOf"])
 
 
 def _new_add(before: State, actions: Actions) -> Json | None:
@@ -370,16 +371,16 @@ def _is_tracked(before: State) -> bool:
 
 
 def add_twice(before: State, actions: Actions) -> Damage | None:
-    return damages.twice("add") if _of(actions, "add") else None
+    return edits.twice("add") if _of(actions, "add") else None
 
 
 def unknown_partition_value(before: State, actions: Actions) -> Damage | None:
     metadata = (_of(actions, "metaData") or [before.metadata])[0]
-    return damages.added(partitionValues={"p": "1"}) if _of(actions, "add") and _mapped(metadata) else None
+    return edits.added(partitionValues={"p": "1"}) if _of(actions, "add") and _mapped(metadata) else None
 
 
 def no_partition_values(before: State, actions: Actions) -> Damage | None:
-    return damages.added(partitionValues=None) if _new_add(before, actions) in _of(actions, "add")[:1] else None
+    return edits.added(partitionValues=None) if _new_add(before, actions) in _of(actions, "add")[:1] else None
 
 
 def _assigns(before: State, actions: Actions) -> bool:
@@ -390,7 +391,7 @@ def _assigns(before: State, actions: Actions) -> bool:
 def no_base(before: State, actions: Actions) -> Damage | None:
     if not _assigns(before, actions) or not _of(actions, "add"):
         return None
-    return damages.added(baseRowId=None)
+    return edits.added(baseRowId=None)
 
 
 def base_again(before: State, actions: Actions) -> Damage | None:
@@ -406,48 +407,48 @@ def base_again(before: State, actions: Actions) -> Damage | None:
 
 def later_version(before: State, actions: Actions) -> Damage | None:
     add = _new_add(before, actions)
-    return damages.added(defaultRowCommitVersion=9999) if add and _assigns(before, actions) else None
+    return edits.added(defaultRowCommitVersion=9999) if add and _assigns(before, actions) else None
 
 
 def lower_mark(before: State, actions: Actions) -> Damage | None:
     if not _assigns(before, actions) or json.loads(before.domains[DOMAIN])["rowIdHighWaterMark"] < 1:
         return None
     if not _of(actions, "domainMetadata"):
-        return damages.extra(damages._domain(DOMAIN, '{"rowIdHighWaterMark":0}'))
-    return damages.marked('{"rowIdHighWaterMark":0}')
+        return edits.extra(edits.domain(DOMAIN, '{"rowIdHighWaterMark":0}'))
+    return edits.marked('{"rowIdHighWaterMark":0}')
 
 
 def misnamed_mark(before: State, actions: Actions) -> Damage | None:
     found = _assigns(before, actions) and before.files and _of(actions, "domainMetadata")
-    return damages.marked('{"highWaterMark":9}') if found else None
+    return edits.marked('{"highWaterMark":9}') if found else None
 
 
 def other_base_removed(before: State, actions: Actions) -> Damage | None:
     removed = _of(actions, "remove")
     if not _assigns(before, actions) or not removed or "baseRowId" not in removed[0]:
         return None
-    return damages.removed(baseRowId=removed[0]["baseRowId"] + 1)
+    return edits.removed(baseRowId=removed[0]["baseRowId"] + 1)
 
 
 def not_preserved(before: State, actions: Actions) -> Damage | None:
     info = body(actions, "commitInfo")
     moved = info["operation"] in ("UPDATE", "OPTIMIZE", "DELETE") and _of(actions, "add") and _of(actions, "remove")
     tracked = _is_tracked(before) and before.metadata["configuration"].get(TRACKING) == "true"
-    return damages.info(tags=None) if moved and tracked else None
+    return edits.info(tags=None) if moved and tracked else None
 
 
 def no_timestamp(before: State, actions: Actions) -> Damage | None:
     timed = "inCommitTimestamp" in body(actions, "commitInfo")
-    return damages.info(inCommitTimestamp=None) if timed else None
+    return edits.info(inCommitTimestamp=None) if timed else None
 
 
 def early_timestamp(before: State, actions: Actions) -> Damage | None:
     timed = "inCommitTimestamp" in body(actions, "commitInfo")
-    return damages.info(inCommitTimestamp=1) if timed else None
+    return edits.info(inCommitTimestamp=1) if timed else None
 
 
 def transaction_twice(before: State, actions: Actions) -> Damage | None:
-    return damages.both(*(damages.extra({"txn": {"appId": "a", "version": n}}) for n in (1, 2)))
+    return edits.both(*(edits.extra({"txn": {"appId": "a", "version": n}}) for n in (1, 2)))
 
 
 CHANCES: tuple[tuple[str, Chance], ...] = (
@@ -504,4 +505,4 @@ def test_one_damaged_action_is_told_by_its_code_and_version(table: Table, kind: 
 
 def test_kinds_of_damage_are_some_of_those_that_are_told_one_by_one() -> None:
     assert len({code for code, _ in CHANCES}) == len(CHANCES)
-    assert {code for code, _ in CHANCES} <= {case.code for case in damages.CASES}
+    assert {code for code, _ in CHANCES} <= {case.code for case in CASES}

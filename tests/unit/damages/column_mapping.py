@@ -1,0 +1,106 @@
+"""Damages of column mapping: codes CM."""
+
+from __future__ import annotations
+
+from tests.unit.damages.case import FILES, KEPT, UNDO, Case
+from tests.unit.damages.edits import added, both, column, column_of, configured, domain, extra, schema, statistics
+from tests.unit.damages.histories import clustered, dropped, mapped, mapped_partitions, plain
+from tests.unit.damages.steps import add_column, append, set_property
+from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json
+
+
+def _renamed_in_statistics(stats: Json) -> None:
+    for bound in ("minValues", "maxValues", "nullCount"):
+        physical = list(stats[bound])
+        stats[bound] = {"id": 1, "w": 1, "s": {"x": 1}} | dict.fromkeys(physical[3:], 1)
+
+
+def _undo_mapping(parsed: Json) -> None:
+    for wire in parsed["fields"]:
+        wire["metadata"] = {}
+        if isinstance(wire["type"], dict):
+            for below in wire["type"]["fields"]:
+                below["metadata"] = {}
+
+
+def _swap_extra(parsed: Json) -> None:
+    """The column that is added lies where a dropped one lay."""
+    column_of(parsed, "extra")["metadata"][NAME] = column_of(parsed, "id")["metadata"][NAME]
+
+
+CASES = (
+    Case("CM01", plain, set_property, configured(delta__columnMapping__mode="name"), MODE, healed_by=KEPT),
+    Case("CM02", mapped, add_column, column("extra", metadata={ID: None}), "schemaString", column="extra"),
+    Case("CM03", mapped, add_column, column("extra", metadata={NAME: None}), "schemaString", column="extra"),
+    Case("CM04", mapped, add_column, column("extra", metadata={ID: 1}), "schemaString", column="extra"),
+    Case("CM05", mapped, add_column, schema(_swap_extra), "schemaString", column="extra"),
+    Case("CM06", mapped, set_property, configured(delta__columnMapping__maxColumnId=None), MODE),
+    Case("CM07", mapped, add_column, configured(delta__columnMapping__maxColumnId="4"), MAX, column="extra"),
+    Case("CM08", plain, add_column, column("extra", metadata={ID: 3, NAME: "col-x"}), "schemaString", column="extra"),
+    Case(
+        "CM09",
+        mapped,
+        set_property,
+        configured(delta__columnMapping__mode="none"),
+        MODE,
+        follows={"CM08"},
+        column="id",
+    ),
+    Case("CM09", mapped, set_property, configured(delta__columnMapping__mode="id"), MODE, name="name to id"),
+    Case(
+        "CM09",
+        mapped,
+        set_property,
+        both(
+            configured(delta__columnMapping__mode="none", delta__columnMapping__maxColumnId=None), schema(_undo_mapping)
+        ),
+        MODE,
+        column="id",
+        name="names forgotten",
+    ),
+    Case("CM10", mapped, set_property, configured(delta__columnMapping__maxColumnId="3"), MAX, follows={"CM07"}),
+    Case("CM11", mapped, set_property, column("w", metadata={NAME: "w"}), "schemaString", column="w"),
+    Case(
+        "CM12",
+        mapped,
+        set_property,
+        both(column("w", metadata={ID: 9}), configured(delta__columnMapping__maxColumnId="9")),
+        "schemaString",
+        column="w",
+    ),
+    Case(
+        "CM13",
+        lambda: mapped().drop_column("w").append(),
+        add_column,
+        column("extra", metadata={ID: 2}),
+        "schemaString",
+        column="extra",
+    ),
+    Case(
+        "CM14",
+        mapped_partitions,
+        append,
+        added(partitionValues={"id": "1"}),
+        "partitionValues",
+        column="id",
+        healed_by=FILES,
+    ),
+    Case("CM15", mapped, append, statistics(_renamed_in_statistics), "stats", column="id", healed_by=FILES),
+    Case(
+        "CM16",
+        dropped,
+        add_column,
+        column("extra", name="v", metadata={NAME: "v"}),
+        "schemaString",
+        column="v",
+    ),
+    Case(
+        "CM17",
+        clustered,
+        append,
+        extra(domain("delta.clustering", '{"clusteringColumns":[["w"]]}')),
+        "delta.clustering",
+        column="w",
+        healed_by=UNDO,
+    ),
+)

@@ -1,0 +1,97 @@
+"""The histories that damages happen to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Table
+from tests.unit.mapped_tables import MODE
+from tests.unit.states import field, struct
+
+KEY = field("id", "long")
+V = field("v", "integer")
+S = field("s", struct(field("x", "integer")))
+VECTORS = "delta.enableDeletionVectors"
+USAGE = "columnMappingUsageTracking"
+DROPPED = "delta__columnMapping__hasDroppedOrRenamed"
+APPEND_ONLY = "delta.appendOnly"
+
+
+def plain() -> Table:
+    return Table(KEY, V).append(2).append()
+
+
+def legacy() -> Table:
+    """Of a time before table features: writer version 4 implies change data feed."""
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 4}
+    return Table(KEY, V, protocol=protocol, properties={"delta.enableChangeDataFeed": "true"}).append(2).append()
+
+
+def partitioned() -> Table:
+    return Table(KEY, V, field("p", "integer"), partition_by=["p"]).append(2).append()
+
+
+def with_vectors() -> Table:
+    return Table(KEY, V, features=["deletionVectors"], properties={VECTORS: "true"}).append(2).append()
+
+
+def append_only() -> Table:
+    return Table(KEY, V, properties={APPEND_ONLY: "true"}).append(2).append()
+
+
+def timed() -> Table:
+    return Table(KEY, V, features=["inCommitTimestamp"], properties={TIMESTAMPS: "true"}).append(2).append()
+
+
+def mapped(mode: str = "name", **known: Any) -> Table:
+    table = Table(KEY, V, S, features=["columnMapping"], properties={MODE: mode}, **known)
+    return table.append(2).rename_column("v", "w").append()
+
+
+def mapped_late() -> Table:
+    """Mapped on top of an existing table: physical names are the columns' own."""
+    return Table(KEY, V, S).append(2).enable_mapping().append()
+
+
+def mapped_partitions() -> Table:
+    return mapped(partition_by=["id"])
+
+
+def clustered() -> Table:
+    table = mapped()
+    table.support("clustering")
+    return table
+
+
+def dropped() -> Table:
+    """A mapped table that has lost a column which lay under its own name."""
+    return mapped_late().drop_column("v").append()
+
+
+def tracking_usage() -> Table:
+    """Mapped under the columns' own names, with nothing dropped or renamed."""
+    return Table(KEY, V, S).append(2).support(USAGE, **{DROPPED: "false"}).enable_mapping().append()
+
+
+def used() -> Table:
+    """A column was dropped, and tracked."""
+    return tracking_usage().drop_column("v", **{DROPPED: "true"}).append()
+
+
+def widening(**properties: str) -> Table:
+    table = Table(KEY, V, field("n", "short"), features=["typeWidening"], properties={WIDENING: "true", **properties})
+    return table.append(2).widen("n", "integer").append()
+
+
+def tracked() -> Table:
+    return Table(KEY, V, features=["rowTracking"], properties={TRACKING: "true"}).append(2).append()
+
+
+def tracked_vectors() -> Table:
+    features, properties = ["rowTracking", "deletionVectors"], {TRACKING: "true", VECTORS: "true"}
+    return Table(KEY, V, features=features, properties=properties).append(2).append()
+
+
+def supported() -> Table:
+    """Row tracking that is not enabled."""
+    return Table(KEY, V, features=["rowTracking"]).append(2).append()

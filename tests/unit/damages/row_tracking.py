@@ -1,0 +1,119 @@
+"""Damages of row tracking: codes RT."""
+
+from __future__ import annotations
+
+from tests.unit.damages.case import FILES, KEPT, NEVER, Case
+from tests.unit.damages.edits import added, both, configured, domain, extra, info, marked, removed, without
+from tests.unit.damages.histories import plain, supported, tracked, tracked_vectors
+from tests.unit.damages.steps import append, set_property
+from tests.unit.log_builder import COMMIT_VERSION, DOMAIN, ROW_ID, SUSPENDED, TRACKING, Table
+
+
+def _delete_last(table: Table) -> Table:
+    return table.delete(table.paths[-1])
+
+
+CASES = (
+    Case("RT01", plain, set_property, configured(delta__enableRowTracking="true"), TRACKING, healed_by=KEPT),
+    Case(
+        "RT02",
+        tracked,
+        set_property,
+        configured(delta__rowTrackingSuspended="true"),
+        SUSPENDED,
+        follows={"RT05"},
+        healed_by=KEPT,
+    ),
+    Case(
+        "RT03",
+        tracked,
+        set_property,
+        configured(**{key.replace(".", "__"): None for key in (ROW_ID, COMMIT_VERSION)}),
+        TRACKING,
+        healed_by=KEPT,
+    ),
+    Case(
+        "RT04",
+        tracked,
+        set_property,
+        configured(**{ROW_ID.replace(".", "__"): "V"}),
+        ROW_ID,
+        column="v",
+        follows={"RT17"},
+        healed_by=KEPT,
+    ),
+    Case("RT05", tracked, append, added(baseRowId=None), "defaultRowCommitVersion", healed_by=FILES),
+    Case(
+        "RT05",
+        tracked,
+        append,
+        both(added(baseRowId=None, defaultRowCommitVersion=None), without("domainMetadata")),
+        "part-",
+        name="a writer that does not know row tracking",
+        healed_by=FILES,
+    ),
+    Case("RT06", tracked, append, added(stats=None), "baseRowId", healed_by=FILES),
+    Case("RT07", tracked, append, without("domainMetadata"), "baseRowId", follows={"RT08"}),
+    Case("RT08", tracked, lambda t: t.append(2), added(1, baseRowId=35), '"baseRowId": 35', healed_by=FILES),
+    Case(
+        "RT09",
+        tracked,
+        append,
+        added(defaultRowCommitVersion=99),
+        '"defaultRowCommitVersion": 99',
+        follows={"RT16"},
+        healed_by=FILES,
+    ),
+    Case(
+        "RT10",
+        tracked,
+        append,
+        marked('{"highWaterMark":39}'),
+        "highWaterMark",
+        follows={"RT07", "RT08", "RT11", "RT15"},
+        healed_by=frozenset({"undo", "replace"}),
+    ),
+    Case("RT11", tracked, append, marked('{"rowIdHighWaterMark":9}'), DOMAIN, follows={"RT07", "RT08"}),
+    Case(
+        "RT11",
+        tracked,
+        set_property,
+        extra(domain(DOMAIN, '{"rowIdHighWaterMark":9}')),
+        DOMAIN,
+        follows={"RT08"},
+        name="alone",
+    ),
+    Case("RT12", tracked, lambda t: t.delete(t.paths[1]), removed(baseRowId=0), '"baseRowId": 0', healed_by=NEVER),
+    Case("RT13", supported, append, added(baseRowId=None), "defaultRowCommitVersion", healed_by=FILES),
+    Case(
+        "RT14",
+        tracked_vectors,
+        lambda t: t.mark_deleted(t.paths[1]),
+        both(added(baseRowId=30), extra(domain(DOMAIN, '{"rowIdHighWaterMark":39}'))),
+        '"baseRowId": 30',
+        healed_by=FILES,
+    ),
+    Case(
+        "RT14",
+        tracked_vectors,
+        lambda t: t.mark_deleted(t.paths[1]),
+        added(baseRowId=0),
+        '"baseRowId": 0',
+        follows={"RT08"},
+        name="those of another file",
+        healed_by=FILES,
+    ),
+    Case("RT15", tracked, append, added(baseRowId=0), '"baseRowId": 0', follows={"RT08"}, healed_by=FILES),
+    Case(
+        "RT15",
+        lambda: _delete_last(tracked().append()),
+        append,
+        added(baseRowId=30),
+        '"baseRowId": 30',
+        name="ids of rows that are gone",
+        healed_by=FILES,
+    ),
+    Case("RT16", tracked, append, added(defaultRowCommitVersion=1), '"defaultRowCommitVersion": 1', healed_by=FILES),
+    Case("RT17", tracked, set_property, configured(**{ROW_ID.replace(".", "__"): "_other"}), "_other"),
+    Case("RT18", tracked, lambda t: t.update(t.paths[0]), info(tags=None), "UPDATE", healed_by=NEVER),
+)

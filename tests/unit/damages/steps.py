@@ -1,0 +1,39 @@
+"""The commits that are damaged, and those that come after."""
+
+from __future__ import annotations
+
+from tests.unit.log_builder import Table
+from tests.unit.states import field
+
+
+def append(table: Table) -> Table:
+    return table.append()
+
+
+def enable_vectors(table: Table) -> Table:
+    return table.support("deletionVectors", delta__enableDeletionVectors="true")
+
+
+def set_property(table: Table) -> Table:
+    return table.set_properties(owner="somebody")
+
+
+def add_column(table: Table) -> Table:
+    return table.add_column(field("extra", "string"))
+
+
+def carry_on(table: Table) -> Table:
+    """What comes after a damage: data, and metadata that carry it along."""
+    return table.append().set_properties(note="innocent").append()
+
+
+def only_append(table: Table) -> Table:
+    return table.append().append()
+
+
+def nothing_that_reads(table: Table) -> Table:
+    """Commits that an engine can make which does not look at what is broken."""
+    for number in range(2):
+        add = {"path": f"raw-{number}.parquet", "partitionValues": {}, "size": 10, "dataChange": True}
+        table.commit("WRITE", {"add": {**add, "modificationTime": 1}}, mode="Append")
+    return table

@@ -1,0 +1,47 @@
+"""Damages of the metadata action: codes MD."""
+
+from __future__ import annotations
+
+from tests.unit.damages.case import KEPT, Case
+from tests.unit.damages.edits import column, column_of, configured, metadata, schema, twice
+from tests.unit.damages.histories import partitioned, plain
+from tests.unit.damages.steps import add_column, nothing_that_reads, only_append, set_property
+from tests.unit.mapped_tables import Json
+
+
+def _duplicate_name(parsed: Json) -> None:
+    parsed["fields"].append({**column_of(parsed, "v"), "name": "ID"})
+
+
+CASES = (
+    Case("MD01", plain, set_property, metadata(id=None), "schemaString"),
+    Case("MD02", plain, set_property, metadata(schemaString=None), "partitionColumns", then=nothing_that_reads),
+    Case(
+        "MD02",
+        plain,
+        set_property,
+        metadata(schemaString="{"),
+        "partitionColumns",
+        then=nothing_that_reads,
+        name="no JSON",
+    ),
+    Case("MD03", plain, set_property, twice("metaData", configuration={}), "metaData", then=only_append),
+    Case("MD05", partitioned, set_property, metadata(partitionColumns=["q"]), '"q"', column="q"),
+    Case("MD06", plain, set_property, schema(_duplicate_name), "schemaString", column="ID"),
+    Case("MD07", plain, set_property, metadata(format={"provider": "orc", "options": {}}), "orc"),
+    Case("MD08", plain, set_property, metadata(id="another"), "another"),
+    Case("MD10", plain, set_property, metadata(createdTime=1), '"createdTime": 1'),
+    Case("MD11", partitioned, set_property, metadata(partitionColumns=["v"]), '["v"]'),
+    Case("MD12", plain, set_property, configured(owner=None), "metaData", then=only_append),
+    Case("MD13", plain, add_column, column("extra", type="complex"), "schemaString", column="extra"),
+    Case(
+        "MD13",
+        plain,
+        set_property,
+        configured(owner={"a": 1}),
+        "owner",
+        then=only_append,
+        name="property is no text",
+        healed_by=KEPT,
+    ),
+)
