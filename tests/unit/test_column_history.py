@@ -191,6 +191,18 @@ def test_restore_of_files_that_hold_a_dropped_column_brings_its_path_back() -> N
     assert set(known(table.restore(table.version - 1)).left) == {("b",)}
 
 
+@pytest.mark.parametrize("compact", [Table.optimize, Table.overwrite, Table.append])
+def test_restore_behind_an_unmapping_brings_paths_back_that_other_columns_had_since(
+    compact: Callable[[Table], Table],
+) -> None:
+    table = existing().drop_column("b")
+    then = table.version
+    compact(table).remove_mapping().add_column(B).append()
+    assert known(table).rules_foreign_columns_out
+    assert set(known(table.restore(then)).left) == {("b",)}
+    assert set(known(table.remove_mapping()).left) == {("b",)}
+
+
 def test_every_path_of_every_version_is_known() -> None:
     table = existing().drop_column("b").rename_column("a", "c").remove_mapping()
     assert known(table).paths == {("a",), ("b",), ("c",), ("s",), ("s", "x"), ("s", "y")}
@@ -215,13 +227,13 @@ def test_column_where_a_dropped_one_lay_is_reused() -> None:
     assert not known(reuse(existing().drop_column("b").overwrite())).reused
 
 
-@pytest.mark.parametrize("operation", ["CLONE", "WRITE"])
-def test_files_of_another_table_are_not_accounted_for(operation: str) -> None:
+@pytest.mark.parametrize("operation", ["CLONE", "CONVERT", "WRITE"])
+def test_files_from_elsewhere_are_not_accounted_for(operation: str) -> None:
     table = existing()
     path = "file:/elsewhere/part-1.parquet" if operation == "WRITE" else "part-1.parquet"
     add = {"path": path, "size": 1, "partitionValues": {}, "modificationTime": 1, "dataChange": True}
     table.commit(operation, {"add": add})
-    assert "another table" in known(table).why_incomplete
+    assert "from elsewhere" in known(table).why_incomplete
 
 
 def test_restore_of_a_version_that_is_not_kept_leaves_it_open() -> None:

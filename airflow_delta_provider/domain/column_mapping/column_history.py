@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 
 #: Operations after which files are live that the commits before do not account for. Not an exemption: the reverse.
-_FOREIGN_FILES = frozenset({"CLONE"})
+_FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ class ColumnHistory:
         self._events: list[ColumnEvent] = []
         self._gone: dict[PhysicalPath, _Gone] = {}
         self._replaced: dict[PhysicalPath, _Gone] = {}
+        self._taken_over: dict[PhysicalPath, _Gone] = {}
         self._paths: set[PhysicalPath] = set()
         self._schema: MappedSchema | None = None
         self._since = 0
@@ -163,14 +164,16 @@ class ColumnHistory:
             self._lose(old, new, version)
         if not new.is_mapped:  # what lies under a column's own name is that column's, then
             for path in physical_paths(new):
-                self._gone.pop(path, None)
-                self._replaced.pop(path, None)
+                for gone in (self._gone, self._replaced):
+                    if path in gone:  # until a RESTORE leads back to where there is no such column
+                        self._taken_over[path] = gone.pop(path)
 
     @property
     def known(self) -> KnownColumns:
         """What is known after the last commit."""
         current = {} if self._schema is None else physical_paths(self._schema)
-        left = {path: gone.version for path, gone in self._replaced.items() if path not in current}
+        not_lately = {**self._taken_over, **self._replaced}
+        left = {path: gone.version for path, gone in not_lately.items() if path not in current}
         reused: dict[PhysicalPath, MappedField] = {}
         for path, gone in self._gone.items():
             field_there = current.get(path)
@@ -199,7 +202,7 @@ class ColumnHistory:
     def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
         foreign = operation in _FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
-            self._why_incomplete = f"version {version} has files of another table, whose history is not known here"
+            self._why_incomplete = f"version {version} took files over from elsewhere, whose history is not known here"
 
     def _note(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
         for change in column_changes(old, new):
