@@ -105,14 +105,14 @@ def test_usage_tracking_is_no_reason_to_keep_the_mapping_but_no_engine_rewrites_
     assert plan(tracked) == plan(tracked, **allowed)
     assert plan(tracked).plan.steps == (RemoveMapping("history"),)
     assert codes(plan(tracked, strategy="rewrite", **allowed)) == ["RQ05"]
-    assert (plan(tracked, DROPPED, HOLDING).plan, codes(plan(tracked, DROPPED, HOLDING))) == (None, ["UM03"])
+    assert (plan(tracked, DROPPED, HOLDING).plan, codes(plan(tracked, DROPPED, HOLDING))) == (None, ["UM03", "RQ05"])
     assert codes(plan(tracked, DROPPED, HOLDING, **allowed)) == ["UM03", "RQ05"]
     assert plan(state(mode="none", **TRACKED)).plan.steps == ()
 
 
 def test_files_and_bytes_are_told_before_a_rewrite() -> None:
     planned = plan(state(OTHER))
-    assert "rewrite 2 data files of /lake/t, 3.0 MB" in planned.refusals[1].message
+    assert "rewrite 2 data files (3.0 MB) of /lake/t" in planned.refusals[1].message
     assert planned.plan is not None
     (step,) = planned.plan.to_json()["steps"]
     assert step == {

@@ -182,8 +182,9 @@ class _Resolution:
     def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[RenameColumn]:
         """Yield renames, those of nested columns first: what they lie in has its old name then."""
         for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
-            if self._sibling((*column.parts[:-1], new)) is not None:
-                self._exists(f"{column} cannot be renamed to {new!r}", new, column)
+            present = self._sibling((*column.parts[:-1], new))
+            if present is not None:
+                self._exists(f"{column} cannot be renamed to {new!r}", present, column)
                 continue
             rename = RenameColumn(column.parts, new)
             self._now = renamed(self._now, rename)
@@ -213,12 +214,11 @@ class _Resolution:
             if present is None:
                 yield AddColumn(parts, data_type)
             elif lowered(parts) in targets:
-                self._exists(f"{path} cannot be added: this call renames another column to it", parts[-1], present)
+                self._exists(f"{path} cannot be added: this call renames another column to it", present)
             elif render_sql_type(present.data_type) != render_sql_type(data_type):
                 self._exists(
                     f"{path} cannot be added as {render_sql_type(data_type)}: it is there, as "
                     f"{render_sql_type(present.data_type)}",
-                    parts[-1],
                     present,
                 )
 
@@ -254,12 +254,15 @@ class _Resolution:
         assert isinstance(schema, StructType)
         return schema
 
-    def _exists(self, what: str, name: str, column: Column) -> None:
+    def _exists(self, what: str, present: Column, column: Column | None = None) -> None:
+        if present == column:
+            remedy = "To change the case alone, rename it to another name first and from there"
+        else:
+            remedy = "Choose another name, or drop or rename that one first"
         self._refuse(
             requests.COLUMN_EXISTS,
-            f"{what}. A column {name!r} is there (names differ by more than case). Choose another name, or drop or "
-            "rename that one first.",
-            str(column),
+            f"{what}. A column {present} is there, and names differ by more than case. {remedy}.",
+            str(column or present),
         )
 
     def _refuse(self, rule: Any, message: str, column: str) -> None:

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
-from airflow_delta_provider.domain.plan.explanation import size_text
+from airflow_delta_provider.domain.plan.explanation import counted
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.preconditions import check_table
 from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped, Step
@@ -61,11 +61,11 @@ def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: 
     proof = prove_unmapping(state.metadata, found.known, found.footers)
     if proof.rests_on is not None:
         return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
-    if not rewritable and options.allow_rewrite:
+    if not rewritable:
         return Planned(None, (*proof.missing, _no_rewrite(table)))
     if options.allow_rewrite:
         return Planned(_plan(table, found, rewrite))
-    if options.strategy == "auto" and rewritable:
+    if options.strategy == "auto":
         return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
     return Planned(None, proof.missing)
 
@@ -80,8 +80,8 @@ def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ..
 
 def _no_rewrite(table: TableName) -> Finding:
     return requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{table.text} has the table feature {FEATURE}, so that no engine can rewrite its files. Repeat the request "
-        "with strategy 'metadata-only', or drop that feature first: its mapping can go by a rewrite then."
+        f"{table.text} has the table feature {FEATURE}, so that no engine can rewrite its files. Drop that feature "
+        "first: then engines can."
     )
 
 
@@ -114,6 +114,6 @@ def _notes(found: MappedTable) -> Iterator[str]:
 
 def _not_allowed(table: TableName, rewrite: RewriteUnmapped) -> Finding:
     return rules.REWRITE_NOT_ALLOWED.finding(
-        f"The engine would rewrite {rewrite.files} data files of {table.text}, {size_text(rewrite.size)}, in one "
-        "commit. If that is meant, repeat the request with allow_rewrite=True (--allow-rewrite)."
+        f"The engine would rewrite {counted(rewrite.files, rewrite.size)} of {table.text} in one commit. If that is "
+        "meant, repeat the request with allow_rewrite=True (--allow-rewrite)."
     )
