@@ -171,9 +171,10 @@ def test_typo_in_a_rename_is_not_taken_for_done():
 REPLACE = {"drop": ["qty"], "rename": {"id": "qty"}}
 SHIFT = {"rename": {"qty": "old_qty", "id": "qty"}}
 RENEW = {"rename": {"qty": "old_qty"}, "add": {"qty": "string"}}
+RENEW_ABOVE = {"rename": {"s": "old_s", "s.x": "z"}, "add": {"s": "struct<x:int>"}}
 
 
-@pytest.mark.parametrize("asked", [REPLACE, SHIFT, RENEW])
+@pytest.mark.parametrize("asked", [REPLACE, SHIFT, RENEW, RENEW_ABOVE])
 def test_request_that_uses_a_name_again_goes_on_after_each_of_its_commits_and_then_is_done(asked):
     states = [sql_table()]
     first = plan(states[0], **asked)

@@ -89,6 +89,12 @@ def test_each_cost_has_to_be_allowed_by_its_own_argument(name, survey, options, 
     assert codes(plan(state, name, survey=found, **EVERYTHING, **truncate)) == []
 
 
+def test_protection_of_history_goes_with_that_history_only():
+    refused = plan(table("checkpointProtection"), "checkpointProtection", **EVERYTHING)
+    assert (refused.plan, codes(refused)) == (None, ["RQ30"])
+    assert "truncate_history=True" in refused.refusals[0].message
+
+
 @pytest.mark.parametrize("name", sorted(name for name, removal in REMOVALS.items() if not removal.by_hand))
 def test_plan_adds_the_protection_of_history_exactly_where_the_engine_does(name):
     removal = REMOVALS[name]

@@ -100,7 +100,7 @@ class _Resolution:
         done: dict[str, MappedField] = {}
         for path, text in self._options.rename.items():
             old = found[path]
-            if old is not None and lowered(old.parts) not in self._taken_again(path):
+            if old is not None and not _lies_in(lowered(old.parts), self._taken_again(path)):
                 continue
             ids = {number for parts in _readings(path) for number in self._memory.ids_at(parts)}
             for field in self._fields.values():
@@ -267,6 +267,11 @@ class _Resolution:
 
     def _refuse(self, rule: Any, message: str, column: str) -> None:
         self.refusals.append(rule.finding(message, column=column))
+
+
+def _lies_in(parts: Parts, paths: set[Parts]) -> bool:
+    """Whether a column is one of those at ``paths``, or lies in one."""
+    return any(parts[:length] in paths for length in range(1, len(parts) + 1))
 
 
 def _find(schema: StructType, path: str) -> Column | None:

@@ -87,6 +87,7 @@ def plan_drop(
     refusals = [
         *(refusal for name in asked for refusal in _check_name(name, engine)),
         *(refusal for name in present for refusal in _check_removal(name, present, state, engine, survey)),
+        *(_truncation_needed(name) for name in present if _only_truncating(name) and not options.truncate_history),
     ]
     if refusals:
         return Planned(None, tuple(refusals))
@@ -149,6 +150,19 @@ def _check_removal(
         )
     if problem := _need(name, state.metadata):
         yield requests.FEATURE_IN_USE.finding(f"{name} cannot be dropped: {problem}", subject=name)
+
+
+def _only_truncating(name: str) -> bool:
+    removal = REMOVALS.get(name)
+    return removal is not None and removal.only_truncating
+
+
+def _truncation_needed(name: str) -> Finding:
+    return requests.NOT_REMOVABLE.finding(
+        f"{name} can be dropped only together with the history that it protects. Repeat the request with "
+        "truncate_history=True (--truncate-history).",
+        subject=name,
+    )
 
 
 def _need(name: str, metadata: Metadata) -> str | None:
