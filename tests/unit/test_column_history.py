@@ -236,6 +236,12 @@ def test_files_from_elsewhere_are_not_accounted_for(operation: str) -> None:
     assert "from elsewhere" in known(table).why_incomplete
 
 
+def test_files_that_a_table_was_made_of_are_not_accounted_for() -> None:
+    table = existing()
+    table.commits[0][0]["commitInfo"]["operation"] = "CONVERT"
+    assert "from elsewhere" in known(table).why_incomplete
+
+
 def test_restore_of_a_version_that_is_not_kept_leaves_it_open() -> None:
     table = Table(A, B).append().enable_mapping().append().drop_column("b").append().append()
     table.restore(3)

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import restored_by
 from airflow_delta_provider.domain.column_mapping.column_changes import ChangeKind, column_changes, physical_paths
-from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema, PhysicalPath
@@ -132,6 +132,7 @@ class ColumnHistory:
         else:
             replay.take(actions)
             self._begin_if_complete(replay, version)
+            self._look_at_files(version, (), commit_info(actions).get("operation"))
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile]) -> None:
         """Take a commit.
