@@ -21,10 +21,10 @@ $(STAMP): pyproject.toml constraints.txt scripts/check_machine.sh
 test: setup lint unit airflow spark system
 
 unit: setup
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest $(TWICE) tests/unit
 
 airflow: setup
-	$(BIN)/python -m pytest tests/airflow
+	$(BIN)/python -m pytest $(TWICE) tests/airflow
 
 spark: setup
 	$(BIN)/python -m pytest $(TWICE) tests/spark

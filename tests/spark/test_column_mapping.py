@@ -156,7 +156,7 @@ def test_rewrite_is_told_beforehand_and_done_by_the_engine_where_it_is_allowed(
     before, contents = rows(spark, path), log.contents(path)
     refused = disable(path)
     assert codes(refused) == ["UM02", "UM07"]
-    assert "rewrite 1 data files" in refused.findings[1].message
+    assert "rewrite 1 data file (" in refused.findings[1].message
     assert log.contents(path) == contents
     report = disable(path, allow_rewrite=True)
     assert (report.verdict, report.findings) == (Verdict.PASS, ())

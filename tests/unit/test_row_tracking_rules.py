@@ -70,6 +70,7 @@ HEALTHY = {
     "an empty table": state(mark=None),
     "a file without rows where the next one begins": state(A, file("empty", 10, rows=0), B),
     "a file without rows above the mark": state(A, B, file("empty", 20, rows=0)),
+    "a file without rows far above the mark": state(A, B, file("empty", 25, rows=0)),
     "rows deleted": state(replace(A, deletion_vector=DEAD), B),
     "a mark above all ids": state(A, B, mark=1000),
 }

@@ -37,9 +37,20 @@ def base_of(file: LiveFile) -> int:
 
 def last_id(file: LiveFile) -> int | None:
     """Return the highest id that the log shows a file to give out, None where it gives out none."""
-    if file.base_row_id is None:
+    if file.base_row_id is None or file.num_records == 0:
         return None
     return file.base_row_id + (0 if file.num_records is None else file.num_records - 1)
+
+
+def last_ids(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[tuple[LiveFile, int]]:
+    """Yield the files that give out ids, each with the last of them.
+
+    :param ordered: files by their bases; of one whose rows are not known, the id before its base is yielded
+    """
+    for file in ordered:
+        rows = rows_of(file)
+        if rows != 0:
+            yield file, base_of(file) + (rows or 0) - 1
 
 
 def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap]:
@@ -70,5 +81,5 @@ def trusted_mark(ordered: Iterable[LiveFile], rows_of: RowCount, high_water_mark
     """
     if high_water_mark is None:
         return None
-    highest = max((base_of(file) + (rows_of(file) or 0) - 1 for file in ordered), default=-1)
+    highest = max((last for _, last in last_ids(ordered, rows_of)), default=-1)
     return high_water_mark if highest <= high_water_mark else None

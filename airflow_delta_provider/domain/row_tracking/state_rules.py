@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.feature_state import SUSPENDED_PROPERTY
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, base_of, in_order, overlaps
+from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
 from airflow_delta_provider.domain.row_tracking.tracking import (
     COMMIT_VERSION_COLUMN_PROPERTY,
     DOMAIN,
@@ -84,9 +84,10 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
         )
     mark = tracking.high_water_mark
     if mark is not None:
-        above = [file for file in files if base_of(file) + (rows_of(file) or 0) - 1 > mark]
+        given = [(file, last) for file, last in last_ids(files, rows_of) if last > mark]
+        above = [file for file, _ in given]
         if above:
-            highest = max(base_of(file) + (rows_of(file) or 0) - 1 for file in above)
+            highest = max(last for _, last in given)
             yield rules.ABOVE_HIGH_WATER_MARK.finding(
                 f"The high water mark of row ids is {mark}, but ids above it, up to {highest}, are given out by "
                 f"{_counted(above)}: {_named(above)}. The next insert gives out ids that exist already. Stop "
