@@ -26,7 +26,6 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class AlterColumns(Change):
@@ -65,12 +64,8 @@ class AlterColumns(Change):
         return tuple(verify_altered(alteration, before, after))
 
     def _commit(self, table: OpenTable) -> HandMadeCommit:
-        return HandMadeCommit(
-            table,
-            LogStore(self._session, table.location),
-            self._planned_on,
-            self._session.user_metadata,
-            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        return HandMadeCommit.in_session(
+            self._session, table, self._planned_on, allow_unsafe_log_store=self._options.allow_unsafe_log_store
         )
 
 

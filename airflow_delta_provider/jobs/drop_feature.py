@@ -44,7 +44,6 @@ from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
-from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
 _BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}
@@ -98,12 +97,10 @@ class DropFeatures(Change):
         """Drop a feature that SQL does not know."""
         assert isinstance(step, DropFeature)
         del labels  # the session has them
-        store = LogStore(self._session, table.location)
-        commit = HandMadeCommit(
+        commit = HandMadeCommit.in_session(
+            self._session,
             table,
-            store,
             table.log.read_state(),
-            self._session.user_metadata,
             allow_unsafe_log_store=self._options.allow_unsafe_log_store,
         )
         commit.write(_BY_HAND[step.feature])

@@ -26,7 +26,6 @@ from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past, r
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.table_change import Change, CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class EnableFeature(Change):
@@ -72,12 +71,8 @@ class EnableFeature(Change):
         return plan_tracking(table.name, self._options, state, Evidence(past, foreign, recent_writers(table.log)))
 
     def _commit(self, table: OpenTable) -> HandMadeCommit:
-        return HandMadeCommit(
-            table,
-            LogStore(self._session, table.location),
-            self._planned_on,
-            self._session.user_metadata,
-            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        return HandMadeCommit.in_session(
+            self._session, table, self._planned_on, allow_unsafe_log_store=self._options.allow_unsafe_log_store
         )
 
     def verify(

@@ -12,7 +12,6 @@ from airflow_delta_provider.domain.request.options import (
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
-from airflow_delta_provider.jobs import enable_feature
 from airflow_delta_provider.jobs.writing.log_store import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
@@ -117,7 +116,7 @@ def test_another_writer_between_reading_and_writing_is_followed_or_gives_way(spa
             spark.sql(statements.pop(0))
         real(store, version, lines)
 
-    monkeypatch.setattr(enable_feature.LogStore, "put", late)
+    monkeypatch.setattr(LogStore, "put", late)
     version = log.newest(path)
     report = enable(path, FEATURE, acknowledge_writer_lockout=True)
     assert [finding.code for finding in report.findings] == ["RQ15"], report.findings
@@ -137,7 +136,7 @@ def test_error_after_delta_wrote_the_commit_is_no_failure(spark, table, enable, 
         real(store, version, lines)
         real(store, version, lines)  # it is there already: FileAlreadyExistsException, of our own commit
 
-    monkeypatch.setattr(enable_feature.LogStore, "put", broken)
+    monkeypatch.setattr(LogStore, "put", broken)
     version = log.newest(path)
     assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
     assert log.newest(path) == version + 1

@@ -37,7 +37,6 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.table_change import Change, TableMovedError
 from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 
 class DisableColumnMapping(Change):
@@ -104,12 +103,8 @@ class DisableColumnMapping(Change):
         self._hand_made(table, planned_on).write(make)
 
     def _hand_made(self, table: OpenTable, planned_on: TableState) -> HandMadeCommit:
-        return HandMadeCommit(
-            table,
-            LogStore(self._session, table.location),
-            planned_on,
-            self._session.user_metadata,
-            allow_unsafe_log_store=self._options.allow_unsafe_log_store,
+        return HandMadeCommit.in_session(
+            self._session, table, planned_on, allow_unsafe_log_store=self._options.allow_unsafe_log_store
         )
 
     def _start(self, table: OpenTable) -> EngineTransaction:

@@ -14,8 +14,9 @@ from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.domain.writing.preconditions import check_timestamp, check_writable
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
-from airflow_delta_provider.jobs.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.table_change import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent, Store
 
 #: Makes the change of the version that it is to follow, with its proof made anew on that version.
@@ -50,6 +51,19 @@ class HandMadeCommit:
         self._user_metadata = user_metadata
         self._allow_unsafe = allow_unsafe_log_store
         self._put = PutIfAbsent(store, table.log)
+
+    @classmethod
+    def in_session(
+        cls, session: DeltaSession, table: OpenTable, planned_on: TableState, *, allow_unsafe_log_store: bool
+    ) -> HandMadeCommit:
+        """Return a commit through the log store of a session, with the labels that it writes now."""
+        return cls(
+            table,
+            LogStore(session, table.location),
+            planned_on,
+            session.user_metadata,
+            allow_unsafe_log_store=allow_unsafe_log_store,
+        )
 
     def write(self, make: MakeEdit) -> int:
         """Write the commit, and return its version.
