@@ -1,8 +1,9 @@
 """The metadata of 1,000 snapshots judged: our job against fastavro, which only decodes the same delta manifests.
 
 Ours reads snapshots, both manifest lists of each, every manifest once, and judges all rules. Every way to decompress
-Zstandard that a cluster may have is measured: the packages zstandard and pyarrow, and Spark's own JVM. Prints seconds,
-medians of interleaved runs in one process, the ratio to fastavro, and how many manifests of the base were read.
+Zstandard that a cluster may have is measured: the package zstandard, and Spark's own library in the JVM. Prints
+seconds, medians of interleaved runs in one process, the ratio to fastavro, and how many manifests of the base were
+read.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
-from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_pyarrow, by_zstandard
+from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_zstandard
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
 from airflow_delta_provider.jobs.progress import silent
@@ -53,8 +55,9 @@ def main() -> None:
     parser.add_argument("--snapshots", type=int, default=1000)
     parser.add_argument("--files", type=int, default=3, help="that a commit adds")
     arguments = parser.parse_args()
+    collect_seldom()
     session = DeltaSession(own_session("benchmark", "local[2]", "provided"))
-    ways = {"zstandard": by_zstandard(), "pyarrow": by_pyarrow(), "the JVM": by_jvm(session.spark)}
+    ways = {"zstandard": by_zstandard(), "the JVM": by_jvm(session.spark)}
     with tempfile.TemporaryDirectory() as folder:
         print(f"writing {arguments.snapshots:,} snapshots", file=sys.stderr)
         root, deltas = make_history(Path(folder), arguments.snapshots, arguments.files)

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.jvm_stream import JvmStreams
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +70,7 @@ class HadoopStorage:
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        self._streams = JvmStreams(spark)
 
     @_persistent
     def list_names(self, directory: str) -> list[str]:
@@ -86,9 +88,10 @@ class HadoopStorage:
         if not file_system.exists(path):
             raise FileNotFoundError(directory)
         statuses = file_system.listStatus(path)
-        paths = self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
-        joined: str = self._jvm.scala.Predef.genericWrapArray(paths).mkString("\n")
-        return [line.rsplit("/", 1)[-1] for line in joined.split("\n") if line]
+        paths = self._jvm.scala.Predef.genericWrapArray(self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses))
+        joined = paths.addString(self._jvm.scala.collection.mutable.StringBuilder(), "\n")
+        text = self._streams.read(self._jvm.org.apache.commons.io.IOUtils.toInputStream(joined, "UTF-8"))
+        return [line.rsplit("/", 1)[-1] for line in text.decode().split("\n") if line]
 
     @_persistent
     def read(self, path: str) -> bytes:
@@ -101,13 +104,10 @@ class HadoopStorage:
             with open(local, "rb") as file:
                 return file.read()
         file_system, hadoop_path = self._resolve(path)
-        if not file_system.exists(hadoop_path):
-            raise FileNotFoundError(path)
-        stream = file_system.open(hadoop_path)
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-        finally:
-            stream.close()
+            return self._streams.read(file_system.open(hadoop_path))
+        except Py4JJavaError as error:
+            raise FileNotFoundError(path) if _says_gone(error) else error from None
 
     @_persistent
     def size(self, path: str) -> int:
@@ -154,19 +154,14 @@ class HadoopStorage:
         try:
             status = file_system.getFileStatus(hadoop_path)
         except Py4JJavaError as error:
-            if error.java_exception.getClass().getName() == "java.io.FileNotFoundException":
-                raise FileNotFoundError(path) from None
-            raise
+            raise FileNotFoundError(path) if _says_gone(error) else error from None
         end = min(end, status.getLen())
         if start >= end:
             return b""
         # With the status at hand, object stores need not ask for it again.
         stream = file_system.openFile(hadoop_path).withFileStatus(status).build().get()
-        try:
-            stream.seek(start)
-            return bytes(stream.readNBytes(end - start))
-        finally:
-            stream.close()
+        stream.seek(start)
+        return self._streams.read(stream, end - start)
 
     @_persistent
     def write(self, path: str, content: bytes) -> None:
@@ -242,6 +237,10 @@ def _ahead(storage: HadoopStorage, read: Callable[[str], T], paths: Sequence[str
             content = waiting.popleft().result()
             waiting.extend(pool.submit(read, path) for path in islice(rest, 1))
             yield content
+
+
+def _says_gone(error: Py4JJavaError) -> bool:
+    return bool(error.java_exception.getClass().getName() == "java.io.FileNotFoundException")
 
 
 def _read_fully(file: io.RawIOBase, size: int) -> bytes:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.runner import run
 from airflow_delta_provider.jobs.spark_session import submitted_session
@@ -33,6 +34,7 @@ def main(request_name: str, submission: str, log_level: str = "") -> int:
     """
     spark: SparkSession | None = None
     forgo_pandas()
+    collect_seldom()
     try:
         spark = submitted_session(f"airflow-delta-provider {submission}")
         if log_level:

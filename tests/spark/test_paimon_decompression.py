@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, Codec
 from airflow_delta_provider.domain.avro.container import split_container
 from airflow_delta_provider.domain.avro.primitives import AvroError
-from airflow_delta_provider.jobs.paimon.decompression import avro_codecs, by_jvm, by_pyarrow, by_zstandard
+from airflow_delta_provider.jobs.paimon.decompression import avro_codecs, by_jvm, by_zstandard
 from tests.tables.paimon.archive import unpack
 
 
@@ -23,9 +23,9 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [block.data for path in sorted(manifests) for block in split_container(Path(path).read_bytes()).blocks]
 
 
-@pytest.fixture(params=["zstandard", "pyarrow", "jvm"])
+@pytest.fixture(params=["zstandard", "jvm"])
 def codec(request: pytest.FixtureRequest, spark: SparkSession) -> Codec:
-    found = {"zstandard": by_zstandard, "pyarrow": by_pyarrow, "jvm": lambda: by_jvm(spark)}[request.param]()
+    found = {"zstandard": by_zstandard, "jvm": lambda: by_jvm(spark)}[request.param]()
     assert found is not None
     return found
 
@@ -73,10 +73,9 @@ def test_a_cluster_with_nothing_but_pyspark_reads_all_codecs(
     spark: SparkSession, blocks: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     codecs = avro_codecs(spark)
 
-    assert (by_zstandard(), by_pyarrow()) == (None, None)
+    assert by_zstandard() is None
     assert sorted(codecs) == ["bzip2", "deflate", "null", "snappy", "xz", "zstandard"]
     assert list(codecs["zstandard"](blocks[:5])) == [_expected(block) for block in blocks[:5]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.jobs.storage import HadoopStorage
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned
@@ -27,6 +29,27 @@ def data_file(path: Path) -> str:
         for action in actions
         if "add" in action
     )
+
+
+def test_bytes_and_names_from_elsewhere_are_as_they_lie_there(spark, remote, tmp_path) -> None:
+    storage = HadoopStorage(spark)
+    folder = tmp_path / "many"
+    folder.mkdir()
+    names = {f"{number:020}.größer.json" for number in range(1_000)}
+    for name in names:
+        (folder / name).touch()
+    content = random.Random(3).randbytes(200_000) + bytes(range(256)) + b"\\n\r\n"
+    (folder / "content").write_bytes(content)
+    there = f"{remote.uri}/many"
+
+    assert set(storage.list_names(there)) == {*names, "content"}
+    assert storage.read(f"{there}/content") == content
+    assert storage.read_range(f"{there}/content", 5, 100_005) == content[5:100_005]
+    assert storage.read_range(f"{there}/content", len(content) - 3, len(content) + 9) == content[-3:]
+    assert storage.read(f"{there}/{min(names)}") == b""
+    for missing in (storage.read, storage.list_names, storage.size, storage.written_at):
+        with pytest.raises(FileNotFoundError):
+            missing(f"{there}/missing")
 
 
 @pytest.mark.parametrize("builder", [operations, partitioned])
