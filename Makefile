@@ -55,6 +55,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.unmap
 	$(BIN)/python -m benchmarks.check_paimon_metadata
+	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
 	rm -rf $(VENV) .demo build dist *.egg-info
