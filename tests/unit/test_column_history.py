@@ -102,6 +102,38 @@ def test_used_by_the_commit_that_did_it(table: Table, evidence: list[tuple[str, 
     assert did["writer"] == "Delta Spark 4.4.0"
 
 
+def restored_behind_an_unmapping(table: Table) -> Table:
+    """The table mapped as it is, which was written anew without its mapping in between."""
+    then = table.version
+    return table.remove_mapping().add_column(B).append().restore(then)
+
+
+USED_BEFORE = {
+    "dropped": (existing().drop_column("b"), ("dropped", "b")),
+    "dropped, and rewritten": (existing().drop_column("b").optimize(), ("dropped", "b")),
+    "renamed there and back": (existing().rename_column("a", "c").rename_column("c", "a"), ("renamed", "a")),
+}
+
+
+@pytest.mark.parametrize(("table", "event"), USED_BEFORE.values(), ids=USED_BEFORE)
+def test_used_where_a_restore_leads_back_behind_an_unmapping(table: Table, event: tuple[str, str]) -> None:
+    did = usage(table).evidence[0]
+    judged = usage(restored_behind_an_unmapping(table))
+    assert (judged.answer, judged.evidence[0]) == (Usage.USED, did)
+    assert kinds(judged)[0] == event
+
+
+def test_restore_brings_back_only_what_the_columns_of_that_version_went_through() -> None:
+    table = existing().drop_column("b").remove_mapping().enable_mapping().append()
+    then = table.version
+    assert usage(table.optimize().restore(then), footers=FooterSurvey()).answer is Usage.UNUSED
+    renamed = table.remove_mapping().enable_mapping().rename_column("a", "c").restore(then)
+    assert usage(renamed, footers=FooterSurvey()).answer is Usage.UNUSED
+    unmapped = existing()
+    unmapped.drop_column("b").remove_mapping().restore(1)
+    assert usage(unmapped, footers=FooterSurvey()).answer is Usage.UNUSED
+
+
 UNUSED = {
     "mapped later, then written": existing(),
     "never mapped": Table(A, B).append(),

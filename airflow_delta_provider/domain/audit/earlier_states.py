@@ -32,14 +32,17 @@ _IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"
 
 
 class EarlierStates:
-    """Remembers metadata and files of each version, in two numbers, and the lowest ``maxColumnId`` that it had."""
+    """Remembers metadata and files of each version, in two numbers, and with them two more.
+
+    These are the lowest ``maxColumnId`` that they had, and the newest version that had them.
+    """
 
     def __init__(self) -> None:
         self._files = 0
         self._metadata = 0
         self._highest = 0
         self._had_protocol = self._had_identity = False
-        self._seen: dict[tuple[int, int], int] = {}
+        self._seen: dict[tuple[int, int], tuple[int, int]] = {}
         self._exact: set[tuple[int, int, object]] = set()
 
     def begin(self, state: TableState) -> None:
@@ -48,13 +51,14 @@ class EarlierStates:
             self._files = (self._files + _number(file)) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = _max_column_id(state.metadata)
-        self._seen[self._files, self._metadata] = self._highest
+        self._seen[self._files, self._metadata] = (self._highest, state.version)
         self._exact.update(self._more(state))
 
-    def take(self, transition: Transition) -> bool:
-        """Take a commit, and return whether the table has been where it leads to.
+    def take(self, transition: Transition) -> int | None:
+        """Take a commit, and return the newest version in which the table has been where it leads to.
 
-        One that changes nothing leads nowhere. What a RESTORE does not bring back does not count.
+        None where it has never been there. One that changes nothing leads nowhere. What a RESTORE does not bring back
+        does not count.
         """
         here = (self._files, self._metadata)
         for file in (*transition.removed_files.values(), *transition.added_again.values()):
@@ -65,12 +69,12 @@ class EarlierStates:
             self._metadata = _metadata_number(transition.after.metadata)
             self._highest = _max_column_id(transition.after.metadata)
         there = (self._files, self._metadata)
-        then = self._seen.get(there)
-        self._seen[there] = self._highest if then is None else min(then, self._highest)
+        lowest, version = self._seen.get(there, (self._highest, None))
+        self._seen[there] = min(lowest, self._highest), transition.commit.version
         protocol, identity = self._more(transition.after)
         self._had_protocol, self._had_identity = protocol in self._exact, identity in self._exact
         self._exact |= {protocol, identity}
-        return there != here and then is not None and then <= self._highest
+        return version if there != here and lowest <= self._highest else None
 
     @property
     def had_protocol(self) -> bool:

@@ -283,7 +283,7 @@ class HistoryAudit:
         head, live = bool(commit.protocols or commit.metadata), self._replay.files
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         if head:
-            transition = replace(transition, restores=restored.version)
+            transition = replace(transition, restores=restored.version is not None)
         healed: list[Violation] = []
         if head or commit.domains or commit.transactions or any(map(self._violations.stands, _OF_FILES)):
             healed += self._violations.look_again(transition)

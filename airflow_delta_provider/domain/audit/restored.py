@@ -15,13 +15,13 @@ from airflow_delta_provider.domain.delta.transition import Transition
 class Restored:
     """What a commit brings back.
 
-    :param version: whether it leads to metadata and files of an earlier version
+    :param version: the newest of the earlier versions whose metadata and files it leads to; None where to none
     :param protocol: whether that had the same protocol
     :param identity: whether that had the same table id
     :param untold: the version that it says it restores, where nobody knows that version any more
     """
 
-    version: bool = False
+    version: int | None = None
     protocol: bool = False
     identity: bool = False
     untold: int | None = None
@@ -44,7 +44,7 @@ def restored_by(
     known = states.take(transition)
     if not (transition.commit.protocols or transition.commit.metadata):
         return Restored(known, states.had_protocol, states.had_identity)
-    named = None if known or not begun_late else _named(transition)
+    named = _named(transition) if known is None and begun_late else None
     if named is None:
         return Restored(known, states.had_protocol, states.had_identity)
     then = log.state_at(named)
@@ -53,7 +53,7 @@ def restored_by(
     after = replace(transition.after, files=live)
     if not equal_states(then, after):
         return Restored()
-    return Restored(True, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
+    return Restored(named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
 
 
 def _named(transition: Transition) -> int | None:

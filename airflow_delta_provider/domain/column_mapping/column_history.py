@@ -95,7 +95,8 @@ class ColumnHistory:
     def __init__(self, log: LogMemory | None = None) -> None:
         self._log = log or LogMemory()
         self._states = EarlierStates()
-        self._events: list[ColumnEvent] = []
+        #: From which version on the columns went through what: they begin anew where the table is written anew.
+        self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]
         self._gone: dict[PhysicalPath, _Gone] = {}
         self._replaced: dict[PhysicalPath, _Gone] = {}
         self._taken_over: dict[PhysicalPath, _Gone] = {}
@@ -141,7 +142,8 @@ class ColumnHistory:
         """
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         commit, version = transition.commit, transition.commit.version
-        if restored.version or commit.operation == "RESTORE":  # files may be live again that were replaced
+        leads_back = restored.version is not None
+        if leads_back or commit.operation == "RESTORE":  # files may be live again that were replaced
             self._gone = {**self._replaced, **self._gone}
             self._replaced = {}
         elif transition.replaces_all:
@@ -156,12 +158,14 @@ class ColumnHistory:
         new = self._learn(transition.after.metadata, version)
         if old is None or new is None:
             return
-        if transition.replaces_all and _writes(transition):
+        if restored.version is not None and new.is_mapped:
+            self._eras.append((version, self._events_at(restored.version)))
+        elif transition.replaces_all and _writes(transition):
             if not (new.is_mapped and _goes_on(old, new)):
-                self._events.clear()
-        elif not restored.version and restored.untold is None:
+                self._eras.append((version, []))
+        elif not leads_back and restored.untold is None:
             self._note(transition, old, new)
-        if not (transition.replaces_all or restored.version):
+        if not (transition.replaces_all or leads_back):
             self._lose(old, new, version)
         if not new.is_mapped:  # what lies under a column's own name is that column's, then
             for path in physical_paths(new):
@@ -183,7 +187,7 @@ class ColumnHistory:
             elif field_there.id not in gone.ids:
                 reused[path] = field_there
         return KnownColumns(
-            tuple(self._events), left, reused, frozenset(self._paths), self._since, self._why_incomplete
+            tuple(self._eras[-1][1]), left, reused, frozenset(self._paths), self._since, self._why_incomplete
         )
 
     def _begin_if_complete(self, replay: Replay, version: int) -> None:
@@ -205,10 +209,14 @@ class ColumnHistory:
         if foreign:
             self._why_incomplete = f"version {version} took files over from elsewhere, whose history is not known here"
 
+    def _events_at(self, version: int) -> list[ColumnEvent]:
+        """Return what went on with the columns that the table had in a version, before it and after it."""
+        return next((events for first, events in reversed(self._eras) if first <= version), self._eras[0][1])
+
     def _note(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
         for change in column_changes(old, new):
             path = change.was.path if old.is_mapped else change.was.column.parts
-            self._events.append(
+            self._eras[-1][1].append(
                 ColumnEvent(
                     change.kind,
                     str(change.was.column),
