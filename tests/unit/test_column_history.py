@@ -10,9 +10,10 @@ import pytest
 
 from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory, KnownColumns
 from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.column_mapping.usage import Usage, UsageJudgement, judge_usage
+from airflow_delta_provider.domain.column_mapping.usage import Usage, UsageJudgement, judge_usage, unknown_usage
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.invariants.usage_tracking import PROPERTY, check_state
 from tests.unit.log_builder import History, Table
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, at
 from tests.unit.states import field, struct
@@ -54,12 +55,15 @@ def known(table: Table, since: int | None = None) -> KnownColumns:
     return history.known
 
 
-def usage(table: Table, since: int | None = None, footers: FooterSurvey | None = None) -> UsageJudgement:
+def state(table: Table) -> TableState:
     replay = Replay(with_files=True)
     for actions in table.commits:
         replay.take(actions)
-    schema = MappedSchema.of(replay.state(table.version).metadata)
-    return judge_usage(schema, known(table, since), footers)
+    return replay.state(table.version)
+
+
+def usage(table: Table, since: int | None = None, footers: FooterSurvey | None = None) -> UsageJudgement:
+    return judge_usage(MappedSchema.of(state(table).metadata), known(table, since), footers)
 
 
 def kinds(judged: UsageJudgement) -> list[tuple[str, str | None]]:
@@ -178,6 +182,26 @@ def test_evidence_is_no_proof(table: Table, evidence: set[str]) -> None:
     assert judged.unknown_before is None
 
 
+def test_made_up_names_are_no_damage_and_the_way_to_own_names_is_told() -> None:
+    created_mapped = Table(A, properties={MODE: "name"}, features=["columnMapping"]).append()
+    told = unknown_usage("/lake/t", usage(created_mapped)).message
+    assert told.startswith("No commit renamed or dropped a column of /lake/t, but it does not count as UNUSED: names")
+    assert "while it is mapped: a. That is no damage" in told
+    assert "disable-column-mapping with allow_rewrite=True (--allow-rewrite)" in told
+    assert usage(created_mapped.remove_mapping()).answer is Usage.UNUSED
+
+
+def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -> None:
+    tracked, said = existing(), existing().set_properties(**{PROPERTY: "false"})
+    tracked.support("columnMappingUsageTracking")
+    for table, code in ((tracked, "UT01"), (said, "UT02"), (existing(), None)):
+        findings = list(check_state(state(table)))
+        judged = judge_usage(MappedSchema.of(state(table).metadata), known(table), None, findings)
+        assert judged.answer is Usage.UNUSED
+        told = [piece for piece in judged.evidence if piece["kind"] == "usage tracking"]
+        assert [(piece["rule"], PROPERTY in piece["text"]) for piece in told] == ([(code, True)] if code else [])
+
+
 def test_cleaned_up_log_says_since_when_it_cannot_be_known() -> None:
     table = existing().drop_column("b").append()
     judged = usage(table, since=4)
@@ -266,12 +290,15 @@ def test_files_from_elsewhere_are_not_accounted_for(operation: str) -> None:
     add = {"path": path, "size": 1, "partitionValues": {}, "modificationTime": 1, "dataChange": True}
     table.commit(operation, {"add": add})
     assert "from elsewhere" in known(table).why_incomplete
+    assert usage(table).unknown_before == table.version
+    assert f"renamed or dropped before version {table.version}: " in unknown_usage("t", usage(table)).message
 
 
 def test_files_that_a_table_was_made_of_are_not_accounted_for() -> None:
     table = existing()
     table.commits[0][0]["commitInfo"]["operation"] = "CONVERT"
     assert "from elsewhere" in known(table).why_incomplete
+    assert "were renamed or dropped: version 0 took files" in unknown_usage("t", usage(table)).message
 
 
 def test_restore_of_a_version_that_is_not_kept_leaves_it_open() -> None:

@@ -40,6 +40,7 @@ WHOLE = KnownColumns()
 DROPPED = KnownColumns(left={("b",): 3})
 CLEAN = FooterSurvey()
 HOLDING = FooterSurvey(foreign={"one": (("b",),)})
+LOST = FooterSurvey(unread={"one": "there is no such file"}, lost={"one"})
 
 
 def state(schema: Json = OWN, *, protocol: Protocol = MAPPING, mode: str = "name", **settings: str) -> TableState:
@@ -67,6 +68,8 @@ STEPS: dict[str, tuple[Planned, list[object], list[str]]] = {
     "not proven": (plan(state(), DROPPED, HOLDING), [REWRITE], ["UM03", "UM07"]),
     "not proven, a rewrite allowed": (plan(state(), DROPPED, HOLDING, allow_rewrite=True), [REWRITE], []),
     "not proven, metadata only": (plan(state(), DROPPED, HOLDING, strategy="metadata-only"), [], ["UM03"]),
+    "a file is lost": (plan(state(), DROPPED, LOST), [], ["UM03"]),
+    "a file is lost, a rewrite allowed": (plan(state(), DROPPED, LOST, allow_rewrite=True), [REWRITE], []),
     "other names": (plan(state(OTHER)), [REWRITE], ["UM02", "UM07"]),
     "other names, a rewrite allowed": (plan(state(OTHER), allow_rewrite=True), [REWRITE], []),
     "a rewrite asked for": (plan(state(), strategy="rewrite"), [REWRITE], ["UM07"]),

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.column_mapping.unmapping import (
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.parquet.footer import Footer, parse_footer
+from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError, parse_footer
 from tests.unit.mapped_tables import MAX, MODE, NESTED, Json, configured, fields_of, mapped
 from tests.unit.states import field, struct
 
@@ -54,7 +54,7 @@ def file(columns: dict[str, pa.DataType], rows: int = 0, **options: Any) -> Foot
     return parse_footer(written.getvalue())
 
 
-def survey(metadata: Metadata, *footers: Footer) -> FooterSurvey:
+def survey(metadata: Metadata, *footers: Footer | FooterError) -> FooterSurvey:
     found, columns = FooterSurvey(), TableColumns(metadata)
     for number, footer in enumerate(footers):
         found.take(f"part-{number}", footer, columns)
@@ -135,7 +135,8 @@ DROPPED = KnownColumns(left={("b",): 3})
 REUSED = KnownColumns(reused={("a",): MappedSchema.of(table()).fields[0]})
 CLEAN = survey(table(), file(WHOLE), file({"a": pa.int64()}))
 HOLDING = survey(table(), file(WHOLE), file(WHOLE | {"b": pa.int64()}))
-UNREAD = FooterSurvey(unread={"part-0": "its footer is encrypted"})
+UNREAD = survey(table(), EncryptedFooterError("its footer is encrypted"))
+LOST = survey(table(), EncryptedFooterError("its footer is encrypted"), FooterError("there is no such file"))
 RENAMED = json.loads(json.dumps(OWN))
 RENAMED["fields"][1]["type"]["fields"][0]["name"] = "z"
 
@@ -161,6 +162,23 @@ def test_proof(
     proof = prove_unmapping(metadata, known, footers)
     assert (proof.rests_on, [finding.code for finding in proof.missing]) == (rests_on, codes)
     assert proof.holds == (rests_on is not None)
+
+
+def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> None:
+    (encrypted,), (lost,) = (prove_unmapping(table(), PARTLY, footers).missing for footers in (UNREAD, LOST))
+    assert "allow_rewrite=True" in encrypted.message
+    assert (encrypted.path, lost.path) == ("part-0", "part-1")
+    assert "part-1 (and 1 more) cannot be looked into: there is no such file" in lost.message
+    assert "bring it back from a backup" in lost.message
+    assert "allow_rewrite" not in lost.message
+
+
+def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
+    made_up = table(mapped(struct(field("a", "long")), lambda *_: f"col-{UUID}"))
+    (renamed,) = prove_unmapping(table(RENAMED), KnownColumns(), None).missing
+    (created,) = prove_unmapping(made_up, KnownColumns(), None).missing
+    assert "s.z is s.x there. Rename every such column back to its name there, or repeat the request" in renamed.message
+    assert f"a is col-{UUID} there. An engine made such names up when it added the columns: repeat" in created.message
 
 
 def test_footers_are_needed_only_where_they_decide() -> None:

@@ -65,6 +65,7 @@ class KnownColumns:
     :param paths: every path that any column had in any version
     :param since: the first version that is known
     :param why_incomplete: why nobody knows what live files hold; empty where all is known
+    :param unknown_before: the version before which nobody knows it; None where all is known
     """
 
     events: tuple[ColumnEvent, ...] = ()
@@ -73,6 +74,7 @@ class KnownColumns:
     paths: frozenset[PhysicalPath] = frozenset()
     since: int = 0
     why_incomplete: str = ""
+    unknown_before: int | None = None
 
     @property
     def rules_foreign_columns_out(self) -> bool:
@@ -105,6 +107,7 @@ class ColumnHistory:
         self._since = 0
         self._begun_late = False
         self._why_incomplete = ""
+        self._unknown_before: int | None = None
 
     def begin(self, state: TableState, *, is_first: bool) -> None:
         """Take the state, with its files, that the commits lead away from.
@@ -118,8 +121,9 @@ class ColumnHistory:
         schema = self._learn(state.metadata, state.version)
         mapped = schema is not None and schema.is_mapped
         if not is_first and (mapped or state.protocol.supports("columnMapping")):
-            self._why_incomplete = (
-                f"the log is kept from version {state.version} on, and the table supported column mapping before"
+            self._doubt(
+                f"the log is kept from version {state.version} on, and the table supported column mapping before",
+                state.version,
             )
 
     def follow(self, replay: Replay, version: int, actions: Sequence[Action]) -> None:
@@ -150,7 +154,7 @@ class ColumnHistory:
             self._replaced |= self._gone
             self._gone = {}
         if restored.untold is not None:
-            self._why_incomplete = f"version {version} restores version {restored.untold}, which is not kept any more"
+            self._doubt(f"version {version} restores version {restored.untold}, which is not kept any more", version)
         self._look_at_files(version, transition.new_files, commit.operation)
         if transition.before.metadata == transition.after.metadata:
             return
@@ -187,7 +191,13 @@ class ColumnHistory:
             elif field_there.id not in gone.ids:
                 reused[path] = field_there
         return KnownColumns(
-            tuple(self._eras[-1][1]), left, reused, frozenset(self._paths), self._since, self._why_incomplete
+            tuple(self._eras[-1][1]),
+            left,
+            reused,
+            frozenset(self._paths),
+            self._since,
+            self._why_incomplete,
+            self._unknown_before,
         )
 
     def _begin_if_complete(self, replay: Replay, version: int) -> None:
@@ -199,7 +209,7 @@ class ColumnHistory:
             self._schema = MappedSchema.of(metadata)
         except BrokenLogError:
             self._schema = None
-            self._why_incomplete = f"the schema of version {version} is damaged"
+            self._doubt(f"the schema of version {version} is damaged", version + 1)
             return None
         self._paths.update(physical_paths(self._schema))
         return self._schema
@@ -207,7 +217,11 @@ class ColumnHistory:
     def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
         foreign = operation in _FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
-            self._why_incomplete = f"version {version} took files over from elsewhere, whose history is not known here"
+            why = f"version {version} took files over from elsewhere, whose history is not known here"
+            self._doubt(why, version)
+
+    def _doubt(self, why: str, before: int) -> None:
+        self._why_incomplete, self._unknown_before = why, before
 
     def _events_at(self, version: int) -> list[ColumnEvent]:
         """Return what went on with the columns that the table had in a version, before it and after it."""

@@ -27,7 +27,7 @@ from airflow_delta_provider.domain.delta.file_tree import (
 )
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PhysicalPath, field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.parquet.footer import Footer, FooterError
+from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.parquet.schema import Repetition, SchemaElement
 from airflow_delta_provider.domain.row_tracking.tracking import (
     COMMIT_VERSION_COLUMN_PROPERTY,
@@ -63,19 +63,26 @@ class FooterSurvey:
     :param footers: those that could be read, by path of the file
     :param foreign: files with foreign columns, by path
     :param unread: why a file's footer could not be read, by path
+    :param lost: those of them that no engine can read: missing or damaged
     """
 
     footers: dict[str, Footer] = field(default_factory=dict)
     foreign: dict[str, tuple[PhysicalPath, ...]] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
 
     @property
     def is_clean(self) -> bool:
         """Whether every file was read, and none has a foreign column."""
         return not (self.foreign or self.unread)
 
-    def take(self, path: str, footer: Footer, columns: TableColumns) -> None:
-        """Take the footer of a file."""
+    def take(self, path: str, footer: Footer | FooterError, columns: TableColumns) -> None:
+        """Take the footer of a file, or why it could not be read."""
+        if isinstance(footer, FooterError):
+            self.unread[path] = str(footer)
+            if not isinstance(footer, EncryptedFooterError):
+                self.lost.add(path)
+            return
         self.footers[path] = footer
         if foreign := columns.compare(footer).foreign:
             self.foreign[path] = foreign

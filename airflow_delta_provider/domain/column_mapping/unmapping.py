@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.column_mapping.column_history import KnownCol
 from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.column_mapping.naming import is_plain_name
 from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
-from airflow_delta_provider.domain.column_mapping.usage import listed, moved_fields
+from airflow_delta_provider.domain.column_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -25,7 +25,16 @@ from airflow_delta_provider.domain.rules import leaving_mapping as rules
 
 _ICEBERG = tuple(f"delta.enableIcebergCompat{version}" for version in ("V1", "V2", "V3"))
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_REWRITE = "or repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
+_REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
+_PURGE = (
+    "Rewrite the files that were written before (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or "
+    f"{_REWRITE}"
+)
+_AFTER_LOSS = (
+    "No engine can read or rewrite such a file: bring it back from a backup, RESTORE the table to a version before it "
+    "was added, or take it out of the table if its rows are given up (FSCK REPAIR TABLE, where the engine has that); "
+    "then run the job again"
+)
 
 
 @dataclass(frozen=True)
@@ -114,11 +123,14 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
     moved = moved_fields(schema)
     if moved:
         first = moved[0]
-        where = "under no known name" if first.path is None else f"as {path_text(first.path)}"
+        where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
+        if any(map(has_made_up_name, moved)):
+            remedy = f"An engine made such names up when it added the columns: {_REWRITE}"
+        else:
+            remedy = f"Rename every such column back to its name there, or {_REWRITE}"
         yield rules.OTHER_NAMES.finding(
-            f"{listed([str(field.column) for field in moved])} {'lies' if len(moved) == 1 else 'lie'} under other "
-            f"names in data files, {first.column} {where}: without the mapping {'it' if len(moved) == 1 else 'they'} "
-            f"would read NULL. Rename a column back to the name that it has there, {_REWRITE}.",
+            "Without the mapping these columns would read NULL, since they have other names in data files: "
+            f"{listed([str(field.column) for field in moved])}; {first.column} {where} there. {remedy}.",
             column=str(first.column),
         )
 
@@ -153,17 +165,15 @@ def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Fin
             file,
         )
     elif footers.unread:
-        file, error = next(iter(footers.unread.items()))
+        file = next(iter(footers.lost or footers.unread))
+        error = footers.unread[file]
         more = f" (and {len(footers.unread) - 1} more)" if len(footers.unread) > 1 else ""
         yield _in_files_finding(
             f"Dropped columns may still lie in live data files: {why}, and {file}{more} cannot be looked into: {error}",
             file,
+            _AFTER_LOSS if file in footers.lost else _PURGE,
         )
 
 
-def _in_files_finding(what: str, path: str) -> Finding:
-    return rules.DROPPED_IN_FILES.finding(
-        f"{what}. Rewrite the files that were written before (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the "
-        f"job again, {_REWRITE}.",
-        path=path or None,
-    )
+def _in_files_finding(what: str, path: str, remedy: str = _PURGE) -> Finding:
+    return rules.DROPPED_IN_FILES.finding(f"{what}. {remedy}.", path=path or None)

@@ -9,7 +9,7 @@ same way: by what its columns went through while it had it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -61,11 +61,14 @@ class UsageJudgement:
         }
 
 
-def judge_usage(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> UsageJudgement:
+def judge_usage(
+    schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
+) -> UsageJudgement:
     """Judge a table.
 
     :param schema: of the newest version
     :param footers: of all live files; None where they were not read
+    :param tracking: what is wrong with what the table itself says of its usage
     """
     evidence = [_event(event) for event in known.events[:_MOST]]
     if len(known.events) > _MOST:
@@ -76,8 +79,9 @@ def judge_usage(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey
     else:
         answer = Usage.UNDETERMINED if doubts else Usage.UNUSED
         evidence += [] if doubts else [_of("proof", _proof(known))]
-    whole = not known.why_incomplete or (answer is Usage.UNUSED)
-    return UsageJudgement(answer, schema.mode.value, known.since, None if whole else known.since, (*evidence, *doubts))
+    unknown_before = None if answer is Usage.UNUSED else known.unknown_before
+    evidence += [*doubts, *({**_of("usage tracking", finding.message), "rule": finding.code} for finding in tracking)]
+    return UsageJudgement(answer, schema.mode.value, known.since, unknown_before, tuple(evidence))
 
 
 def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
@@ -95,11 +99,16 @@ def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[F
 
 def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
     """Return the finding of a table that is undetermined."""
-    before = "" if judged.unknown_before is None else f" before version {judged.unknown_before}"
-    why = "; ".join(piece["text"] for piece in judged.evidence[:5])
+    why = "; ".join(piece["text"].rstrip(".") for piece in judged.evidence[:5])
+    before = judged.unknown_before
+    if before is None:
+        what = f"No commit renamed or dropped a column of {table}, but it does not count as {Usage.UNUSED.value}"
+    else:
+        when = f" before version {before}" if before else ""
+        what = f"It cannot be known whether columns of {table} were renamed or dropped{when}"
     return rules.USAGE_UNKNOWN.finding(
-        f"It cannot be known whether columns of {table} were renamed or dropped{before}: {why}.",
-        version=judged.unknown_before,
+        f"{what}: {why}.",
+        version=before,
     )
 
 
@@ -140,21 +149,25 @@ def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
     if schema.is_mapped and schema.gone > 0:
         yield _of(
             "id gap",
-            f"{schema.gone} of the ids up to {schema.max_column_id} belong to no column: columns may have been "
-            "dropped, or the table was replaced or restored",
+            f"ids up to {schema.max_column_id} that no column has: {schema.gone}, as where columns were dropped or the "
+            "table was replaced or restored",
         )
     moved = moved_fields(schema)
     foreign = [field for field in moved if field.name is None or not _is_own(field)]
     if foreign:
-        names = listed([str(field.column) for field in foreign])
         yield _of(
             "foreign physical name",
-            f"the physical names of {names} are neither their own nor made up by an engine: they may have been renamed",
+            f"other names in data files, not made up by an engine, as where a column was renamed: {_columns(foreign)}",
         )
-    made_up = [field for field in moved if field.name is not None and _MADE_UP.fullmatch(field.name)]
+    made_up = [field for field in moved if has_made_up_name(field)]
     if made_up:
-        names = listed([str(field.column) for field in made_up])
-        yield _of("made-up physical name", f"{names} lie in data files under made-up names, as columns that were added")
+        yield _of(
+            "made-up physical name",
+            "names in data files that an engine made up, as for every column that a table is created with, or gets, "
+            f"while it is mapped: {_columns(made_up)}. That is no damage, but renamed or not, without the mapping "
+            "nobody finds such a column: to leave it, run disable-column-mapping with allow_rewrite=True "
+            "(--allow-rewrite), which has the files written anew",
+        )
 
 
 def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
@@ -166,8 +179,17 @@ def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
         yield _of("footer", f"{path} cannot be looked into: {why}")
 
 
+def has_made_up_name(field: MappedField) -> bool:
+    """Whether an engine made up the name that a column has in data files."""
+    return _MADE_UP.fullmatch(field.name or "") is not None
+
+
 def _is_own(field: MappedField) -> bool:
-    return field.name == field.column.field.name or _MADE_UP.fullmatch(field.name or "") is not None
+    return field.name == field.column.field.name or has_made_up_name(field)
+
+
+def _columns(fields: Sequence[MappedField]) -> str:
+    return listed([str(field.column) for field in fields])
 
 
 def _event(event: ColumnEvent) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: 
         return Planned(None, (*proof.missing, _no_rewrite(table)))
     if options.allow_rewrite:
         return Planned(_plan(table, found, rewrite))
-    if options.strategy == "auto":
+    lost = found.footers is not None and found.footers.lost  # then the engine cannot rewrite the files either
+    if options.strategy == "auto" and not lost:
         return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
     return Planned(None, proof.missing)
 

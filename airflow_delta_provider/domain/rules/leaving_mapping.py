@@ -36,8 +36,8 @@ OTHER_NAMES = _request.error(
 DROPPED_IN_FILES = _request.error(
     3,
     "dropped columns may lie in live data files",
-    remedy="Rewrite the files that hold them (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or "
-    "repeat the request with allow_rewrite=True.",
+    remedy="Bring lost files back, rewrite those that hold such columns (REORG TABLE … APPLY (PURGE), or OPTIMIZE), "
+    "and run the job again; or repeat the request with allow_rewrite=True.",
     threads=_THREADS,
 )
 REUSED_PATH = _request.error(
@@ -80,7 +80,8 @@ USAGE_UNKNOWN = _history.undecided(
     10,
     "it cannot be known whether columns were renamed or dropped",
     effect="Column mapping may be needed to read the table.",
-    remedy="Keep the log longer (delta.logRetentionDuration) to know it of later versions.",
+    remedy="Keep the log longer (delta.logRetentionDuration) to know it of later versions; or, where the mapping can "
+    "go, have every column written under its own name: disable-column-mapping with allow_rewrite=True.",
     source="RFC Column Mapping Usage Tracking, Usage Tracking",
     threads=("delta-io/delta#2682",),
 )

@@ -49,7 +49,8 @@ def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
     segment = select_segment(names, last)
     found = _follow(log, names, segment.checkpoint_version, last)
     broken = f"the log cannot be followed further back than version {found.known.since}: {why}"
-    return replace(found, known=replace(found.known, why_incomplete=broken))
+    since = found.known.since
+    return replace(found, known=replace(found.known, why_incomplete=broken, unknown_before=since))
 
 
 def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) -> MappedTable:
@@ -77,7 +78,7 @@ class FooterReader:
 
     def __init__(self, data: DataFiles) -> None:
         self._data = data
-        self._read: dict[str, Footer | str] = {}
+        self._read: dict[str, Footer | FooterError] = {}
 
     def survey(self, metadata: Metadata, files: Iterable[LiveFile]) -> FooterSurvey:
         """Compare the columns of ``files`` with those of the table."""
@@ -87,17 +88,13 @@ class FooterReader:
         for file, footer in zip(missing, self._data.map(self._look, missing)):
             self._read[file.path] = footer
         for path in by_path:
-            footer = self._read[path]
-            if isinstance(footer, str):
-                found.unread[path] = footer
-            else:
-                found.take(path, footer, columns)
+            found.take(path, self._read[path], columns)
         return found
 
-    def _look(self, file: LiveFile) -> Footer | str:
+    def _look(self, file: LiveFile) -> Footer | FooterError:
         try:
             return self._data.footer(file)
         except FileNotFoundError:
-            return "there is no such file"
+            return FooterError("there is no such file")
         except FooterError as error:
-            return str(error)
+            return error

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.column_mapping.usage import (
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.invariants import usage_tracking
 from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
@@ -56,11 +57,12 @@ class ColumnMappingUsage:
         return TableReport.judged(name, *findings, usage=usage.to_json(), **known)
 
     def _judge(self, schema: MappedSchema, found: MappedTable) -> UsageJudgement:
+        tracking = list(usage_tracking.check_state(found.state))
         if not needs_footers(schema, found.known):
-            return judge_usage(schema, found.known, None)
+            return judge_usage(schema, found.known, None, tracking)
         files = list((found.state.files or {}).values())
         self._progress(f"{self._table.name.text}: reading the footers of {len(files)} files")
         with self._timings.phase("footers"):
             reader = FooterReader(DataFiles(self._session.storage, self._table.location))
             survey = reader.survey(found.state.metadata, files)
-        return judge_usage(schema, found.known, survey)
+        return judge_usage(schema, found.known, survey, tracking)
