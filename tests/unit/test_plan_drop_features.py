@@ -128,7 +128,7 @@ def test_feature_that_no_engine_can_drop_is_refused_with_the_reason(name):
             table("checkConstraints", configuration={"delta.constraints.positive": "a > 0"}),
             "checkConstraints",
             "RQ31",
-            "CHECK constraint positive",
+            "CHECK constraints: positive",
         ),
         (table("geospatial", schema=struct(field("g", "geometry(4326)"))), "geospatial", "RQ31", "columns: g"),
         (table("columnMapping", schema=struct(field("x y", "integer"))), "columnMapping", "RQ31", "'x y'"),

@@ -170,8 +170,8 @@ DAMAGES: dict[str, tuple[dict[str, Any], str]] = {
         "the schema",
     ),
     "another table": ({"metadata": replace(unmapped(state().metadata), id="other")}, "id of the metadata"),
-    "a file removed": ({"files": {("one", ""): FILES["one", ""]}}, "1 data files were removed"),
-    "a file added": ({"files": {**FILES, ("three", ""): FILES["one", ""]}}, "1 data files were added"),
+    "a file removed": ({"files": {("one", ""): FILES["one", ""]}}, "it removed 1 data file."),
+    "a file added": ({"files": {**FILES, ("three", ""): FILES["one", ""]}}, "it added 1 data file."),
     "the protocol": ({"protocol": MAPPING.supporting(["typeWidening"])}, "the protocol"),
 }
 

@@ -171,13 +171,13 @@ class _Resolution:
             for other, other_is_dropped in changed[:index]:
                 in_other = other_is_dropped and column.parts[: len(other.parts)] == other.parts
                 around_other = is_dropped and other.parts[: len(column.parts)] == column.parts
-                if column.parts == other.parts or in_other or around_other:
-                    self._refuse(
-                        requests.COLUMN_TWICE,
-                        f"{other} and {column} are both to be changed, and they are one, or one goes with the other. "
-                        "Ask for one change a column.",
-                        str(column),
-                    )
+                if column.parts == other.parts:
+                    what = f"{column} is to be changed twice"
+                elif in_other or around_other:
+                    what = f"{other} and {column} are both to be changed, and one goes with the other"
+                else:
+                    continue
+                self._refuse(requests.COLUMN_TWICE, f"{what}. Ask for one change a column.", str(column))
 
     def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[RenameColumn]:
         """Yield renames, those of nested columns first: what they lie in has its old name then."""

@@ -68,15 +68,15 @@ def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
     needing += [_UNIFORM] if settings.get(_UNIFORM) else []
     if needing:
         yield rules.NEEDS_MAPPING.finding(
-            f"{table} has {' and '.join(f'{key} = {settings[key]}' for key in needing)}, which needs column mapping. "
-            "Disable that first, if no Iceberg reader needs the table."
+            f"{table} is also kept as an Iceberg table, and that needs column mapping: "
+            f"{', '.join(f'{key} = {settings[key]}' for key in needing)}. Disable it first, if no Iceberg reader needs "
+            "the table."
         )
     illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
     if illegal:
         yield rules.ILLEGAL_NAMES.finding(
-            f"Without column mapping names cannot have spaces, line breaks, tabs or any of ,;{{}}()= as "
-            f"{listed(illegal)} of {table} {'has' if len(illegal) == 1 else 'have'}. Rename them first, and allow the "
-            "rewrite that it takes then.",
+            f"Without column mapping names cannot have spaces, line breaks, tabs or any of ,;{{}}()=. {table} has such "
+            f"names: {listed(illegal)}. Change them first, and allow the rewrite that it takes then.",
             column=illegal[0],
         )
 

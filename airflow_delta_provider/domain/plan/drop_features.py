@@ -169,7 +169,7 @@ def _need(name: str, metadata: Metadata) -> str | None:
     """Return what people have to decide before a feature can go."""
     if name == "checkConstraints" and metadata.check_constraints:
         constraints = ", ".join(sorted(metadata.check_constraints))
-        return f"the table has the CHECK constraint {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
+        return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
     if name.startswith("geospatial") and (columns := geo_columns(metadata)):
         return f"the table has geospatial columns: {', '.join(columns)}. Drop them first."
     if name == "columnMapping" and is_mapped_name(metadata):

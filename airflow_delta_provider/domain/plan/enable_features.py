@@ -115,10 +115,10 @@ def _verify_row_ids(state: TableState) -> Iterator[Finding]:
     unidentified = files_without_row_ids(state)
     if unidentified:
         yield row_tracking_rules.MISSING_ROW_IDS.finding(
-            f"{len(unidentified)} of {len(state.files or ())} live files have no baseRowId or no "
-            f"defaultRowCommitVersion although row tracking is enabled, the first is {unidentified[0]}. Rows of these "
-            "files have no ids, and reading them by id fails. Set delta.enableRowTracking to false and enable "
-            "rowTracking again: these files get new ids, the others keep theirs.",
+            "Live files without baseRowId or defaultRowCommitVersion although row tracking is enabled: "
+            f"{len(unidentified)} of {len(state.files or ())}, the first is {unidentified[0]}. Their rows have no ids, "
+            "and reading them by id fails. Set delta.enableRowTracking to false and enable rowTracking again: these "
+            "files get new ids, the others keep theirs.",
             version=state.version,
             path=unidentified[0],
         )

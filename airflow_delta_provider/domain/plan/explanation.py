@@ -52,8 +52,7 @@ def _(step: RemoveMapping) -> str:
 
 @explain.register
 def _(step: RewriteUnmapped) -> str:
-    files = "1 data file" if step.files == 1 else f"{step.files} data files"
-    return f"rewrite {files} ({size_text(step.size)}) without column mapping ({_commits(step.commits)})"
+    return f"rewrite {counted(step.files, step.size)} without column mapping ({_commits(step.commits)})"
 
 
 def size_text(size: int) -> str:
@@ -126,7 +125,12 @@ def _(step: DropFeature) -> str:
 
 def counted(files: int, size: int) -> str:
     """Return how many data files, and how large they are together, for people."""
-    return f"{'1 data file' if files == 1 else f'{files:,} data files'} ({size_text(size)})"
+    return f"{files_text(files)} ({size_text(size)})"
+
+
+def files_text(files: int) -> str:
+    """Return how many data files, for people."""
+    return "1 data file" if files == 1 else f"{files:,} data files"
 
 
 def _commits(number: int) -> str:

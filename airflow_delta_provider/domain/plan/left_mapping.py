@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.plan.explanation import files_text
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import leaving_mapping as rules
 
@@ -32,8 +33,8 @@ def verify_left(before: TableState, after: TableState, *, rewritten: bool) -> It
             (before.files or {}).keys() - (after.files or {}),
             (after.files or {}).keys() - (before.files or {}),
         )
-        wrong += [f"{len(lost)} data files were removed"] if lost else []
-        wrong += [f"{len(added)} data files were added"] if added else []
+        wrong += [f"it removed {files_text(len(lost))}"] if lost else []
+        wrong += [f"it added {files_text(len(added))}"] if added else []
     for what in wrong:
         yield rules.NOT_AS_BEFORE.finding(
             f"Version {after.version} took the column mapping away, but {what}. RESTORE the table to version "
@@ -95,8 +96,8 @@ def nulls_differ(
         now = after.get(parts)
         if count is not None and count != now:
             yield rules.NOT_AS_BEFORE.finding(
-                f"{path_text(parts)} has {now} nulls in the data files since version {version} took the column mapping "
-                f"away, and had {count} before. RESTORE the table to version {version - 1}.",
+                f"{path_text(parts)} has another number of nulls in the data files since version {version} took the "
+                f"column mapping away: {now}, and {count} before. RESTORE the table to version {version - 1}.",
                 version=version,
                 column=path_text(parts),
             )
@@ -121,8 +122,8 @@ def rows_differ(
     """
     if before[0] != after[0]:
         yield rules.NOT_AS_BEFORE.finding(
-            f"The table has {after[0]} rows since version {version} took the column mapping away, and had {before[0]} "
-            f"before. RESTORE the table to version {version - 1}.",
+            f"The table has another number of rows since version {version} took the column mapping away: {after[0]}, "
+            f"and {before[0]} before. RESTORE the table to version {version - 1}.",
             version=version,
         )
     for name, total in before[1].items():

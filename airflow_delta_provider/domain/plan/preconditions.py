@@ -22,7 +22,7 @@ def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | Non
     unknown = sorted(name for name in features if not engine.knows(name))
     if unknown:
         return requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{table} has the table feature {', '.join(unknown)}, which {engine} does not know. "
+            f"{engine} does not know all table features of {table}: not {', '.join(unknown)}. "
             "Use an engine that does; nothing can be changed safely with this one."
         )
     return None

@@ -145,7 +145,7 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
         return
     if recorded[: len(earlier)] != earlier:
         yield widening_rules.LOST_TYPE_CHANGES.finding(
-            f"{new} had {len(earlier)} recorded type changes; at version {version} they are lost or rewritten. Files "
+            f"{new} has lost earlier type changes from its record at version {version}, or they are rewritten. Files "
             "older than them may be read wrongly. Restore the record from the version before.",
             version=version,
             column=str(new),

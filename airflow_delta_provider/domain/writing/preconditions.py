@@ -60,10 +60,10 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
     )
     unknown = sorted(protocol.features - FEATURES.keys())
     if newer or unknown:
-        what = f"the table feature {', '.join(unknown)}" if unknown else f"the protocol {protocol}"
+        what = f"all table features of {table}: not {', '.join(unknown)}" if unknown else f"{protocol} of {table}"
         yield requests.NOT_BY_HAND.finding(
-            f"{table} has {what}, which this provider does not know: it cannot tell what a commit has to keep to. "
-            "Use a version of the provider that knows it."
+            f"This provider does not know {what}. So it cannot tell what a commit has to keep to. Use a version of the "
+            "provider that can."
         )
 
 
