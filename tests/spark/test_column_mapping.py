@@ -22,7 +22,7 @@ from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.table_change import TableChange
 from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
 from tests.tables import log
-from tests.tables.unmapping import ROWS, dropped, mapped_late, small
+from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small
 
 KEYS = "delta.columnMapping"
 Disable = Callable[..., TableReport]
@@ -185,6 +185,7 @@ class Raced(DisableColumnMapping):
 
 
 RENAME = "ALTER TABLE {table} RENAME COLUMN b TO c"
+RESTORE = "RESTORE TABLE {table} TO VERSION AS OF 2"
 APPEND = "INSERT INTO {table} VALUES (9, 'new')"
 
 
@@ -193,15 +194,42 @@ def raced(session: DeltaSession, path: Path, **writers: str) -> TableReport:
     return TableChange(session, session.open_table(str(path)), change, {}, silent).run(dry_run=False)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_rename_by_another_writer_is_not_lost(
-    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, when: str
+@pytest.mark.parametrize(
+    ("writers", "column", "count"),
+    [({"before": RENAME}, "c", 4), ({"after": RENAME}, "c", 4), ({"after": RESTORE}, "b", 3)],
+)
+def test_rename_or_restore_by_another_writer_is_not_lost(
+    table: Callable[..., Path],
+    session: DeltaSession,
+    spark: SparkSession,
+    writers: dict[str, str],
+    column: str,
+    count: int,
 ) -> None:
     path = table(small)
-    report = raced(session, path, **{when: RENAME})
+    spark.sql(APPEND.format(table=f"delta.`{path}`"))
+    report = raced(session, path, **writers)
     assert (report.verdict, report.retryable, report.changed, codes(report)) == (Verdict.REFUSED, True, False, ["RQ15"])
     assert log.configuration(path)["delta.columnMapping.mode"] == "name"
-    assert spark.sql(f"SELECT count(c) FROM delta.`{path}`").first() == (3,)
+    assert spark.sql(f"SELECT count({column}) FROM delta.`{path}`").first() == (count,)
+
+
+def test_mapping_of_an_empty_table_goes_and_no_row_slips_in_under_the_names_that_it_had(
+    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, audit: Any
+) -> None:
+    path = table(created_mapped)
+    report = raced(session, path, after=APPEND)
+    assert (report.verdict, report.retryable, report.changed, codes(report)) == (Verdict.REFUSED, True, False, ["RQ15"])
+    assert "other names in data files" in report.findings[0].message
+    assert rows(spark, path) == 2 * ["{'a': 9, 'b': 'new'}"]  # one before each of two tries
+    spark.sql(f"DELETE FROM delta.`{path}`")
+    report = raced(session, path)
+    assert (report.verdict, report.findings, report.version) == (Verdict.PASS, (), log.newest(path))
+    assert "while there is no data file" in report.plan["steps"][0]["explanation"]
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 'unmapped')")
+    assert rows(spark, path) == ["{'a': 1, 'b': 'unmapped'}"]
+    assert rows(spark, path, 1) == ["{'a': 9, 'b': 'new'}"]
+    assert codes(audit(path, level="footers")) == []
 
 
 def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path], session: DeltaSession) -> None:

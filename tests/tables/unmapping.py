@@ -55,3 +55,11 @@ def small(spark: SparkSession, path: Path) -> None:
     spark.sql(f"CREATE TABLE {table} (a BIGINT, b STRING) USING delta")
     spark.sql(f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'old' FROM range(3)")
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+
+
+def created_mapped(spark: SparkSession, path: Path) -> None:
+    """Empty, created with mapping: the engine made its physical names up."""
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (a BIGINT, b STRING) USING delta "
+        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )

@@ -72,6 +72,8 @@ STEPS: dict[str, tuple[Planned, list[object], list[str]]] = {
     "a file is lost, a rewrite allowed": (plan(state(), DROPPED, LOST, allow_rewrite=True), [REWRITE], []),
     "other names": (plan(state(OTHER)), [REWRITE], ["UM02", "UM07"]),
     "other names, a rewrite allowed": (plan(state(OTHER), allow_rewrite=True), [REWRITE], []),
+    "no files": (plan(replace(state(OTHER), files={}), DROPPED, CLEAN), [RemoveMapping("no files")], []),
+    "files unknown": (plan(replace(state(OTHER), files=None)), [RewriteUnmapped(0, 0)], ["UM02", "UM07"]),
     "a rewrite asked for": (plan(state(), strategy="rewrite"), [REWRITE], ["UM07"]),
     "a rewrite asked for and allowed": (plan(state(), strategy="rewrite", allow_rewrite=True), [REWRITE], []),
     "no mapping": (plan(state(mode="none"), DROPPED, HOLDING), [], []),

@@ -181,6 +181,15 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     assert f"a is col-{UUID} there. An engine made such names up when it added the columns: repeat" in created.message
 
 
+@pytest.mark.parametrize("known", [KnownColumns(), PARTLY, DROPPED, REUSED])
+@pytest.mark.parametrize("schema", [OWN, RENAMED, mapped(SCHEMA)])
+def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: KnownColumns) -> None:
+    proof = prove_unmapping(table(schema), known, FooterSurvey(), is_empty=True)
+    assert proof.holds
+    by_itself = prove_unmapping(table(schema), known, FooterSurvey())
+    assert proof.rests_on == (by_itself.rests_on or "no files")
+
+
 def test_footers_are_needed_only_where_they_decide() -> None:
     assert needs_footers(table(), DROPPED)
     assert needs_footers(table(), PARTLY)

@@ -41,7 +41,8 @@ _AFTER_LOSS = (
 class Proof:
     """Why every column reads the same without the mapping, and none that is gone can come back.
 
-    :param rests_on: ``history`` or ``footers``; None where there is no proof
+    :param rests_on: ``history``, ``footers``, or ``no files``, where there is nothing to be read otherwise; None where
+        there is no proof
     :param missing: what keeps it from being one
     """
 
@@ -81,19 +82,22 @@ def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
         )
 
 
-def prove_unmapping(metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None) -> Proof:
+def prove_unmapping(
+    metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, *, is_empty: bool = False
+) -> Proof:
     """Prove that a table of mode name reads the same without its mapping, now and after columns are added.
 
     :param metadata: of the version that the proof is about
     :param known: what the history up to that version tells
     :param footers: of all live files of that version; None where the history is to prove it alone
+    :param is_empty: whether it has no live file: then it may have no other one, either, until the mapping is gone
     """
     missing = [*_other_names(MappedSchema.of(metadata)), *_reused(known)]
     by_history = not (known.why_incomplete or known.left)
     if not by_history:
         missing += _in_files(known, footers)
     if missing:
-        return Proof(None, tuple(missing))
+        return Proof("no files") if is_empty else Proof(None, tuple(missing))
     return Proof("history" if by_history else "footers")
 
 

@@ -44,10 +44,17 @@ def _(step: WidenColumns) -> str:
     return f"widen {columns} ({_commits(step.commits)})"
 
 
+_PROOFS = {
+    "history": "as the history allows",
+    "footers": "as the footers of all live files allow",
+    "no files": "while there is no data file",
+}
+
+
 @explain.register
 def _(step: RemoveMapping) -> str:
-    proof = {"history": "the history allows", "footers": "the footers of all live files allow"}[step.rests_on]
-    return f"take column mapping out of the metadata and touch no data, as {proof} ({_commits(step.commits)})"
+    proof = _PROOFS[step.rests_on]
+    return f"take column mapping out of the metadata and touch no data, {proof} ({_commits(step.commits)})"
 
 
 @explain.register

@@ -58,7 +58,7 @@ def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: 
     if options.strategy == "rewrite":
         refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
         return Planned(_plan(table, found, rewrite), refused)
-    proof = prove_unmapping(state.metadata, found.known, found.footers)
+    proof = prove_unmapping(state.metadata, found.known, found.footers, is_empty=state.files == {})
     if proof.rests_on is not None:
         return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
     if not rewritable:

@@ -125,7 +125,7 @@ class CreateTable:
 class RemoveMapping:
     """Take column mapping out of the metadata.
 
-    :param rests_on: what proves that it is safe: ``history`` or ``footers``
+    :param rests_on: what proves that it is safe: ``history``, ``footers`` or ``no files``
     """
 
     rests_on: str

@@ -79,7 +79,9 @@ class DisableColumnMapping(Change):
         if seen != logged.metadata or seen.id != planned_on.metadata.id:
             raise _moved(table, transaction.version, "It is another table than it was.")
         if (planned_on.version, planned_on.metadata) != (transaction.version, seen):
-            self._plan_again(table, logged)
+            step = self._plan_again(table, logged)
+        if step.rests_on == "no files":
+            transaction.bar_new_files()
         transaction.remove_column_mapping([{"metaData": without_mapping(transaction.metadata)}])
 
     def verify(
@@ -119,8 +121,8 @@ class DisableColumnMapping(Change):
             return found
         return replace(found, footers=self._survey(found.state))
 
-    def _plan_again(self, table: OpenTable, state: TableState) -> None:
-        """Make the proof on the version that the transaction sees.
+    def _plan_again(self, table: OpenTable, state: TableState) -> RemoveMapping:
+        """Make the proof on the version that the transaction sees, and return the step that it allows.
 
         :raises TableMovedError: if it does not hold there
         """
@@ -129,6 +131,7 @@ class DisableColumnMapping(Change):
         if planned.refusals or len(steps) != 1 or not isinstance(steps[0], RemoveMapping):
             raise _moved(table, state.version, " ".join(finding.message for finding in planned.refusals[:1]))
         self._planned = state, planned
+        return steps[0]
 
     def _survey(self, state: TableState) -> FooterSurvey:
         assert self._footers is not None

@@ -24,6 +24,10 @@ class EngineTransaction:
         log = self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session.spark._jsparkSession, path)
         self._transaction = log.startTransaction()
 
+    def bar_new_files(self) -> None:
+        """Let the commit fail, with ``DELTA_CONCURRENT_APPEND``, where another one adds files meanwhile."""
+        self._transaction.readWholeTable()
+
     @property
     def version(self) -> int:
         """The version that it sees."""
