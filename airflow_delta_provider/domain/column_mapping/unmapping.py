@@ -18,13 +18,12 @@ from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
 from airflow_delta_provider.domain.column_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode
+from airflow_delta_provider.domain.delta.keepers import iceberg_settings
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import leaving_mapping as rules
 
-_ICEBERG = tuple(f"delta.enableIcebergCompat{version}" for version in ("V1", "V2", "V3"))
-_UNIFORM = "delta.universalFormat.enabledFormats"
 _REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
 _PURGE = (
     "Rewrite the files that were written before (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or "
@@ -64,14 +63,11 @@ def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
             "names in data files are right. To leave it, let the engine rewrite every file: ALTER TABLE … SET "
             f"TBLPROPERTIES ('{MODE}' = 'none')."
         )
-    settings = metadata.configuration
-    needing = [key for key in _ICEBERG if settings.get(key, "").lower() == "true"]
-    needing += [_UNIFORM] if settings.get(_UNIFORM) else []
-    if needing:
+    if needing := iceberg_settings(metadata.configuration):
         yield rules.NEEDS_MAPPING.finding(
             f"{table} is also kept as an Iceberg table, and that needs column mapping: "
-            f"{', '.join(f'{key} = {settings[key]}' for key in needing)}. Disable it first, if no Iceberg reader needs "
-            "the table."
+            f"{', '.join(f'{key} = {value}' for key, value in needing.items())}. Disable it first, if no Iceberg "
+            "reader needs the table."
         )
     illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
     if illegal:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import log as rules
 
-_FEATURES = ("catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview")
-
 
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield that a catalog knows more of the table than its log."""
-    if any(state.protocol.supports(name) for name in _FEATURES):
+    if state.protocol.features.intersection(CATALOG_MANAGED):
         yield rules.CATALOG_MANAGED.finding(
             "The table is managed by a catalog, which may have commits that the log does not hold yet: what its "
             "directory says is not the table. Check it where its catalog lets it be read.",

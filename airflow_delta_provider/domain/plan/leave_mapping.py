@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.column_mapping.unmapping import check_unmappable, prove_unmapping
 from airflow_delta_provider.domain.delta.column_mapping import MappingMode
+from airflow_delta_provider.domain.delta.keepers import managing
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -23,7 +24,6 @@ from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.writing.preconditions import check_writable
 
-_COORDINATORS = ("delta.coordinatedCommits.commitCoordinator-preview", "delta.coordinatedCommits.commitCoordinator")
 _CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 
 
@@ -31,14 +31,6 @@ def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Findin
     """Return why the mapping of a table cannot go at all, whatever lies in its files."""
     if blocked := _blocked(table, state, engine):
         return blocked
-    coordinator = next((key for key in _COORDINATORS if state.metadata.configuration.get(key)), None)
-    if coordinator is not None:
-        return (
-            requests.CATALOG_MANAGED.finding(
-                f"The commits of {table} go through a coordinator ({coordinator}): its directory alone does not say "
-                "what the table is. Change it through the catalog that owns it."
-            ),
-        )
     return tuple(check_unmappable(table, state.metadata))
 
 
@@ -75,6 +67,8 @@ def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ..
     """Return why a table must not be changed: one with usage tracking, which no engine knows, by a commit of ours."""
     if is_tracked(state):
         return (*check_writable(table, state), *check_property(table, state))
+    if managed := managing(state.protocol, state.metadata.configuration):
+        return (requests.catalog_managed(table, managed[0]),)
     blocked = check_table(table, state.protocol, engine)
     return (blocked,) if blocked else ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED
+from airflow_delta_provider.domain.delta.keepers import managing
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.plan.plan import Plan
@@ -12,13 +12,9 @@ from airflow_delta_provider.domain.rules import requests
 
 def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | None:
     """Return a refusal where this engine must not change a table with this protocol."""
+    if managed := managing(protocol, {}):
+        return requests.catalog_managed(table, managed[0])
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
-    managed = sorted(features.intersection(CATALOG_MANAGED))
-    if managed:
-        return requests.CATALOG_MANAGED.finding(
-            f"{table} is managed by its catalog (feature {managed[0]}): its directory alone does not say what the "
-            "table is. Change it through the catalog that owns it."
-        )
     unknown = sorted(name for name in features if not engine.knows(name))
     if unknown:
         return requests.UNSUPPORTED_BY_ENGINE.finding(

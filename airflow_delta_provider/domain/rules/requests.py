@@ -238,4 +238,15 @@ def broken_log(table: str, error: Exception) -> Finding:
     )
 
 
+def catalog_managed(table: str, by: str) -> Finding:
+    """Return the refusal of a table whose directory does not say what it is.
+
+    :param by: the feature or property that says so
+    """
+    return CATALOG_MANAGED.finding(
+        f"{table} is managed by its catalog ({by}): its directory alone does not say what the table is. Change it "
+        "through the catalog that owns it."
+    )
+
+
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

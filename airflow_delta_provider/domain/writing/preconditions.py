@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.feature import FEATURES
+from airflow_delta_provider.domain.delta.keepers import iceberg_settings, managing
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -15,8 +16,6 @@ from airflow_delta_provider.domain.writing.in_commit_timestamp import (
     timestamp_of,
 )
 from airflow_delta_provider.domain.writing.standing import Standing
-
-_ICEBERG = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3")
 
 
 def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
@@ -44,13 +43,8 @@ def check_timestamp(table: str, standing: Standing) -> tuple[Finding, ...]:
 
 
 def _catalog_managed(table: str, state: TableState) -> Iterator[Finding]:
-    managed = sorted(state.protocol.features.intersection(CATALOG_MANAGED))
-    managed += _properties(state, lambda name, _: name.startswith("delta.coordinatedcommits."))
-    if managed:
-        yield requests.CATALOG_MANAGED.finding(
-            f"{table} is managed by its catalog ({managed[0]}): its directory alone does not say what the table is. "
-            "Change it through the catalog that owns it."
-        )
+    if managed := managing(state.protocol, state.metadata.configuration):
+        yield requests.catalog_managed(table, managed[0])
 
 
 def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
@@ -68,19 +62,11 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
 
 
 def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
-    folded = {name.casefold() for name in _ICEBERG}
-    on = _properties(state, lambda name, value: name in folded and value.lower() == "true")
-    on += _properties(state, lambda name, value: name == "delta.universalformat.enabledformats" and bool(value.strip()))
-    if on:
+    if kept := iceberg_settings(state.metadata.configuration):
         yield requests.NOT_BY_HAND.finding(
-            f"{table} is also kept as an Iceberg table ({on[0]}): a commit that no engine writes would leave that "
-            "behind. Switch it off first."
+            f"{table} is also kept as an Iceberg table ({', '.join(kept)}): a commit that no engine writes would leave "
+            "that behind. Switch it off first."
         )
 
 
 _RULES: tuple[Callable[[str, TableState], Iterator[Finding]], ...] = (_catalog_managed, _unknown_features, _iceberg)
-
-
-def _properties(state: TableState, holds: Callable[[str, str], bool]) -> list[str]:
-    configuration = state.metadata.configuration
-    return sorted(name for name, value in configuration.items() if holds(name.casefold(), value))
