@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.audit.span import find_span
-from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.feature_removal import PROTECTION, REMOVALS
 from airflow_delta_provider.domain.delta.feature_traces import (
     barrier,
@@ -26,7 +26,6 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.writer import writer_of
 from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
 from airflow_delta_provider.domain.plan.drop_features import DropSurvey, plan_drop
 from airflow_delta_provider.domain.plan.dropped_features import features_of, verify_dropped
@@ -39,6 +38,7 @@ from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.recent_writers import recent_writers
 from airflow_delta_provider.jobs.rewritten_files import rewritten_files
 from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.time_budget import TimeBudget
@@ -47,9 +47,6 @@ from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit,
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
 _BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}
-
-#: Commits that are asked who wrote the table of late.
-_RECENT = 100
 
 
 class DropFeatures(Change):
@@ -75,7 +72,7 @@ class DropFeatures(Change):
         survey = DropSurvey(
             rewritten_files(DataFiles(self._session.storage, table.location), features, state),
             self._earliest(table, state),
-            _writers(table, state.version) if features else (),
+            recent_writers(table.log) if features else (),
             _BY_HAND.keys(),
         )
         now = datetime.now(timezone.utc)
@@ -137,12 +134,6 @@ def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:
     """Return the metadata that held before the first commit that is kept."""
     first = earliest_version(names)
     return None if not first else table.log.read_state(version=first).metadata
-
-
-def _writers(table: OpenTable, version: int) -> tuple[str, ...]:
-    """Return who wrote the last commits, as far as they sign."""
-    infos = (commit_info(actions) for _, actions in table.log.commits_after(version - _RECENT))
-    return tuple(dict.fromkeys(filter(None, map(writer_of, infos))))
 
 
 def _audit(table: OpenTable, before: TableState, commits: Mapping[int, list[Action]]) -> Iterator[Finding]:

@@ -26,7 +26,8 @@ from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.domain.writing.edit import Edit, Stamp
-from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past, recent_writers
+from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
+from airflow_delta_provider.jobs.recent_writers import recent_writers
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body

@@ -6,8 +6,8 @@ no live file can hold a column that the table no longer has: else the next colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import singledispatch
 
 from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name, unmap
@@ -40,12 +40,12 @@ class Evidence:
     :param past: its metadata history
     :param foreign_columns: what keeps the footers of its live files from proving that none holds a column that the
         table has not: empty where they prove it, None where they were not looked at
-    :param writers: who wrote its recent commits, and how many, the latest first
+    :param writers: how many of its recent commits each engine wrote, the latest first
     """
 
     past: MappingPast
     foreign_columns: str | None = None
-    writers: Sequence[str] = ()
+    writers: Mapping[str, int] = field(default_factory=dict)
 
 
 def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
@@ -175,8 +175,8 @@ def _left_over(table: str, state: TableState) -> Iterator[Finding]:
         )
 
 
-def _lockout(plan: Plan, writers: Sequence[str]) -> Finding:
-    recent = ", ".join(writers)
+def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
+    recent = ", ".join(f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in writers.items())
     wrote = f"It was written lately by {recent}: locked out. " if recent else ""
     readers = ""
     if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:

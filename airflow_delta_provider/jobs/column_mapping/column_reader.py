@@ -23,10 +23,8 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.recent_writers import RECENT
 from airflow_delta_provider.jobs.table_log import TableLog
-
-#: Commits that count as recent.
-_RECENT = 100
 
 
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
@@ -64,7 +62,7 @@ def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) ->
     for name, content in zip(commits, log.read_files(commits)):
         version, actions = version_of(name), parse_commit(name, content)
         history.follow(replay, version, actions)
-        if version > last - _RECENT and _is_of_a_stream(actions):
+        if version > last - RECENT and _is_of_a_stream(actions):
             last_stream = version
     return MappedTable(replay.state(last), history.known, last_stream=last_stream)
 

@@ -1,19 +1,13 @@
-"""What the kept log tells of a table's past: its metadata in every version, and who wrote to it lately."""
+"""What the kept log tells of a table's past: its metadata in every version."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
-from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.jobs.table_log import TableLog
 
-#: Commits that count as recent.
-_RECENT = 100
 #: Operations after which files are live that other logs account for, or none does.
 _FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
@@ -49,20 +43,3 @@ def read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
         if commit.operation in _FOREIGN_FILES:
             why = f"version {version} took files over from elsewhere ({commit.operation})"
     return metadata, why
-
-
-def recent_writers(log: TableLog) -> list[str]:
-    """Return who wrote the latest commits that are kept, and how many: who wrote last first."""
-    written = Counter(_writers(log))
-    return [f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in written.items()]
-
-
-def _writers(log: TableLog) -> Iterator[str]:
-    recent = commit_versions(log.list_names())[-_RECENT:]
-    names = [commit_name(version) for version in reversed(recent)]
-    for name, content in zip(names, log.read_files(names)):
-        try:
-            info = commit_info(parse_commit(name, content))
-        except BrokenLogError:
-            continue
-        yield writer_of(info) or signature_of(info) or "an engine that does not sign"
