@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.feature_traces import (
     barrier,
     earliest_truncation,
     is_in_use,
-    last_trace,
+    last_traces,
     retention_of,
 )
 from airflow_delta_provider.domain.delta.log_files import (
@@ -65,6 +65,7 @@ class DropFeatures(Change):
         self._options = options
         self._session = session
         self._promised: Protocol | None = None
+        self._found: tuple[TableState, Mapping[str, datetime]] | None = None
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table."""
@@ -102,32 +103,34 @@ class DropFeatures(Change):
         )
         commit.write(_BY_HAND[step.feature])
 
-    def _earliest(self, table: OpenTable, state: TableState) -> dict[str, datetime]:
+    def _earliest(self, table: OpenTable, state: TableState) -> Mapping[str, datetime]:
         """Return when the history may be truncated, of those features that wait for nothing else."""
-        waiting = [
-            name
-            for name in features_of(self._options, state.protocol)
-            if self._options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
-        ]
-        found = {name: _earliest_of(name, table, state) for name in waiting}
-        return {name: earliest for name, earliest in found.items() if earliest is not None}
+        if self._found is None or self._found[0] is not state:  # read anew, it may have other checkpoints
+            waiting = [
+                name
+                for name in features_of(self._options, state.protocol)
+                if self._options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
+            ]
+            idle = [name for name in waiting if name == PROTECTION or not is_in_use(name, state)]
+            self._found = state, _earliest_of(idle, table, state)
+        return self._found[1]
 
 
-def _earliest_of(name: str, table: OpenTable, state: TableState) -> datetime | None:
-    """Return when the history with traces of one feature may be truncated; None where that has to be found out."""
-    if is_in_use(name, state) and name != PROTECTION:
-        return None
-    names = table.log.list_names()
-    kept = commit_versions(names)
-    trace = last_trace(name, state, _first_metadata(table, names), table.log.commits_after(-1))
-    checkpoint = None if trace is None else barrier(trace, checkpoint_versions(names))
+def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -> dict[str, datetime]:
+    """Return when the history with traces of each may be truncated, but for those of which that has to be found out."""
     retention = retention_of(state.metadata)
-    if trace is None or checkpoint is None or retention is None:
-        return None
-    before = [version for version in kept if trace <= version < checkpoint]
-    if not before:
-        return None  # that history is gone
-    return earliest_truncation(max(table.log.written_at(commit_name(version)) for version in before), retention)
+    if retention is None or not features:
+        return {}
+    names = table.log.list_names()
+    kept, checkpoints = commit_versions(names), checkpoint_versions(names)
+    found: dict[str, datetime] = {}
+    for name, trace in last_traces(features, state, _first_metadata(table, names), table.log.commits_after(-1)).items():
+        checkpoint = barrier(trace, checkpoints)
+        before = [] if checkpoint is None else [version for version in kept if trace <= version < checkpoint]
+        if before:  # else that history is gone
+            newest = max(table.log.written_at(commit_name(version)) for version in before)
+            found[name] = earliest_truncation(newest, retention)
+    return found
 
 
 def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:

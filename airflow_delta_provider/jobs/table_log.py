@@ -157,9 +157,10 @@ class TableLog:
 
     def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits after ``version``, oldest first, with their versions."""
-        for later in commit_versions(self.list_names()):
-            if later > version:
-                yield later, self.read_commit(commit_name(later))
+        versions = [later for later in commit_versions(self.list_names()) if later > version]
+        names = [commit_name(later) for later in versions]
+        for later, name, content in zip(versions, names, self.read_files(names)):
+            yield later, parse_commit(name, content)
 
     def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""

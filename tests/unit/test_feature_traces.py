@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.feature_traces import (
     barrier,
     earliest_truncation,
     is_in_use,
-    last_trace,
+    last_traces,
     retention_of,
 )
 from tests.unit.states import field, metadata_of, state_of, struct
@@ -47,13 +47,26 @@ def added(vector):
     ],
 )
 def test_last_version_with_traces_is_found(feature, base, commits, expected):
-    assert last_trace(feature, CLEAN, base, enumerate(commits)) == expected
+    assert last_traces([feature], CLEAN, base, enumerate(commits)).get(feature) == expected
+
+
+def test_traces_of_several_features_are_found_in_one_reading():
+    mapped = {"columnMapping.mode": "name"}
+    commits = [meta(WIDENED, **mapped), added(True), meta(**mapped), meta()]
+    names = ["columnMapping", "deletionVectors", "typeWidening", "v2Checkpoint"]
+    found = last_traces(names, CLEAN, None, enumerate(iter(commits)))
+    assert found == {"columnMapping": 2, "deletionVectors": 1, "typeWidening": 1}
+
+
+def test_history_that_tells_nothing_is_not_read():
+    unread = ((version, pytest.fail("read")) for version in range(1))
+    assert last_traces(["checkpointProtection", "vacuumProtocolCheck"], CLEAN, None, unread) == {}
 
 
 def test_protection_of_checkpoints_ends_where_its_property_says():
     state = state_of(PLAIN, configuration={"delta.requireCheckpointProtectionBeforeVersion": "18"}, files=())
-    assert last_trace("checkpointProtection", state, None, []) == 17
-    assert last_trace("checkpointProtection", CLEAN, None, []) is None
+    assert last_traces(["checkpointProtection"], state, None, []) == {"checkpointProtection": 17}
+    assert last_traces(["checkpointProtection"], CLEAN, None, []) == {}
     assert is_in_use("checkpointProtection", state)
 
 
@@ -96,4 +109,4 @@ def test_history_may_be_truncated_from_the_next_full_minute_and_the_retention_on
 
 
 def test_malformed_metadata_in_a_commit_is_not_looked_into_for_features_without_traces():
-    assert last_trace("vacuumProtocolCheck", CLEAN, None, [(0, [{"metaData": json.loads("{}")}])]) is None
+    assert last_traces(["vacuumProtocolCheck"], CLEAN, None, [(0, [{"metaData": json.loads("{}")}])]) == {}

@@ -89,30 +89,35 @@ def is_in_use(feature: str, state: TableState) -> bool:
     return bool((in_metadata and in_metadata(state.metadata)) or (in_state and in_state(state)))
 
 
-def last_trace(
-    feature: str, state: TableState, base: Metadata | None, commits: Iterable[tuple[int, Sequence[Action]]]
-) -> int | None:
-    """Return the last version that has traces of a feature which the newest state no longer uses.
+def last_traces(
+    features: Iterable[str],
+    state: TableState,
+    base: Metadata | None,
+    commits: Iterable[tuple[int, Sequence[Action]]],
+) -> dict[str, int]:
+    """Return the last versions that have traces of features which the newest state no longer uses.
 
     :param state: the newest state
     :param base: metadata that held before the first of the commits, None where there was none
-    :param commits: all that the log has, oldest first, with their versions
+    :param commits: all that the log has, oldest first, with their versions; not read where they tell nothing
     """
-    if feature == PROTECTION:
-        before = state.metadata.configuration.get(PROTECTED_BEFORE, "")
-        return int(before) - 1 if before.isdecimal() and int(before) > 0 else None
-    in_metadata = _IN_METADATA.get(feature)
-    if in_metadata is None:
-        return None
-    last: int | None = None
-    dirty = base is not None and in_metadata(base)
-    for version, actions in commits:
+    found: dict[str, int] = {}
+    watched: dict[str, Callable[[Metadata], bool]] = {}
+    for feature in features:
+        if feature in _IN_METADATA:
+            watched[feature] = _IN_METADATA[feature]
+        elif feature == PROTECTION:
+            before = state.metadata.configuration.get(PROTECTED_BEFORE, "")
+            found |= {feature: int(before) - 1} if before.isdecimal() and int(before) > 0 else {}
+    dirty = {feature for feature, in_metadata in watched.items() if base is not None and in_metadata(base)}
+    for version, actions in commits if watched else ():
         for action in actions:
             if action.get("metaData"):
-                dirty = in_metadata(Metadata.from_json(action["metaData"]))
-        if dirty or (feature == "deletionVectors" and any(map(_has_vector, actions))):
-            last = version
-    return last
+                metadata = Metadata.from_json(action["metaData"])
+                dirty = {feature for feature, in_metadata in watched.items() if in_metadata(metadata)}
+        vectors = {"deletionVectors"} if "deletionVectors" in watched and any(map(_has_vector, actions)) else set()
+        found |= dict.fromkeys(dirty | vectors, version)
+    return found
 
 
 def _has_vector(action: Action) -> bool:
