@@ -22,6 +22,7 @@ from airflow_delta_provider.jobs.spark_settings import configured
 from airflow_delta_provider.jobs.table_change import TableChange
 from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
 from tests.tables import log
+from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small
 
 KEYS = "delta.columnMapping"
@@ -102,6 +103,16 @@ def test_mapping_goes_in_one_commit_that_touches_no_data_and_everything_reads_as
     assert after == (20, 0, 13, sum(n for n in range(20) if n % 4))
     again = disable(path)
     assert (again.verdict, again.changed, again.plan["steps"]) == (Verdict.PASS, False, [])
+
+
+def test_another_reader_finds_every_row_before_and_after(
+    table: Callable[..., Path], disable: Disable, spark: SparkSession
+) -> None:
+    path = table(mapped_late)
+    before = rows(spark, path)
+    assert sorted(map(str, rows_by_delta_rs(path))) == before
+    assert disable(path).changed
+    assert sorted(map(str, rows_by_delta_rs(path))) == before
 
 
 def test_dropped_columns_never_come_back(

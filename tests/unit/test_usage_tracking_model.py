@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
+from tests.tables.delta_rs import UnreadableError, rows_by_delta_rs
 from tests.tables.usage_tracking_model import (
     PARTITION,
     PROPERTY,
@@ -87,12 +87,40 @@ def test_random_changes_lead_to_the_schema_the_names_and_the_rows_of_the_model(b
     assert done["refused"] > 40
 
 
-def test_random_changes_unmapping_and_mapping_again_in_real_commits_of_which_the_audit_is_silent(tmp_path: Path):
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[TrackedTable, Model, dict[str, int]]]:
+    """Random changes in real commits, with un-mapping and mapping again, and rows in Parquet files."""
     played = []
     for seed in range(24):
         model = Model()
-        table = TrackedTable(tmp_path / str(seed), model)
-        played.append(play(table, model, random.Random(seed), 6, unmaps=True))
-        assert audited(table.disk.commits()) == [], seed
-    done = total(played)
+        table = TrackedTable(tmp_path_factory.mktemp("played") / str(seed), model, with_files=True)
+        played.append((table, model, play(table, model, random.Random(seed), 6, unmaps=True)))
+    return played
+
+
+def test_random_changes_unmapping_and_mapping_again_in_real_commits_of_which_the_audit_is_silent(played):
+    for table, _, _ in played:
+        assert audited(table.disk.commits()) == [], table.path
+    done = total([counts for *_, counts in played])
     assert all(times > 3 for times in done.values()), done
+
+
+def test_another_reader_finds_the_rows_of_the_model_after_random_changes(played):
+    compared = 0
+    for table, model, _ in played:
+        leaves = [logical for logical, _, _ in model.leaves]
+        try:
+            found = rows_by_delta_rs(table.path)
+        except UnreadableError:
+            continue
+        compared += 1
+        read = [{parts: value_at(row, parts) for parts in leaves} for row in found]
+        assert sorted(map(repr, read)) == sorted(map(repr, model.rows())), table.path
+    assert compared > 20
+
+
+def value_at(row: Any, parts: Parts) -> Any:
+    for part in parts:
+        if row is not None:
+            row = row[0] if part == "element" else row[part]
+    return row
