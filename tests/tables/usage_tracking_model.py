@@ -151,6 +151,10 @@ class Model:
         for _, _, column in self.walk():
             column.id = column.physical = None
 
+    def track_again(self) -> None:
+        """The feature is dropped, and enabled again: as used where it ever was so, or where the table is mapped."""
+        self.used = self.used or self.mapped
+
     def alter(self, change: Change) -> bool:
         """Change the columns in one commit; return whether there was anything to do.
 

@@ -91,7 +91,7 @@ def test_random_changes_lead_to_the_schema_the_names_and_the_rows_of_the_model(b
 def played(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[TrackedTable, Model, dict[str, int]]]:
     """Random changes in real commits, with un-mapping and mapping again, and rows in Parquet files."""
     played = []
-    for seed in range(24):
+    for seed in range(30):
         model = Model()
         table = TrackedTable(tmp_path_factory.mktemp("played") / str(seed), model, with_files=True)
         played.append((table, model, play(table, model, random.Random(seed), 6, unmaps=True)))
@@ -116,7 +116,7 @@ def test_another_reader_finds_the_rows_of_the_model_after_random_changes(played)
         compared += 1
         read = [{parts: value_at(row, parts) for parts in leaves} for row in found]
         assert sorted(map(repr, read)) == sorted(map(repr, model.rows())), table.path
-    assert compared > 20
+    assert compared > 25
 
 
 def value_at(row: Any, parts: Parts) -> Any:

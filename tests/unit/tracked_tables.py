@@ -17,10 +17,12 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering
 from airflow_delta_provider.domain.plan.step import MapColumns
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
+from airflow_delta_provider.domain.request.options import AlterColumnsOptions, EnableFeatureOptions, RequestError
 from airflow_delta_provider.domain.usage_tracking import enabling
+from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.jobs.alter_columns import read_memory
+from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
@@ -125,6 +127,16 @@ class TrackedTable:
         self.commit(lambda _: Edit("SET TBLPROPERTIES", schema_string=schema, unset_properties=properties))
         return None
 
+    def track_again(self) -> None:
+        """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
+        self.commit(leaving_edit)
+        options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
+        evidence = enabling.Evidence(read_past(self.disk.opened.log), foreign_columns="")
+        planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
+        assert planned.plan is not None
+        (step,) = planned.plan.steps
+        self.commit(lambda standing: enabling.edit_of(step, standing))
+
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()
         HandMadeCommit(self.disk.opened, LocalStore(self.disk.log), planned_on, None).write(make)
@@ -200,7 +212,7 @@ def play(
 
     :param then: looks at both after each step, of which it gets the number
     """
-    done = dict.fromkeys(("altered", "refused", "mapped", "unmapped", "not unmapped"), 0)
+    done = dict.fromkeys(("altered", "refused", "mapped", "unmapped", "not unmapped", "tracked again"), 0)
     story: list[str] = []
     for number in range(steps):
         table.write(model.write())
@@ -208,6 +220,10 @@ def play(
             model.map()
             table.map()
             what = "mapped"
+        elif unmaps and rng.random() < 0.1:
+            model.track_again()
+            table.track_again()
+            what = "tracked again"
         elif unmaps and model.mapped and rng.random() < 0.3:
             what = _both(model.unmap, table.unmap, "unmapped", "not unmapped", story)
         else:
