@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from tests.tables.paimon.archive import HISTORIES, table_of
-from tests.tables.paimon.edits import Rows, bring_back, data_file, edit_entry, edit_rows, forget_after, mend
+from tests.tables.paimon.editing import EditedTable, Records
 
 Check = Callable[..., list[TableReport]]
+Damage = Callable[[EditedTable], None]
 
 #: Which snapshots of tables that are otherwise as they should be gave rows new ids, by Paimon's own doing.
 REASSIGNED = {
@@ -83,65 +83,68 @@ def test_damaged_tables_of_the_archive_are_named_at_the_snapshot_that_broke_them
         assert report.verdict is Verdict.VIOLATED
 
 
-def _set(index: int, **values: Any) -> Callable[[Rows], None]:
+def _set(index: int, **values: Any) -> Callable[[Records], None]:
     return lambda rows: rows[index].update(values)
 
 
-def _swap_ids(rows: Rows) -> None:
+def _swap_ids(rows: Records) -> None:
     """Swap two row ids, as an UPDATE of both rows would write them."""
     first, second = rows
     first["_ROW_ID"], second["_ROW_ID"] = second["_ROW_ID"], first["_ROW_ID"]
     first["_SEQUENCE_NUMBER"] = second["_SEQUENCE_NUMBER"] = None
 
 
-def _lack_row_ids(root: Path) -> None:
-    path = data_file(root, "57b71cd2")
-    parquet.write_table(parquet.ParquetFile(path).read().drop_columns(["_ROW_ID"]), path)
+def _lack(column: str) -> Damage:
+    def damage(table: EditedTable) -> None:
+        path = table.data_file("57b71cd2")
+        parquet.write_table(parquet.ParquetFile(path).read().drop_columns([column]), path)
+
+    return damage
 
 
-def _truncated(root: Path) -> None:
-    path = data_file(root, "57b71cd2")
+def _truncated(table: EditedTable) -> None:
+    path = table.data_file("57b71cd2")
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def _other_bytes(root: Path) -> None:
+def _other_bytes(table: EditedTable) -> None:
     """Damage the pages of a data file, and leave its footer as it is."""
-    path = data_file(root, "57b71cd2")
+    path = table.data_file("57b71cd2")
     content = path.read_bytes()
     path.write_bytes(content[:4] + bytes(len(content[4:200])) + content[200:])
 
 
-def _broken_vector(root: Path) -> None:
-    [path] = (root / "index").glob("index-1b6bbc96*")
+def _broken_vector(table: EditedTable) -> None:
+    [path] = (table.root / "index").glob("index-1b6bbc96*")
     content = bytearray(path.read_bytes())
     content[20] ^= 0xFF
     path.write_bytes(bytes(content))
 
 
-def _land_on_fresh_ids(root: Path) -> None:
-    edit_rows(root, "e3952979", _set(0, _ROW_ID=271))
-    forget_after(root, 16)
+def _land_on_fresh_ids(table: EditedTable) -> None:
+    table.rows("e3952979", _set(0, _ROW_ID=271))
+    table.roll_back(16)
 
 
-def _as_orc(root: Path) -> None:
-    path = data_file(root, "57b71cd2")
-    edit_entry(root, "57b71cd2", file_name=path.with_suffix(".orc").name)
+def _as_orc(table: EditedTable) -> None:
+    path = table.data_file("57b71cd2")
+    table.file("57b71cd2", file_name=path.with_suffix(".orc").name)
     path.rename(path.with_suffix(".orc"))
 
 
-def _rows(prefix: str, change: Callable[[Rows], None], **entry: Any) -> Callable[[Path], None]:
+def _rows(prefix: str, change: Callable[[Records], None], **entry: Any) -> Damage:
     """Change rows of a data file, and what manifests say of it."""
 
-    def damage(root: Path) -> None:
-        edit_rows(root, prefix, change)
+    def damage(table: EditedTable) -> None:
+        table.rows(prefix, change)
         if entry:
-            edit_entry(root, prefix, **entry)
+            table.file(prefix, **entry)
 
     return damage
 
 
 #: Damages by the history that they are done to: what is expected, and how it is done.
-DAMAGES: dict[str, tuple[str, str, int, Callable[[Path], None]]] = {
+DAMAGES: dict[str, tuple[str, str, int, Damage]] = {
     "a row without an id": ("big/w1/06_delete", "PD01", 4, _rows("a99d5966", _set(0, _ROW_ID=None))),
     "an id of an older rewritten file": ("big/w1/06_delete", "PD02", 4, _rows("a99d5966", _set(0, _ROW_ID=1))),
     "an id of a file of fresh ids": ("big/p/final", "PD02", 16, _land_on_fresh_ids),
@@ -167,8 +170,8 @@ DAMAGES: dict[str, tuple[str, str, int, Callable[[Path], None]]] = {
         6,
         _rows("be3b9612", _set(0, a="z")),
     ),
-    "a file without the ids that it should carry": ("big/w1/06_delete", "PD10", 5, _lack_row_ids),
-    "a missing data file": ("big/w1/06_delete", "PD12", 5, lambda root: data_file(root, "57b71cd2").unlink()),
+    "a file without the ids that it should carry": ("big/w1/06_delete", "PD10", 5, _lack("_ROW_ID")),
+    "a missing data file": ("big/w1/06_delete", "PD12", 5, lambda table: table.data_file("57b71cd2").unlink()),
     "a truncated data file": ("big/w1/06_delete", "PD12", 5, _truncated),
     "a damaged deletion vector": ("big/dv/04_update", "PD12", 3, _broken_vector),
     "a file that is no Parquet": ("big/w1/06_delete", "PD13", 5, _as_orc),
@@ -181,10 +184,10 @@ def test_damages_are_named_by_their_rule_at_the_snapshot_that_did_them(
 ) -> None:
     roots = []
     for number, (name, _, _, damage) in enumerate(DAMAGES.values()):
-        root = Path(shutil.copytree(table_of(paimon_archive, name), tmp_path / str(number)))
-        damage(root)
-        mend(root)
-        roots.append(root)
+        table = EditedTable(table_of(paimon_archive, name), tmp_path / str(number))
+        damage(table)
+        table.mend_data()
+        roots.append(table.root)
 
     reports = check(roots)
 
@@ -198,12 +201,11 @@ def test_damages_are_named_by_their_rule_at_the_snapshot_that_did_them(
 def test_keys_that_exchanged_their_ids_are_found_where_key_columns_are_named(
     check: Check, paimon_archive: Path, tmp_path: Path
 ) -> None:
-    root = Path(shutil.copytree(table_of(paimon_archive, "big/w1/03_update"), tmp_path / "t"))
-    edit_rows(root, "be092f82", _swap_ids)
-    edit_entry(root, "be092f82", min_sequence_number=2)
-    mend(root)
+    table = EditedTable(table_of(paimon_archive, "big/w1/03_update"), tmp_path / "t")
+    table.rows("be092f82", _swap_ids)
+    table.file("be092f82", min_sequence_number=2)
 
-    [unnamed], [named], [unknown] = (check([root], key_columns=keys) for keys in ((), ("id",), ("no",)))
+    [unnamed], [named], [unknown] = (check([table.root], key_columns=keys) for keys in ((), ("id",), ("no",)))
 
     assert unnamed.findings == ()
     assert codes(named) == {("PD08", 2)}
@@ -215,11 +217,11 @@ def codes(report: TableReport) -> set[tuple[str, int | None]]:
 
 
 def test_a_check_that_is_remembered_is_not_made_again(check: Check, paimon_archive: Path, tmp_path: Path) -> None:
-    root = Path(shutil.copytree(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t"))
-    forget_after(root, 4)
+    table = EditedTable(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t")
+    table.roll_back(4)
     state = str(tmp_path / "state")
-    [first] = check([root], state_path=state)
-    [again] = check([root], state_path=state)
+    [first] = check([table.root], state_path=state)
+    [again] = check([table.root], state_path=state)
 
     assert (first.verdict, again.verdict) == (Verdict.PASS, Verdict.PASS)
     assert (first.evidence["footers_read"], again.evidence["footers_read"]) == (4, 0)
@@ -229,16 +231,15 @@ def test_a_check_that_is_remembered_is_not_made_again(check: Check, paimon_archi
 def test_one_id_in_a_new_file_and_in_an_old_rewritten_one_is_found_since_the_last_check(
     check: Check, paimon_archive: Path, tmp_path: Path
 ) -> None:
-    root = Path(shutil.copytree(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t"))
-    edit_rows(root, "a99d5966", _set(0, _ROW_ID=1))
-    mend(root)
-    forget_after(root, 4)
+    table = EditedTable(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t")
+    table.rows("a99d5966", _set(0, _ROW_ID=1))
+    table.roll_back(4)
     later = tmp_path / "later"
-    forget_after(root, 3, later)
+    table.roll_back(3, later)
     state = str(tmp_path / "state")
-    [first] = check([root], state_path=state)
-    bring_back(root, later)
-    [second] = check([root], state_path=state)
+    [first] = check([table.root], state_path=state)
+    table.bring_back(later)
+    [second] = check([table.root], state_path=state)
 
     assert first.verdict is Verdict.PASS
     assert second.evidence["since_snapshot"] == 3

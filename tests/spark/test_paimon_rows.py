@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, comparable_columns
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from tests.tables.paimon.archive import HISTORIES, expected, table_of
-from tests.tables.paimon.edits import data_file, edit_entries, edit_entry
+from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_histories import history_of, layout_of, state_of
 from tests.unit.paimon_tables import PaimonTable
 
@@ -51,7 +51,8 @@ def test_partitions_whose_values_are_escaped_or_null_are_found(
     session: DeltaSession, paimon_archive: Path, tmp_path: Path
 ) -> None:
     """Re-encoded: the connector wrote these partitions as ``d0`` and ``d1``."""
-    root = Path(shutil.copytree(table_of(paimon_archive, "big/p/final"), tmp_path / "t % [x]"))
+    table = EditedTable(table_of(paimon_archive, "big/p/final"), tmp_path / "t % [x]")
+    root = table.root
     escaped, null = b"a/b\0\0\0\0\x83", bytes(8)
 
     def change(record: dict[str, Any]) -> None:
@@ -60,7 +61,7 @@ def test_partitions_whose_values_are_escaped_or_null_are_found(
             partition = partition[:4] + b"\0\1\0\0\0\0\0\0" + null
         record["_PARTITION"] = partition
 
-    edit_entries(root, change)
+    table.all_entries(change)
     (root / "dt=d0").rename(root / "dt=a%2Fb")
     (root / "dt=d1").rename(root / "dt=__DEFAULT_PARTITION__")
 
@@ -74,11 +75,12 @@ def test_files_elsewhere_and_columns_that_were_renamed_widened_or_nested_are_rea
     session: DeltaSession, paimon_archive: Path, tmp_path: Path
 ) -> None:
     """Re-encoded: the connector wrote a table of ``id INT`` and ``data``, all files in it."""
-    root = Path(shutil.copytree(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t"))
+    table = EditedTable(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t")
+    root = table.root
     elsewhere = tmp_path / "else where%20{a}[b]"
     elsewhere.mkdir()
-    path = data_file(root, "a99d5966")
-    edit_entry(root, "a99d5966", external_path=f"file:{elsewhere}/{path.name}")
+    path = table.data_file("a99d5966")
+    table.file("a99d5966", external_path=f"file:{elsewhere}/{path.name}")
     shutil.move(path, elsewhere / path.name)
     schema = json.loads((root / "schema" / "schema-0").read_text())
     number, text = schema["fields"]

@@ -5,24 +5,17 @@ Apache Paimon, Row Tracking: ids are given out at commit, one after the other, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.paimon.id_ranges import id_range
 from airflow_delta_provider.domain.paimon.live_files import Change
-from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKind, FileSource
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import ROW_ID, carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import paimon as rules
-
-#: The column in which rewritten files keep the ids of their rows.
-ROW_ID = "_ROW_ID"
-
-
-def keeps_row_ids(file: DataFile) -> bool:
-    """Whether a file has the ids of its rows in a column."""
-    return ROW_ID in (file.write_cols or ())
 
 
 @dataclass(frozen=True)
@@ -31,7 +24,7 @@ class NewIds:
 
     :param first: the id that was the next one; None where that is not known
     :param assigned: files that begin at that id or above
-    :param reissued: files that begin below, and have the ids of no file that the commit replaces
+    :param reissued: files that begin below, have the ids of no file that the commit replaces, and were not there before
     :param missing: files without any ids
     """
 
@@ -41,13 +34,16 @@ class NewIds:
     missing: tuple[DataFile, ...]
 
     @classmethod
-    def of(cls, change: Change, *, tracked_before: bool, data_evolution: bool) -> NewIds:
+    def of(
+        cls, change: Change, *, tracked_before: bool, data_evolution: bool, restored: Container[FileKey] = ()
+    ) -> NewIds:
         """Find them among what a commit added.
 
         :param tracked_before: whether the snapshot before had row tracking: without, no id was given out
+        :param restored: files that the table had before, which come back with the ids that were theirs
         :param data_evolution: whether files may have columns of the rows of others, and so their ids
         """
-        missing = tuple(file for file in change.added if file.first_row_id is None and not keeps_row_ids(file))
+        missing = tuple(file for file in change.added if file.first_row_id is None and not carries_ids(file))
         ranged = sorted(
             ((ids, file) for file in change.added if (ids := id_range(file)) is not None),
             key=lambda pair: (pair[0].start, pair[0].stop),
@@ -56,7 +52,9 @@ class NewIds:
         if first is None:
             return cls(None, (), (), missing)
         replaced = {id_range(file) for file in change.deleted}
-        reissued = (file for ids, file in ranged if ids.start < first and ids not in replaced)
+        reissued = (
+            file for ids, file in ranged if ids.start < first and ids not in replaced and file.key not in restored
+        )
         return cls(
             first,
             tuple(file for ids, file in ranged if ids.start >= first),
@@ -78,12 +76,7 @@ def check_change(change: Change, new: NewIds) -> Iterator[Violation]:
 def check_files(files: Iterable[DataFile], snapshot: Snapshot) -> Iterator[Violation]:
     """Yield what is wrong with single files of a snapshot."""
     files = tuple(files)
-    if missing := [file for file in files if file.first_row_id is None and not keeps_row_ids(file)]:
-        yield Violation.of_files(
-            rules.NO_ROW_IDS,
-            f"{_files(missing)} neither firstRowId in the manifest nor a column {ROW_ID}: reading {ROW_ID} fails.",
-            missing,
-        )
+    yield from check_have_ids(files)
     next_row_id = snapshot.next_row_id
     above = [file for file in files if next_row_id is not None and (id_range(file) or range(0)).stop > next_row_id]
     if above:
@@ -93,6 +86,7 @@ def check_files(files: Iterable[DataFile], snapshot: Snapshot) -> Iterator[Viola
             f"Files give out row ids that are not below nextRowId {next_row_id}: {listed(texts)}. The next insert "
             "gives them out again.",
             above,
+            inherited=True,
         )
     wrong = [file for file in files if not 1 <= file.min_sequence <= file.max_sequence <= snapshot.id]
     # Before Paimon 2.0 compaction got these wrong; the rows have their own numbers in the file.
@@ -107,6 +101,16 @@ def check_files(files: Iterable[DataFile], snapshot: Snapshot) -> Iterator[Viola
                 some,
                 Severity.WARNING if compacted else None,
             )
+
+
+def check_have_ids(files: Iterable[DataFile]) -> Iterator[Violation]:
+    """Yield what is wrong if the rows of some files have no ids."""
+    if missing := [file for file in files if file.first_row_id is None and not carries_ids(file)]:
+        yield Violation.of_files(
+            rules.NO_ROW_IDS,
+            f"{_files(missing)} neither firstRowId in the manifest nor a column {ROW_ID}: reading {ROW_ID} fails.",
+            missing,
+        )
 
 
 def _first(change: Change, tracked_before: bool) -> int | None:
@@ -151,6 +155,7 @@ def _check_ids_given_out(change: Change, new: NewIds) -> Iterator[Violation]:
             rules.NOT_TILED,
             f"Files give out row ids below {new.first}, which were given out before: {listed(texts)}.",
             new.reissued,
+            inherited=True,
         )
     now = change.snapshot.next_row_id
     if new.first is None or now is None or now < new.first:
@@ -176,6 +181,7 @@ def _check_ids_given_out(change: Change, new: NewIds) -> Iterator[Violation]:
                 f"The new files do not share out the ids from {new.first} to {now - 1}: {file.name} begins at "
                 f"{file.first_row_id}, where {expected} was next.",
                 new.assigned,
+                inherited=True,
             )
             return
         expected += file.row_count

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files
+from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files, check_have_ids
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifests
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.reassigned_ids import check_reassigned, vectors_needed
-from airflow_delta_provider.domain.paimon.schema_rules import Schemas, check_schemas, has_data_evolution, is_tracked
+from airflow_delta_provider.domain.paimon.schema_rules import (
+    Schemas,
+    check_schemas,
+    has_data_evolution,
+    is_tracked,
+    manifest_format,
+)
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
 from airflow_delta_provider.domain.paimon.standing import Open, Standing
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
@@ -38,8 +45,11 @@ class HistoryJudge:
         self._live = LiveFiles()
         self._ranges = IdRanges()
         self._standing = Standing()
+        self._lists = ListedManifests(self._standing)
         self._beginning: dict[FileKey, DataFile] = {}
         self._changes: list[Change] = []
+        self._gone: set[FileKey] = set()
+        self._file_schemas: dict[int, Snapshot] = {}
         self._damaged: dict[str, Open] = {}
         self._broken_snapshots: list[Damage] = []
         self._miscounts: list[Open] = []
@@ -58,6 +68,11 @@ class HistoryJudge:
         """The live files of the newest commit."""
         return self._live
 
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """Those that were taken, in order."""
+        return tuple(change.snapshot for change in self._changes)
+
     def take_damage(self, damage: Damage) -> None:
         """Take a snapshot that cannot be read."""
         self._broken_snapshots.append(damage)
@@ -66,10 +81,16 @@ class HistoryJudge:
         """Judge a commit; return the snapshots whose deletion vectors it takes to end that."""
         snapshot = commit.snapshot
         if snapshot.version not in KNOWN_VERSIONS:
-            self._unknown = rules.UNKNOWN_VERSION.finding(
-                f"Snapshot {snapshot.id} is of version {snapshot.version}; known are those up to "
-                f"{KNOWN_VERSIONS[-1]}. It and those after it are not judged.",
-                version=snapshot.id,
+            self._end(
+                f"Snapshot {snapshot.id} is of version {snapshot.version}; known are those up to {KNOWN_VERSIONS[-1]}.",
+                snapshot,
+            )
+            return ()
+        other_format = manifest_format(self._schemas.get(snapshot.schema_id))
+        if other_format and any(damage.fault is Fault.UNREADABLE for damage in commit.damages):
+            self._end(
+                f"Manifests of snapshot {snapshot.id} are {other_format}, by manifest.format; only Avro is read here.",
+                snapshot,
             )
             return ()
         was_complete = self._live.complete
@@ -81,14 +102,19 @@ class HistoryJudge:
         self._complete &= change.complete and not change.rewritten and (first or change.previous is not None)
         if first:
             self._beginning = dict(self._live.files)
+        for file in (*(self._beginning.values() if first else ()), *change.added):
+            self._file_schemas.setdefault(file.schema_id, snapshot)
         self._take_damages(commit)
-        self._standing.forget(change.deleted, snapshot)
+        self._lists.take(commit)
+        self._standing.follow(change)
         anew = change.previous is None or bool(change.rewritten) or not was_complete
         self._follow_ranges(change, anew)
         if snapshot.id == self._since:
             self._excess = self._rows_too_many(snapshot)
             return ()
-        return self._judge(change, first)
+        wanted = self._judge(change, first)
+        self._gone |= {file.key for file in change.deleted}
+        return wanted
 
     def take_vectors(self, deleted: Mapping[int, Mapping[str, int]]) -> None:
         """Take what :meth:`take` asked for.
@@ -101,6 +127,23 @@ class HistoryJudge:
             severity = Severity.ERROR if self._fail_on_reassigned else None
             self._standing.add(replace(found, severity=severity), change.snapshot)
 
+    def take_index_damages(self, damages: Mapping[str, Damage]) -> None:
+        """Take what is wrong with index manifests, by their names."""
+        opened: dict[str, Open] = {}
+        for change in self._changes:
+            snapshot = change.snapshot
+            for other in [name for name in opened if name != snapshot.index_manifest]:
+                opened.pop(other).heal(snapshot)
+            name = snapshot.index_manifest
+            if name is not None and name in damages and name not in opened:
+                damage = damages[name]
+                detail = f": {damage.detail}" if damage.detail else ""
+                message = (
+                    f"{damage.path} {damage.fault.value}{detail}. Which rows are deleted cannot be told without it."
+                )
+                violation = Violation(rules.UNREADABLE_METADATA, message, path=damage.path)
+                opened[name] = self._standing.add(violation, snapshot)
+
     def findings(self) -> list[Finding]:
         """Return what was found."""
         snapshots = [change.snapshot for change in self._changes if change.snapshot.id != self._since]
@@ -109,7 +152,12 @@ class HistoryJudge:
             for damage in self._broken_snapshots
         ]
         ended = [self._unknown] if self._unknown else []
-        return [*check_schemas(self._schemas, snapshots), *broken, *self._standing.findings(), *ended]
+        return [
+            *check_schemas(self._schemas, snapshots, self._file_schemas),
+            *broken,
+            *self._standing.findings(),
+            *ended,
+        ]
 
     def history(self) -> History | None:
         """Return the snapshots that were taken; None where there is none."""
@@ -128,16 +176,32 @@ class HistoryJudge:
             return ()
         before = self._schemas.get(change.previous.schema_id) if change.previous else None
         evolution = has_data_evolution(schema)
-        new = self._new = NewIds.of(change, tracked_before=is_tracked(before), data_evolution=evolution)
+        new = self._new = NewIds.of(
+            change, tracked_before=is_tracked(before), data_evolution=evolution, restored=self._restored(change)
+        )
         for violation in check_change(change, new):
             self._standing.add(violation, snapshot)
         seed = first and snapshot.id > 1
+        added = {file.key for file in change.added}
         if seed:
-            added = {file.key for file in change.added}
             for violation in check_files((f for f in self._live.files.values() if f.key not in added), snapshot):
                 self._standing.add(violation, snapshot, at_or_before=True)
+        elif isinstance(before, TableSchema) and not is_tracked(before):
+            for violation in check_have_ids(f for f in self._live.files.values() if f.key not in added):
+                self._standing.add(violation, snapshot)
         self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
-        return vectors_needed(change, new)
+        return vectors_needed(change, new, data_evolution=evolution)
+
+    def _restored(self, change: Change) -> frozenset[FileKey]:
+        """Return the files of a commit that the table had before, or may have had before its history begins."""
+        earliest = self._changes[0].snapshot.id
+        return frozenset(
+            file.key for file in change.added if file.key in self._gone or file.max_sequence < earliest != 1
+        )
+
+    def _end(self, why: str, snapshot: Snapshot) -> None:
+        message = f"{why} It and those after it are not judged."
+        self._unknown = rules.UNKNOWN_VERSION.finding(message, version=snapshot.id)
 
     def _check_gap(self, before: Snapshot, snapshot: Snapshot) -> None:
         gone = range(before.id + 1, snapshot.id)
@@ -189,6 +253,7 @@ class HistoryJudge:
                 f"Live files give out the same row ids: {listed(texts)}.",
                 tuple(pairs),
                 path=next(iter(pairs.values()))[0].name if len(pairs) == 1 else None,
+                inherited=True,
             )
             self._standing.add(violation, snapshot, **({"at_or_before": True} if seed else {}))
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.paimon.change_rules import NewIds, keeps_row_ids
+from airflow_delta_provider.domain.paimon.change_rules import NewIds
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation
 from airflow_delta_provider.domain.rules import paimon as rules
 
 
-def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
-    """Return the snapshots whose deletion vectors it takes to tell: none where nothing can have been reassigned."""
+def vectors_needed(change: Change, new: NewIds, *, data_evolution: bool) -> tuple[Snapshot, ...]:
+    """Return the snapshots whose deletion vectors it takes to tell: none where nothing can have been reassigned.
+
+    :param data_evolution: whether MERGE writes the columns that it updates beside the others, under the same ids
+    """
     previous = change.previous
     if previous is None or not new.assigned or not change.complete:
         return ()
     if _is_rewrite(change, new):
         return (previous,)
-    return (previous, change.snapshot) if _is_merge_by_vectors(change) else ()
+    return (previous, change.snapshot) if _is_merge_by_vectors(change) and not data_evolution else ()
 
 
 def check_reassigned(change: Change, new: NewIds, deleted: Mapping[int, Mapping[str, int]]) -> Violation | None:
@@ -63,5 +67,5 @@ def _is_merge_by_vectors(change: Change) -> bool:
         snapshot.operation == "MERGE"
         and snapshot.index_manifest is not None
         and (previous is None or snapshot.index_manifest != previous.index_manifest)
-        and not any(keeps_row_ids(file) for file in change.added)
+        and not any(carries_ids(file) for file in change.added)
     )

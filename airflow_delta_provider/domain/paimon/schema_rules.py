@@ -28,10 +28,19 @@ def has_data_evolution(schema: TableSchema | PaimonFormatError | None) -> bool:
     return isinstance(schema, TableSchema) and schema.options.get("data-evolution.enabled", "").lower() == "true"
 
 
-def check_schemas(schemas: Schemas, snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
+def manifest_format(schema: TableSchema | PaimonFormatError | None) -> str | None:
+    """Return the format of manifests by a schema where it is another than Avro."""
+    named = schema.options.get("manifest.format", "avro").lower() if isinstance(schema, TableSchema) else "avro"
+    return None if named == "avro" else named
+
+
+def check_schemas(
+    schemas: Schemas, snapshots: Sequence[Snapshot], of_files: Mapping[int, Snapshot]
+) -> Iterator[Finding]:
     """Yield what is wrong with the schemas that snapshots use, and the newest, which the next commit uses.
 
     :param snapshots: those that are looked at, in order
+    :param of_files: schemas by which data files were written, each with the first snapshot that has one
     """
     used = dict.fromkeys([*(snapshot.schema_id for snapshot in snapshots), *sorted(schemas)[-1:]])
     first = {snapshot.schema_id: snapshot for snapshot in reversed(snapshots)}
@@ -41,13 +50,24 @@ def check_schemas(schemas: Schemas, snapshots: Sequence[Snapshot]) -> Iterator[F
             yield replace(
                 finding, path=schema_path(schema_id), **where, healed_version=_healed(finding, schemas, snapshots)
             )
+    for schema_id in of_files.keys() - used.keys():
+        for finding in _check_readable(schema_id, schemas.get(schema_id)):
+            yield replace(finding, path=schema_path(schema_id), **provenance(of_files[schema_id]))
     yield from _check_tracking(schemas, snapshots)
 
 
 def _check_schema(schema_id: int, schema: TableSchema | PaimonFormatError | None) -> Iterator[Finding]:
+    unreadable = list(_check_readable(schema_id, schema))
+    yield from unreadable
+    if isinstance(schema, TableSchema) and not unreadable and (faults := list(_unsuited(schema))):
+        yield rules.UNSUITED_OPTIONS.finding(f"Row tracking does not go with schema {schema_id}: {'; '.join(faults)}.")
+
+
+def _check_readable(schema_id: int, schema: TableSchema | PaimonFormatError | None) -> Iterator[Finding]:
     if schema is None:
         yield rules.UNREADABLE_METADATA.finding(
-            f"Schema {schema_id}, which snapshots use, is missing: bring {schema_path(schema_id)} back from a backup."
+            f"Schema {schema_id}, by which the table was written, is missing: bring {schema_path(schema_id)} back from "
+            "a backup."
         )
     elif isinstance(schema, PaimonFormatError):
         yield rules.UNREADABLE_METADATA.finding(
@@ -57,8 +77,10 @@ def _check_schema(schema_id: int, schema: TableSchema | PaimonFormatError | None
         yield rules.UNKNOWN_VERSION.finding(
             f"Schema {schema_id} is of version {schema.version}; known are those up to {KNOWN_VERSIONS[-1]}."
         )
-    elif faults := list(_unsuited(schema)):
-        yield rules.UNSUITED_OPTIONS.finding(f"Row tracking does not go with schema {schema_id}: {'; '.join(faults)}.")
+    elif schema.id != schema_id:
+        yield rules.UNREADABLE_METADATA.finding(
+            f"Schema {schema_id} says that it is schema {schema.id}. Bring {schema_path(schema_id)} back from a backup."
+        )
 
 
 def _unsuited(schema: TableSchema) -> Iterator[str]:

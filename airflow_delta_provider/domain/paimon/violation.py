@@ -18,6 +18,7 @@ class Violation:
     """A rule that was broken.
 
     :param groups: files; it is healed as soon as none of the groups is live as a whole. Without any, it stays
+    :param inherited: whether rows of these files take it along into the files that they are moved to
     :param severity: where it is another than the rule's
     """
 
@@ -27,15 +28,23 @@ class Violation:
     path: str | None = None
     subject: str | None = None
     severity: Severity | None = None
+    inherited: bool = False
 
     @classmethod
     def of_files(
-        cls, rule: Rule, message: str, files: Iterable[DataFile], severity: Severity | None = None
+        cls,
+        rule: Rule,
+        message: str,
+        files: Iterable[DataFile],
+        severity: Severity | None = None,
+        *,
+        inherited: bool = False,
     ) -> Violation:
         """A violation that each of the files keeps up."""
         files = tuple(files)
         path = files[0].name if len(files) == 1 else None
-        return cls(rule, message, tuple(frozenset((file.key,)) for file in files), path, severity=severity)
+        groups = tuple(frozenset((file.key,)) for file in files)
+        return cls(rule, message, groups, path, severity=severity, inherited=inherited)
 
 
 def listed(texts: Iterable[str]) -> str:

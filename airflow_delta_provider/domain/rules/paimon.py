@@ -131,9 +131,9 @@ NOT_TRACKED = _state.undecided(
 )
 UNKNOWN_VERSION = _state.undecided(
     16,
-    "metadata of a version that is not known",
+    "metadata of a version or format that is not known",
     effect="What it means cannot be told, so nothing of it is judged.",
-    remedy="Update airflow-delta-provider, or write the table with an earlier Paimon.",
+    remedy='Update airflow-delta-provider, or check the table with source="catalog".',
     source=_SNAPSHOT,
 )
 NOT_STILL = _history.undecided(

@@ -200,7 +200,9 @@ class PaimonRowTrackingCheck:
         return None
 
     def _note_what_is_not_checked(self, ids: Sequence[int]) -> None:
-        if ids and ids[0] > 1:
+        if not ids:
+            self._note("the table has no snapshot yet: there is nothing to check")
+        elif ids[0] > 1:
             self._note(f"history begins at snapshot {ids[0]}: those before have expired")
         if branches := self._table.source.branches():
             self._note(f"only the branch main is checked, not {', '.join(branches)}")
@@ -244,20 +246,23 @@ class PaimonRowTrackingCheck:
 
 def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
     """Return what is wrong if the hint of the newest snapshot names one that is not there."""
-    if latest is None or not ids or latest <= ids[-1]:
+    if latest is None or (ids and latest <= ids[-1]):
         return []
-    message = f"snapshot/LATEST names snapshot {latest}, and there is none after {ids[-1]}: engines fail on it."
+    there = f"none after {ids[-1]}" if ids else "none at all"
+    message = f"snapshot/LATEST names snapshot {latest}, and there is {there}: engines fail on it."
     return [rules.NEXT_ROW_ID_OR_SNAPSHOTS.finding(message, version=latest, path="snapshot/LATEST")]
 
 
 def _may_be_tracked(schemas: Schemas) -> bool:
-    return any(is_tracked(schema) or isinstance(schema, PaimonFormatError) for schema in schemas.values())
+    return not schemas or any(
+        is_tracked(schema) or isinstance(schema, PaimonFormatError) for schema in schemas.values()
+    )
 
 
 def _is_tracked(history: History | None, schemas: Schemas) -> bool:
     used = () if history is None else (change.snapshot.schema_id for change in history.changes)
     looked = [schemas.get(schema_id) for schema_id in {*used, *sorted(schemas)[-1:]}]
-    return any(is_tracked(schema) or isinstance(schema, PaimonFormatError) for schema in looked)
+    return any(is_tracked(schema) or not isinstance(schema, TableSchema) for schema in looked)
 
 
 def _not_tracked(schemas: Schemas) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
@@ -38,7 +38,18 @@ class MetadataLevel:
         judge, unread = self._judge_commits(ids, merged=False)
         if unread and not self._are_as_merged(judge, unread):
             judge, _ = self._judge_commits(ids, merged=True)
+        judge.take_index_damages(dict(self._index_damages(judge)))
         return judge
+
+    def _index_damages(self, judge: HistoryJudge) -> Iterator[tuple[str, Damage]]:
+        """Yield index manifests that are missing, and the newest if it cannot be read, and what is wrong with each."""
+        naming = {name: one for one in judge.snapshots if (name := one.index_manifest) is not None}
+        there = self._source.manifest_names() if naming else frozenset()
+        for name, snapshot in naming.items():
+            if name not in there or snapshot is judge.snapshots[-1]:
+                files = self._source.index_files(snapshot)
+                if isinstance(files, Damage):
+                    yield name, files
 
     def _are_as_merged(self, judge: HistoryJudge, unread: frozenset[str]) -> bool:
         """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""

@@ -1,0 +1,50 @@
+"""What lists say of manifests that other lists name, too: each has one size, and is in a base once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.paimon.commit import Commit
+from airflow_delta_provider.domain.paimon.layout import manifest_path
+from airflow_delta_provider.domain.paimon.standing import Open, Standing
+from airflow_delta_provider.domain.paimon.violation import Violation
+from airflow_delta_provider.domain.rules import paimon as rules
+
+
+class ListedManifests:
+    """The manifests of one commit after the other. Each is read once, so what later lists say of it is judged here."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
+        self._sizes: dict[str, int] = {}
+        self._open: dict[tuple[str, str], Open] = {}
+
+    def take(self, commit: Commit) -> None:
+        """Judge the lists of a commit."""
+        broken = {(violation.rule.code, violation.path or ""): violation for violation in self._violations(commit)}
+        for key in self._open.keys() - broken.keys():
+            self._open.pop(key).heal(commit.snapshot)
+        for key in broken.keys() - self._open.keys():
+            self._open[key] = self._standing.add(broken[key], commit.snapshot)
+
+    def _violations(self, commit: Commit) -> Iterator[Violation]:
+        listed = (*(commit.base or ()), *(commit.delta or ()))
+        sizes = {manifest.name: self._sizes.get(manifest.name, manifest.size) for manifest in listed}
+        for manifest in listed:
+            if manifest.size != sizes[manifest.name]:
+                path = manifest_path(manifest.name)
+                yield Violation(
+                    rules.RECORDED_SIZES,
+                    f"{path} has {manifest.size} bytes by one list of manifests and {sizes[manifest.name]} by another. "
+                    "Paimon reads one of another size as empty, without an error.",
+                    path=path,
+                )
+        for name, times in Counter(manifest.name for manifest in commit.base or ()).items():
+            if times > 1:
+                path = manifest_path(name)
+                message = (
+                    f"The base of the commit lists {path} {times} times, so that its files are added more than once."
+                )
+                yield Violation(rules.CONTRADICTING_MANIFESTS, message, path=path)
+        self._sizes = sizes

@@ -1,0 +1,51 @@
+"""Checks of Paimon tables without Spark, which level metadata does not need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
+from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
+from tests.tables.paimon.archive import table_of
+from tests.tables.paimon.editing import EditedTable
+from tests.unit.local_table import LocalStorage
+from tests.unit.paimon_tables import CODECS
+
+
+class Storage(LocalStorage):
+    """Local files, and what was read of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paths: list[str] = []
+
+    def read(self, path: str) -> bytes:
+        self.paths.append(path.rsplit("/", 1)[-1])
+        return super().read(path)
+
+    def qualify(self, location: str) -> str:
+        return f"file:{location}"
+
+
+def check(root: Path, storage: Storage | None = None, **options: Any) -> TableReport:
+    storage = storage or Storage()
+    location = f"file:{root}"
+    table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS))
+    session: Any = SimpleNamespace(storage=storage, spark=None)
+    asked = PaimonCheckRowTrackingOptions(**options)
+    return PaimonRowTrackingCheck(session, table, asked, lambda _: None).run()
+
+
+def told(findings: tuple[Finding, ...]) -> list[tuple[str, int | None, int | None]]:
+    return sorted((f.code, f.version or 0, f.healed_version) for f in findings)
+
+
+def copy(archive: Path, name: str, tmp_path: Path) -> EditedTable:
+    return EditedTable(table_of(archive, name), tmp_path / "t")

@@ -1,0 +1,341 @@
+"""The check of Paimon tables at level metadata, on copies of the archive's tables with damages of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.report.verdict import Verdict
+from tests.tables.paimon.editing import EditedTable, Records
+from tests.unit.paimon_checks import check, copy, told
+
+pytestmark = pytest.mark.usefixtures("impatient")
+
+Edit = Callable[[EditedTable], Any]
+
+
+@dataclass
+class Damage:
+    """A damage, and what it has to be told as: code, snapshot, the snapshot that healed it."""
+
+    table: str
+    edit: Edit
+    findings: list[tuple[str, int, int | None]]
+    verdict: Verdict = Verdict.VIOLATED
+    says: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def files(change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Callable[[Records], None]:
+    """Change every added file: of an entry and its file."""
+
+    def changed(records: Records) -> None:
+        for record in records:
+            if record["_KIND"] == 0:
+                change(record, record["_FILE"])
+
+    return changed
+
+
+def put(**values: Any) -> Callable[[Records], None]:
+    """Set values of every added file."""
+    return files(lambda _, file: file.update(values))
+
+
+def only_fresh(**values: Any) -> Callable[[Records], None]:
+    """Set values of every added file that has got new ids."""
+    return files(lambda _, file: file.update(values) if file["_FIRST_ROW_ID"] is not None else None)
+
+
+def fresh_again(records: Records) -> None:
+    """Let every other entry of the commit be once more."""
+    records.append(next(record for record in records if record["_KIND"] == 0))
+
+
+def rename_deleted(records: Records) -> None:
+    for record in records:
+        if record["_KIND"] == 1:
+            record["_FILE"]["_FILE_NAME"] = "data-of-nobody-0.parquet"
+
+
+def truncate(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def schemas(*tracked: bool) -> Edit:
+    """Make schemas after the first that have row tracking on or off; snapshot n + 2 uses schema n."""
+
+    def edit(table: EditedTable) -> None:
+        for number, on in enumerate(tracked, 1):
+            table.schema(number, like=0, options={"row-tracking.enabled": "true" if on else "false"})
+            table.snapshot(number + 2, schemaId=number)
+
+    return edit
+
+
+def reissue(table: EditedTable) -> None:
+    """Add a file whose first id was given out before, to a live row."""
+    [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+    table.commit("APPEND", "WRITE", table.copied(file, min_sequence_number=5, max_sequence_number=5), nextRowId=4)
+
+
+def carrying(table: EditedTable) -> Any:
+    """Return a new file that has the ids of all live rows in it."""
+    live = table.live()
+    rows = sum(entry["_FILE"]["_ROW_COUNT"] for entry in live)
+    return table.copied(live[0], first_row_id=None, row_count=rows, write_cols=["id", "data", "_ROW_ID"], file_source=1)
+
+
+def track_late(table: EditedTable) -> None:
+    """Let the first two commits be untracked, as their files are."""
+    table.schema(1, like=0)
+    table.schema(0, options={"row-tracking.enabled": None})
+    table.roll_back(1)
+    table.entries(1, put(_FIRST_ROW_ID=None))
+    table.snapshot(1, nextRowId=0)
+    [file, _] = table.live()
+    fresh = table.copied(file, first_row_id=0, min_sequence_number=2, max_sequence_number=2)
+    table.commit("APPEND", "WRITE", fresh, schemaId=1, nextRowId=1)
+
+
+def no_snapshot(table: EditedTable) -> None:
+    for path in (table.root / "snapshot").glob("snapshot-*"):
+        path.unlink()
+
+
+def other_size(records: Records) -> None:
+    records[0]["_FILE_SIZE"] += 1
+
+
+def in_parquet(table: EditedTable) -> None:
+    table.schema(0, options={"manifest.format": "parquet"})
+    for path in (table.root / "manifest").iterdir():
+        path.write_bytes(b"PAR1" + path.read_bytes()[4:])
+
+
+def without_old_schema(content: str | None) -> Edit:
+    """Damage a schema that no snapshot uses any more, and files do."""
+
+    def edit(table: EditedTable) -> None:
+        table.expire(17)
+        path = table.root / "schema/schema-0"
+        path.unlink() if content is None else path.write_text(content)
+
+    return edit
+
+
+W = "worked/05_delete"
+DV, P = "big/dv/06_call", "big/p/final"
+DAMAGES = {
+    "M1 off for a while": Damage(W, schemas(False, True), [("PM01", 3, 4)], Verdict.PASS),
+    "M1 off since": Damage(W, schemas(False, False), [("PM01", 3, None)]),
+    "M1 off in what the next commit uses": Damage(
+        W, lambda t: t.schema(1, like=0, options={"row-tracking.enabled": None}), [("PM01", 0, None)]
+    ),
+    "M2 primary key": Damage(W, lambda t: t.schema(0, primaryKeys=["id"]), [("PM02", 1, None)], says="primary key id"),
+    "M2 fixed bucket": Damage(W, lambda t: t.schema(0, options={"bucket": "4"}), [("PM02", 1, None)], says="bucket 4"),
+    "M2 bucket key": Damage(
+        W, lambda t: t.schema(0, options={"bucket-key": "id"}), [("PM02", 1, None)], says="bucket-key id"
+    ),
+    "M2 reserved name": Damage(
+        W,
+        lambda t: t.schema(0, fields=[{"id": 0, "name": "_ROW_ID", "type": "BIGINT"}]),
+        [("PM02", 1, None)],
+        says="column _ROW_ID",
+    ),
+    "M2 data evolution alone": Damage(
+        W,
+        lambda t: t.schema(0, options={"data-evolution.enabled": "true", "row-tracking.enabled": "false"}),
+        [("PM02", 0, None), ("PM15", 0, None)],
+        says="data-evolution.enabled needs",
+    ),
+    "M3 no nextRowId": Damage(W, lambda t: t.snapshot(3, nextRowId=None), [("PM03", 3, None)], says="no nextRowId"),
+    "M3 snapshot missing": Damage(
+        W, lambda t: (t.root / "snapshot/snapshot-2").unlink(), [("PM03", 2, None)], says="there is no 2"
+    ),
+    "M3 newest snapshot missing": Damage(
+        W, lambda t: (t.root / "snapshot/snapshot-4").unlink(), [("PM03", 4, None)], says="LATEST names snapshot 4"
+    ),
+    "M4 grew too much": Damage(
+        W,
+        lambda t: (t.snapshot(3, nextRowId=7), t.snapshot(4, nextRowId=7)),
+        [("PM04", 3, None)],
+        says="by 5; the commit has 1 new rows",
+    ),
+    "M4 grew without rows": Damage(W, lambda t: t.snapshot(4, nextRowId=4), [("PM04", 4, None)]),
+    "M4 and M6 grew too little": Damage(
+        W,
+        lambda t: (t.snapshot(3, nextRowId=2), t.snapshot(4, nextRowId=2)),
+        [("PM04", 3, None), ("PM06", 3, None)],
+        says="41681cabe4-0.parquet up to 2",
+    ),
+    "M5 no ids": Damage(W, lambda t: t.entries(3, only_fresh(_FIRST_ROW_ID=None)), [("PM05", 3, None)]),
+    "M5 no ids in a rewritten file, which is then deleted": Damage(
+        W, lambda t: t.entries(2, put(_WRITE_COLS=["id", "data"])), [("PM05", 2, 4)], Verdict.PASS
+    ),
+    "M6 and M7 too high": Damage(
+        W, lambda t: t.entries(3, only_fresh(_FIRST_ROW_ID=3)), [("PM06", 3, None), ("PM07", 3, None)]
+    ),
+    "M7 given out before": Damage(
+        "big/w1/06_delete",
+        lambda t: t.entries(3, put(_FIRST_ROW_ID=0)),
+        [("PM07", 3, None)],
+        says="below 2, which were given out before",
+    ),
+    "M7 given out before, in a file that is then dropped": Damage(
+        W,
+        lambda t: (reissue(t), t.commit("OVERWRITE", "TRUNCATE", deleted=t.live())),
+        [("PM07", 5, 6), ("PM08", 5, 6)],
+        Verdict.PASS,
+    ),
+    "M8 overlapping, both files then compacted into one": Damage(
+        W,
+        lambda t: (reissue(t), t.commit("COMPACT", None, carrying(t), deleted=t.live())),
+        [("PM07", 5, None), ("PM08", 5, None)],
+    ),
+    "M8 overlaps that data evolution does not have": Damage(
+        "big/de/08_merge",
+        lambda t: t.entries(3, put(_FIRST_ROW_ID=1)),
+        [("PM08", 3, None), ("PM08", 4, None), ("PM08", 5, None)],
+    ),
+    "M9 in the future": Damage(W, lambda t: t.entries(2, put(_MAX_SEQUENCE_NUMBER=9)), [("PM09", 2, 4)], Verdict.PASS),
+    "M9 below one": Damage(W, lambda t: t.entries(3, only_fresh(_MIN_SEQUENCE_NUMBER=0)), [("PM09", 3, None)]),
+    "M9 of another commit": Damage(
+        W,
+        lambda t: t.entries(3, only_fresh(_MIN_SEQUENCE_NUMBER=2, _MAX_SEQUENCE_NUMBER=2)),
+        [("PM09", 3, None)],
+        says="of other commits than their own",
+    ),
+    "M9 of a compacted file, as older writers do": Damage(
+        "big/p/final", lambda t: t.entries(21, put(_MIN_SEQUENCE_NUMBER=0)), [("PM09", 21, None)], Verdict.PASS
+    ),
+    "M10 deletes what is not live": Damage(
+        W,
+        lambda t: t.entries(2, rename_deleted),
+        [("PM10", 2, None), ("PM11", 2, None)],
+        says="deleted though not live",
+    ),
+    "M10 adds what is live": Damage(
+        W, lambda t: t.entries(1, fresh_again), [("PM10", 1, None)], says="added though live"
+    ),
+    "M10 a manifest of before is left out": Damage(
+        W, lambda t: t.relist(4, "base", lambda records: records[:-1]), [("PM10", 4, None), ("PM11", 4, None)]
+    ),
+    "M10 merged otherwise": Damage(
+        W,
+        lambda t: t.merge_base(4, only_fresh(_FIRST_ROW_ID=1)),
+        [("PM10", 4, None)],
+        says="it has otherwise",
+    ),
+    "M11 for a while": Damage(W, lambda t: t.snapshot(2, totalRecordCount=9), [("PM11", 2, 3)], Verdict.PASS),
+    "M11 since": Damage(W, lambda t: t.snapshot(4, totalRecordCount=1), [("PM11", 4, None)], says="1; the live files"),
+    "M12 manifest missing": Damage(W, lambda t: t.manifest(2).unlink(), [("PM12", 2, None)], says="is missing"),
+    "M12 manifest of another size": Damage(
+        W,
+        lambda t: truncate(t.manifest(3), t.manifest(3).stat().st_size - 9),
+        [("PM12", 3, None)],
+        says="Paimon reads it as empty",
+    ),
+    "M12 manifest list missing": Damage(
+        W, lambda t: (t.root / "manifest" / t.list_name(3, "delta")).unlink(), [("PM12", 3, 4)], Verdict.PASS
+    ),
+    "M12 recorded size": Damage(
+        W, lambda t: t.snapshot(4, deltaManifestListSize=1), [("PM12", 4, None)], says="bytes, not 1"
+    ),
+    "a manifest cut, its size mended": Damage(
+        W,
+        lambda t: (truncate(t.manifest(3), t.manifest(3).stat().st_size - 9), t.mend()),
+        [("PM14", 3, None)],
+    ),
+    "a snapshot that is none": Damage(
+        W,
+        lambda t: (t.root / "snapshot/snapshot-3").write_text("{"),
+        [("PM14", 0, None)],
+        says="snapshot/snapshot-3",
+    ),
+    "a snapshot under another's name": Damage(W, lambda t: t.snapshot(3, id=2), [("PM14", 0, None)]),
+    "M1 switched on when there were rows": Damage(
+        W, track_late, [("PM01", 1, 2), ("PM05", 2, None)], says="reading _ROW_ID fails"
+    ),
+    "M3 no snapshot left": Damage(W, no_snapshot, [("PM03", 4, None)], says="there is none at all"),
+    "M10 a manifest twice in a base": Damage(
+        W,
+        lambda t: t.relist(4, "base", lambda records: [*records, records[0]]),
+        [("PM10", 4, None)],
+        says="2 times",
+    ),
+    "M12 recorded otherwise by a later list": Damage(
+        W, lambda t: t.relist(3, "base", other_size, mend=False), [("PM12", 3, 4)], Verdict.PASS, says="by another"
+    ),
+    "M12 recorded otherwise by the newest list": Damage(
+        W, lambda t: t.relist(4, "base", other_size, mend=False), [("PM12", 4, None)]
+    ),
+    "newest index manifest missing": Damage(
+        DV, lambda t: t.index_manifest(5).unlink(), [("PM13", 4, None), ("PM14", 5, None)], says="rows are deleted"
+    ),
+    "newest index manifest cut": Damage(
+        DV, lambda t: truncate(t.index_manifest(5), 99), [("PM13", 4, None), ("PM14", 5, None)]
+    ),
+    "older index manifest missing": Damage(
+        DV, lambda t: t.index_manifest(2).unlink(), [("PM13", 4, None), ("PM14", 2, 3)], Verdict.PASS
+    ),
+    "no schema of older files": Damage(P, without_old_schema(None), [("PM14", 17, None)], says="Schema 0"),
+    "a schema of older files that is none": Damage(P, without_old_schema("{"), [("PM14", 17, None)]),
+    "a schema under another's name": Damage(
+        P,
+        lambda t: (t.root / "schema/schema-1").write_text((t.root / "schema/schema-0").read_text()),
+        [("PM14", 17, None)],
+        says="says that it is schema 0",
+    ),
+    "no schema at all": Damage(
+        W, lambda t: (t.root / "schema/schema-0").unlink(), [("PM14", 1, None)], says="Schema 0, by which"
+    ),
+    "manifests of another format": Damage(
+        W, in_parquet, [("PM16", 1, None)], Verdict.UNDETERMINED, says="parquet, by manifest.format"
+    ),
+    "no schema": Damage(
+        "big/p/final", lambda t: (t.root / "schema/schema-0").unlink(), [("PM14", 1, None)], says="Schema 0"
+    ),
+    "a schema that is none": Damage(
+        W,
+        lambda t: (t.root / "schema/schema-0").write_text("[]"),
+        [("PM14", 1, None)],
+        says="Schema 0 cannot be read",
+    ),
+    "not tracked": Damage(
+        W,
+        lambda t: t.schema(0, options={"row-tracking.enabled": None}),
+        [("PM15", 0, None)],
+        Verdict.UNDETERMINED,
+        says="write the rows into a new one",
+    ),
+    "not tracked, a primary key": Damage(
+        W,
+        lambda t: t.schema(0, options={"row-tracking.enabled": None}, primaryKeys=["id"]),
+        [("PM15", 0, None)],
+        Verdict.UNDETERMINED,
+        says="primary key id",
+    ),
+    "a snapshot of tomorrow": Damage(
+        W, lambda t: t.snapshot(3, version=9), [("PM16", 3, None)], Verdict.UNDETERMINED, says="of version 9"
+    ),
+    "a schema of tomorrow": Damage(
+        W, lambda t: t.schema(0, version=9), [("PM16", 1, None)], Verdict.UNDETERMINED, says="of version 9"
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_told_at_the_snapshot_that_did_it(paimon_archive: Path, tmp_path: Path, damage: Damage) -> None:
+    table = copy(paimon_archive, damage.table, tmp_path)
+    damage.edit(table)
+
+    report = check(table.root, **damage.options)
+
+    assert told(report.findings) == sorted(damage.findings), report.findings
+    assert report.verdict is damage.verdict
+    assert damage.says in " ".join(finding.message for finding in report.findings)
