@@ -39,6 +39,9 @@ class DataFiles:
     :param location: the table's location as a URI
     """
 
+    #: Bytes to look for behind a file's recorded end. Delta reads by the size that the log gives, whatever comes after.
+    _beyond = 0
+
     def __init__(self, storage: HadoopStorage, location: str) -> None:
         self._storage = storage
         self._location = location
@@ -59,10 +62,12 @@ class DataFiles:
         :raises FooterError: if it is not a Parquet file of the size that the log says
         """
         uri = self.uri(file)
-        tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size)
+        tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size + self._beyond)
         expected = min(file.size, _TAIL)
         if len(tail) < expected:
-            raise FooterError(f"it ends before the {file.size} bytes that the log gives it")
+            raise FooterError(f"it ends before the {file.size} bytes that are recorded of it")
+        if len(tail) > expected:
+            raise FooterError(f"it goes on behind the {file.size} bytes that are recorded of it")
         size = footer_size(tail)
         if size > file.size:
             raise FooterError(f"its footer claims {size} bytes of a file of {file.size}")

@@ -159,7 +159,7 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
 
 def found_elsewhere(finding: Finding, names: str) -> Finding:
     """Return the finding about ids that the commit did not take over, where live rows of other files have them."""
-    message = f"{finding.message} Live rows of {names} have them, too, which the commit left where they were."
+    message = f"{finding.message} Live rows of {names}, which the commit left where they were, have such ids, too."
     return replace(finding, code=rules.REPEATED_ID.code, severity=rules.REPEATED_ID.severity, message=message)
 
 

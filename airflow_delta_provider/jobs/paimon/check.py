@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
+from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.report.finding import Finding
@@ -25,7 +26,7 @@ from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
-from airflow_delta_provider.jobs.paimon.row_history import BrokenIndexError, row_history
+from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.timings import Timings
@@ -135,19 +136,17 @@ class PaimonRowTrackingCheck:
         :param findings: about the metadata; where rows tell more of the same commit, theirs replaces one of these
         """
         try:
-            if not history.complete:
-                raise BrokenIndexError("which files are live is not known for sure")
             rows = RowLevel(
                 self._session,
                 self._table.name.text,
                 self._table.location,
                 row_history(history, self._table.source, since=since, baseline=baseline),
-                self._row_options(baseline),
+                self._row_options(baseline, history),
                 self._progress,
             )
             with self._timings.phase("rows"):
                 result = rows.judge()
-        except (BrokenIndexError, PaimonFormatError) as error:
+        except (UnknownRowsError, PaimonFormatError) as error:
             message = f"The rows of snapshot {history.newest.id} were not read: {error}."
             return [*findings, rules.ROWS_NOT_READ.finding(message)]
         self._rows = result
@@ -157,14 +156,26 @@ class PaimonRowTrackingCheck:
         kept = [found for found in findings if found.code != rules.REASSIGNED.code or found.version not in proven]
         return [*kept, *result.findings]
 
-    def _row_options(self, baseline: Baseline | None) -> RowOptions:
+    def _check_all_kept(self, history: History) -> None:
+        """See whether files are gone because snapshots are.
+
+        :raises SnapshotGoneError: if one is
+        """
+        kept = set(self._table.source.snapshot_ids())
+        for change in history.changes:
+            if change.snapshot.id not in kept:
+                raise SnapshotGoneError(snapshot_path(change.snapshot.id))
+
+    def _row_options(self, baseline: Baseline | None, history: History) -> RowOptions:
         ranges = {
             file.name: (file.lowest, file.highest)
             for file in (baseline.files if baseline else ())
             if file.lowest is not None and file.highest is not None
         }
         severity = Severity.ERROR if self._options.fail_on_reassigned else Severity.WARNING
-        return RowOptions(self._options.key_columns, severity, ranges)
+        return RowOptions(
+            self._options.key_columns, severity, ranges, on_vanished=lambda: self._check_all_kept(history)
+        )
 
     def _beginning(self, ids: Sequence[int]) -> tuple[int | None, Baseline | None]:
         """Return the snapshot to begin after, None for the first, and what is remembered of it."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, unread, unreadable
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.table_history import ROW_ID, carries_ids
-from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, FooterError
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER, carries_ids
+from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
-from airflow_delta_provider.domain.rules import paimon_rows as rules
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 
 _PARQUET = "parquet"
@@ -25,12 +24,22 @@ class FileSurvey:
     :param ids: what each file's footer says of the row ids in it
     :param files: the same files as readers of ids take them
     :param broken: files whose rows must not be read
+    :param vanished: whether files are gone that the newest snapshot does not have
     """
 
     ids: dict[FileKey, FileIds] = field(default_factory=dict)
     files: dict[FileKey, LiveFile] = field(default_factory=dict)
     broken: set[FileKey] = field(default_factory=set)
-    findings: list[tuple[DataFile, Finding]] = field(default_factory=list)
+    faults: list[FileFault] = field(default_factory=list)
+    vanished: bool = False
+
+    def extend(self, more: FileSurvey) -> None:
+        """Take what another survey found of other files."""
+        self.ids |= more.ids
+        self.files |= more.files
+        self.broken |= more.broken
+        self.faults += more.faults
+        self.vanished |= more.vanished
 
 
 def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[DataFile], bool]) -> FileSurvey:
@@ -40,9 +49,14 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
     """
     result = FileSurvey()
     ordered = list({file.key: file for file in files}.values())
-    for file, (ids, finding) in zip(ordered, data.map(lambda file: _look(file, data, is_live), ordered)):
-        if finding is not None:
-            result.findings.append((file, finding))
+    for file, found in zip(ordered, data.map(lambda file: _look(file, data), ordered)):
+        if found is None:
+            result.vanished |= not is_live(file)
+            result.faults.append(unreadable(file, "there is no such file") if is_live(file) else _vanished(file))
+            result.broken.add(file.key)
+            continue
+        ids, faults = found
+        result.faults += faults
         if ids is None:
             result.broken.add(file.key)
         else:
@@ -51,45 +65,41 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
     return result
 
 
-def _look(
-    file: DataFile, data: TableFiles, is_live: Callable[[DataFile], bool]
-) -> tuple[FileIds | None, Finding | None]:
+def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
+    """Return what a footer says of ids, if its rows can be read, and what is wrong; None if there is no such file."""
     if file.format != _PARQUET:
-        return None, _unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")
+        return None, [unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")]
     try:
         footer = data.footer(data.live_file(file))
         ids = file_ids(footer, ROW_ID)
     except FileNotFoundError:
-        if is_live(file):
-            return None, _unreadable(file, "there is no such file")
-        return None, _unread(file, "it is gone, as files of snapshots that expire are")
+        return None
     except EncryptedFooterError as error:
-        return None, _unread(file, str(error))
+        return None, [unread(file, str(error))]
     except FooterError as error:
-        return None, _unreadable(file, str(error))
+        return None, [unreadable(file, str(error))]
     except MaterializedTypeError as error:
-        return None, _differs(file, f"its column {ROW_ID} should hold 64-bit integers, but {error}")
+        return None, [differs(file, f"its column {ROW_ID} should hold 64-bit integers, but {error}")]
     except PaimonFormatError as error:
-        return None, _unread(file, str(error))
+        return None, [unread(file, str(error))]
     if ids.rows != file.row_count:
-        return ids, _differs(file, f"it has {ids.rows:,} rows, where the manifest says {file.row_count:,}")
-    held = footer.leaf((ROW_ID,)) is not None
-    if carries_ids(file) and not held:
-        return None, _differs(file, f"it lacks the column {ROW_ID} that the manifest names")
-    if held and not carries_ids(file):
-        return ids, _differs(file, f"it has a column {ROW_ID} that the manifest does not name")
-    return ids, None
+        return ids, [differs(file, f"it has {ids.rows:,} rows, where the manifest says {file.row_count:,}")]
+    lacks_ids = carries_ids(file) and footer.leaf((ROW_ID,)) is None
+    return None if lacks_ids else ids, list(_other_columns(file, footer))
 
 
-def _differs(file: DataFile, why: str) -> Finding:
-    return rules.NOT_AS_RECORDED.finding(f"{file.name} is not what its manifest says: {why}.", path=file.name)
+def _other_columns(file: DataFile, footer: Footer) -> Iterator[FileFault]:
+    for column in (ROW_ID, SEQUENCE_NUMBER):
+        named, held = column in (file.write_cols or ()), footer.leaf((column,)) is not None
+        if named and not held:
+            yield differs(file, f"it lacks the column {column} that the manifest names")
+        elif held and not named:
+            yield differs(file, f"it has a column {column} that the manifest does not name")
 
 
-def _unreadable(file: DataFile, why: str) -> Finding:
-    return rules.UNREADABLE.finding(f"{file.name} cannot be read: {why}. {rules.UNREADABLE.remedy}", path=file.name)
-
-
-def _unread(file: DataFile, why: str) -> Finding:
-    return rules.UNREAD.finding(
-        f"{file.name} was not read: {why}. Its rows are not part of the proof. {rules.UNREAD.remedy}", path=file.name
+def _vanished(file: DataFile) -> FileFault:
+    return unread(
+        file,
+        "it is gone, as files of snapshots that expire are",
+        "If it is missing from a snapshot that stays, that snapshot cannot be read any more.",
     )

@@ -37,10 +37,14 @@ class RepeatedId:
     """Rows of several files, or of one, that share ids.
 
     :param files: those that have them
+    :param ids: the first of the ids
+    :param count: rows too many
     """
 
     finding: Finding
     files: tuple[DataFile, ...]
+    ids: tuple[int, ...] = ()
+    count: int = 0
 
 
 class LiveRowIds:
@@ -141,7 +145,7 @@ class LiveRowIds:
             f"{count:,} live row{' has' if count == 1 else 's have'} a row id that {how}. The first: id "
             f"{', '.join(map(str, ids))}, of {listed}."
         )
-        return RepeatedId(rules.REPEATED_ID.finding(message), tuple(files.values()))
+        return RepeatedId(rules.REPEATED_ID.finding(message), tuple(files.values()), tuple(ids), count)
 
 
 class _Deleted(Mapping[str, int]):

@@ -6,7 +6,7 @@ position, and the file's highest sequence number.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +31,8 @@ _LOOKUP = (
     "occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>>>"
 )
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
+#: What Spark knows of the file of a row; a column of that name hides it.
+_FILE_METADATA = "_metadata"
 #: Types that Spark has by another name.
 _SIMPLE = {
     "BOOLEAN": "BOOLEAN",
@@ -73,10 +75,14 @@ def comparable_columns(schemas: Mapping[int, TableSchema]) -> tuple[list[UserCol
     """Return the columns that can be compared, by field id, and the names of the others."""
     columns: list[UserColumn] = []
     others: list[str] = []
+    ambiguous = {number: _ambiguous(schema) for number, schema in schemas.items()}
     for field in schemas[max(schemas)].fields:
         found = {number: known for number, schema in schemas.items() for known in schema.fields if known.id == field.id}
         types = {number: spark_type(known.type) for number, known in found.items()}
         newest = spark_type(field.type)
+        if any(known.name.lower() in ambiguous[number] for number, known in found.items()):
+            others.append(field.name)
+            continue
         if newest is None or not all(kind is not None and _goes_into(kind, newest) for kind in types.values()):
             others.append(field.name)
             continue
@@ -84,6 +90,13 @@ def comparable_columns(schemas: Mapping[int, TableSchema]) -> tuple[list[UserCol
         known_types = {number: kind for number, kind in types.items() if kind is not None}
         columns.append(UserColumn(field.name, names, known_types, newest, bool(field.type.parts)))
     return columns, others
+
+
+def _ambiguous(schema: TableSchema) -> set[str]:
+    """Return names, in lower case, that Spark, which does not look at case, takes for more than one column."""
+    counts = Counter([ROW_ID.lower(), SEQUENCE_NUMBER.lower(), _FILE_METADATA])
+    counts.update(field.name.lower() for field in schema.fields)
+    return {name for name, count in counts.items() if count > 1}
 
 
 def spark_type(data_type: DataType) -> str | None:

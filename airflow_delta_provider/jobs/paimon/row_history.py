@@ -11,8 +11,8 @@ from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, 
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 
 
-class BrokenIndexError(Exception):
-    """An index manifest cannot be read, so which rows are deleted is not known; the message names it."""
+class UnknownRowsError(Exception):
+    """Which rows there are, or what of them is in which column, is not known; the message says why."""
 
 
 def row_history(
@@ -22,16 +22,23 @@ def row_history(
 
     :param since: the snapshot that the commits to be judged begin after; None if all are
     :param baseline: what an earlier check proved of it
-    :raises BrokenIndexError: if an index manifest cannot be read
+    :raises UnknownRowsError: if files are not known for sure, or an index manifest or a schema cannot be read
     :raises SnapshotGoneError: if a snapshot is not there any more
     """
+    if not history.complete:
+        raise UnknownRowsError("which files are live is not known for sure")
+    files = [*history.beginning.values(), *(file for change in history.changes for file in change.added)]
+    if unknown := sorted({file.schema_id for file in files} - history.schemas.keys()):
+        raise UnknownRowsError(f"schema {', '.join(map(str, unknown))}, by which files were written, cannot be read")
+    if not history.schemas:
+        raise UnknownRowsError("no schema can be read")
     known: dict[str | None, tuple[IndexFile, ...]] = {None: ()}
 
     def index_files(snapshot: Snapshot) -> tuple[IndexFile, ...]:
         if snapshot.index_manifest not in known:
             found = source.index_files(snapshot)
             if isinstance(found, Damage):
-                raise BrokenIndexError(f"{found.path} {found.fault.value}{': ' if found.detail else ''}{found.detail}")
+                raise UnknownRowsError(f"{found.path} {found.fault.value}{': ' if found.detail else ''}{found.detail}")
             known[snapshot.index_manifest] = found
         return known[snapshot.index_manifest]
 

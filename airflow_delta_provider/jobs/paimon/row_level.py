@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,33 +10,44 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.file_faults import findings_of
 from airflow_delta_provider.domain.paimon.layout import DataLayout
-from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
+from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.row_rules import Fault, Outcome, found_elsewhere, judge, keeps_identities
-from airflow_delta_provider.domain.paimon.table_history import (
-    TableHistory,
-    Vector,
-    apply,
-    carries_ids,
-    vector_key,
-    vectors_of,
-)
+from airflow_delta_provider.domain.paimon.table_history import TableHistory, apply, vector_key, vectors_of
+from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import paimon_rows as rules
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
-from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
-from airflow_delta_provider.jobs.paimon.live_row_ids import LiveRowIds
+from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
+from airflow_delta_provider.jobs.paimon.file_survey import survey
+from airflow_delta_provider.jobs.paimon.live_proof import LiveProof, Ranges
+from airflow_delta_provider.jobs.paimon.live_row_ids import RepeatedId
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, UserColumn, comparable_columns, files_of
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.progress import Progress, silent
+from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
 
-#: The lowest and the highest row id that a data file holds, by the file's name.
-Ranges = Mapping[str, tuple[int, int]]
+#: What rows have with them, and nobody has any more once they are gone.
+_ABOUT_ROWS = frozenset(
+    rule.code
+    for rule in (
+        rules.NO_ID,
+        rules.REPEATED_ID,
+        rules.OUT_OF_RANGE,
+        rules.SEQUENCE_WENT_BACK,
+        rules.SILENT_CHANGE,
+        rules.OTHER_SEQUENCE,
+        rules.INVENTED_ID,
+    )
+)
+#: What says of files that their rows were not read.
+_UNREAD = frozenset((rules.UNREADABLE.code, rules.UNREAD.code, rules.NOT_AS_RECORDED.code))
 
 
 @dataclass(frozen=True)
@@ -46,11 +57,15 @@ class RowOptions:
     :param keys: columns that tell rows apart, by their names in the newest schema
     :param reassigned: severity of row ids that Paimon itself gave anew
     :param ranges: what an earlier check found; of files that are not among them, the footers tell
+    :param room: how many ids are compared in this process; of more, Spark compares them
+    :param on_vanished: called if files are gone that the newest snapshot does not have; may raise
     """
 
     keys: Sequence[str] = ()
     reassigned: Severity = Severity.WARNING
     ranges: Ranges = field(default_factory=dict)
+    room: Room = field(default_factory=Room)
+    on_vanished: Callable[[], None] = lambda: None
 
 
 @dataclass
@@ -65,6 +80,16 @@ class RowResult:
     evidence: dict[str, Any] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     keeping: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A finding about the rows of a commit, and how many rows it counts, the first of them by their ids."""
+
+    finding: Finding
+    comparison: Comparison
+    ids: frozenset[int] = frozenset()
+    count: int = 0
 
 
 class RowLevel:
@@ -91,9 +116,9 @@ class RowLevel:
         self._data = TableFiles(session.storage, location, DataLayout.of(history.schema))
         self._evolution = history.schema.table_options().data_evolution
         self._result = RowResult()
-        self._broken: set[FileKey] = set()
+        self._deleted = DeletedRows(self._data, history)
+        self._lifetimes = Lifetimes(history)
         self._live = {file.key: file for file in history.latest.files}
-        self._vectors = vectors_of(history.latest.index_files)
 
     def judge(self) -> RowResult:
         """Read what has to be read, and return what is wrong.
@@ -103,64 +128,67 @@ class RowLevel:
         history = self._history
         comparisons = list(ChangedRows(history, self._deleted).comparisons())
         touched = [one.file for comparison in comparisons for one in comparison.occurrences]
-        added = [file for step in history.steps for file in step.added if file.key in self._live]
+        added = [file for step in history.steps for file in step.added if file.key in self._live and file.holds_rows]
         looked_at = [file for file in ([] if history.proven else self._live.values()) if file.holds_rows]
         self._progress(f"{self._name}: reading the footers of data files")
         surveyed = survey([*looked_at, *added, *touched], self._data, lambda file: file.key in self._live)
-        self._broken |= surveyed.broken
-        self._result.findings += [self._traced(finding, [file]) for file, finding in surveyed.findings]
-        readable = [
-            comparison
-            for comparison in comparisons
-            if not any(one.file.key in self._broken for one in comparison.occurrences)
-        ]
+        if surveyed.vanished:
+            self._options.on_vanished()
+        proof = LiveProof(
+            self._session, self._data, history, self._deleted, surveyed, self._options.ranges, self._options.room
+        )
+        broken = surveyed.broken | self._deleted.broken
+        readable = [one for one in comparisons if not any(found.file.key in broken for found in one.occurrences)]
         self._result.evidence |= {
             "rows": sum(file.row_count for file in self._live.values() if file.holds_rows and not self._evolution),
             "footers_read": len(surveyed.ids),
             "commits_compared": sum(comparison.before is not None for comparison in readable),
         }
-        told = self._compare(readable, surveyed)
-        self._prove(surveyed, added, told)
+        told = self._compare(readable, proof)
+        unique = self._prove(proof, added, told)
+        self._result.findings += findings_of([*surveyed.faults, *self._deleted.faults], self._lifetimes)
+        self._result.findings += self._not_compared([one for one in comparisons if one not in readable])
+        self._result.findings += [self._healed(one, unique) for one in told]
+        self._result.evidence |= proof.evidence
+        self._result.ranges = proof.ranges()
         return self._result
 
-    def _compare(self, comparisons: Sequence[Comparison], surveyed: FileSurvey) -> set[int]:
-        """Compare the rows of commits, and return the snapshots of which repeated ids were told."""
+    def _compare(self, comparisons: Sequence[Comparison], proof: LiveProof) -> list[_Told]:
+        """Compare the rows of commits, and return what is wrong with those."""
         columns, others = comparable_columns(self._history.schemas)
         if others:
             self._result.evidence["columns_not_compared"] = others
         keys = list(self._keys(columns))
         if not comparisons:
-            return set()
+            return []
         self._progress(f"{self._name}: comparing the rows that {len(comparisons)} commits moved")
         frame = RowFrame(self._session, self._data, self._history.schemas, evolution=self._evolution)
+        told: list[_Told] = []
         try:
             occurrences = [one for comparison in comparisons for one in comparison.occurrences]
             rows, names = frame.rows(occurrences, columns), [file.name for file in files_of(occurrences)]
             outcomes = ComparedRows(self._session, rows, names, comparisons, columns, keys).outcomes()
-            told: list[Finding] = []
             for comparison in comparisons:
                 if outcome := outcomes.get(comparison.number):
                     if keeps_identities(comparison, outcome):
                         self._result.keeping.add(comparison.snapshot.id)
-                    told += self._judged(comparison, outcome, frame, surveyed)
+                    told += self._judged(comparison, outcome, frame, proof)
         except (PySparkException, Py4JError) as error:
             self._cannot_read("Rows that commits moved", error)
-            return set()
-        self._result.findings += told
-        return {finding.version for finding in told if finding.code == rules.REPEATED_ID.code and finding.version}
+        return told
 
-    def _judged(
-        self, comparison: Comparison, outcome: Outcome, frame: RowFrame, surveyed: FileSurvey
-    ) -> Iterator[Finding]:
+    def _judged(self, comparison: Comparison, outcome: Outcome, frame: RowFrame, proof: LiveProof) -> Iterator[_Told]:
+        repeated = [outcome.faults[fault] for fault in (Fault.REPEATED, Fault.INVENTED) if fault in outcome.faults]
+        ids = frozenset(row.id for rows in repeated for row in rows.first if row.id is not None)
+        count = sum(rows.count for rows in repeated)
         for finding in judge(comparison, outcome, self._options.reassigned):
             if finding.code == rules.INVENTED_ID.code:
-                ids = [row.id for row in outcome.faults[Fault.INVENTED].first if row.id is not None]
-                if names := self._others_with(ids, comparison, frame, surveyed):
-                    yield found_elsewhere(finding, names)
-                    continue
-            yield finding
+                invented = [row.id for row in outcome.faults[Fault.INVENTED].first if row.id is not None]
+                if names := self._others_with(invented, comparison, frame, proof):
+                    finding = found_elsewhere(finding, names)
+            yield _Told(finding, comparison, ids, count)
 
-    def _others_with(self, ids: Sequence[int], comparison: Comparison, frame: RowFrame, surveyed: FileSurvey) -> str:
+    def _others_with(self, ids: Sequence[int], comparison: Comparison, frame: RowFrame, proof: LiveProof) -> str:
         """Return the files that a commit left alone of which a live row has one of ``ids``."""
         live = {file.key: file for file in self._history.start.files}
         for step in self._history.steps[: comparison.number]:
@@ -170,9 +198,10 @@ class RowLevel:
         near = [
             Occurrence(file, 0, True, self._deleted(file, vectors.get(vector_key(file))))
             for file in live.values()
-            if file.holds_rows and file.key not in own and self._may_have(file, ids, surveyed)
+            if file.holds_rows and file.key not in own and _may_have(proof.range_of(file), ids)
         ]
-        near = [one for one in near if one.file.key not in self._broken]
+        broken = proof.surveyed.broken | self._deleted.broken
+        near = [one for one in near if one.file.key not in broken]
         if not near:
             return ""
         with self._session.reading_files():
@@ -181,89 +210,45 @@ class RowLevel:
         files = files_of(near)
         return ", ".join(sorted(files[row["file"]].name for row in found))
 
-    def _may_have(self, file: DataFile, ids: Sequence[int], surveyed: FileSurvey) -> bool:
-        low, high = self._range(file, surveyed) or (0, -1)
-        return any(low <= row_id <= high for row_id in ids)
-
-    def _prove(self, surveyed: FileSurvey, added: Collection[DataFile], told: Collection[int]) -> None:
-        """Prove that live rows have ids of their own; of a proven start, what meets nothing new is left alone."""
-        live = [file for file in self._live.values() if file.holds_rows and file.key not in self._broken]
-        chosen = {file.key for file in live if carries_ids(file) or not self._plain(file, surveyed)}
-        if self._history.proven:
-            chosen &= self._meeting(live, added, surveyed)
-        self._result.ranges |= {
-            file.name: found
-            for file in live
-            if carries_ids(file) and (found := self._known_range(file, surveyed)) is not None
-        }
-        ids = LiveRowIds(
-            self._session, self._data, live, surveyed, lambda file: self._deleted(file, self._vector_of(file))
-        )
-        self._result.evidence["files_with_ids_read"] = len(chosen)
-        if chosen:
-            self._progress(f"{self._name}: reading the row ids in {len(chosen)} files")
+    def _prove(self, proof: LiveProof, added: Sequence[DataFile], told: Sequence[_Told]) -> bool:
+        """Prove that live rows have ids of their own, and return whether they have."""
+        unique = True
         try:
-            for repeated in ids.repeated(chosen):
-                finding = self._traced(repeated.finding, repeated.files)
-                if finding.version not in told:
+            for repeated in proof.repeated(added, lambda text: self._progress(f"{self._name}: {text}")):
+                unique = False
+                finding = self._traced(repeated)
+                if not any(_is_same(one, finding, repeated) for one in told):
                     self._result.findings.append(finding)
         except (PySparkException, Py4JError) as error:
             self._cannot_read("The row ids in data files", error)
+            return False
+        return unique and proof.complete()
 
-    def _plain(self, file: DataFile, surveyed: FileSurvey) -> bool:
-        ids = surveyed.ids.get(file.key)
-        return ids is None or ids.all_fresh
+    def _healed(self, told: _Told, unique: bool) -> Finding:
+        """Return a finding about rows with the snapshot since which it does not matter any more.
 
-    def _meeting(self, live: Sequence[DataFile], added: Collection[DataFile], surveyed: FileSurvey) -> set[FileKey]:
-        """Return the files that are new, and those that carry ids near theirs; of these the footers are read, too."""
-        new = {file.key for file in added}
-        before = vectors_of(self._history.start.index_files)
-        new |= {file.key for file in live if before.get(vector_key(file)) != self._vector_of(file)}
-        unknown = [
-            file
-            for file in live
-            if carries_ids(file) and file.key not in surveyed.ids and (file.key in new or not self._kept(file))
-        ]
-        self._extend(surveyed, unknown)
-        ranges = [found for file in live if file.key in new and (found := self._range(file, surveyed))]
-        near = [
-            file
-            for file in live
-            if file.key not in new
-            and carries_ids(file)
-            and (found := self._range(file, surveyed))
-            and any(low <= found[1] and found[0] <= high for low, high in ranges)
-        ]
-        self._extend(surveyed, [file for file in near if file.key not in surveyed.ids])
-        self._result.evidence["unchanged_files_read"] = len(near)
-        return new | {file.key for file in near}
+        That is so when no file can have any of the rows. Where it is proven that no two live rows have one id, the
+        last commit that took rows away saw to it, if none before did.
+        """
+        finding, comparison = told.finding, told.comparison
+        if finding.code not in _ABOUT_ROWS:
+            return finding
+        brought = [one.file for one in comparison.occurrences if one.after]
+        gone = self._lifetimes.rows_gone_since(brought, comparison.snapshot)
+        if gone is None and unique and finding.code == rules.REPEATED_ID.code:
+            gone = self._lifetimes.last_deletion(comparison.snapshot)
+        return replace(finding, healed_version=gone)
 
-    def _extend(self, surveyed: FileSurvey, files: Sequence[DataFile]) -> None:
-        more = survey(files, self._data, lambda file: file.key in self._live)
-        surveyed.ids |= more.ids
-        surveyed.files |= more.files
-        self._broken |= more.broken
-        self._result.findings += [self._traced(finding, [file]) for file, finding in more.findings]
-
-    def _kept(self, file: DataFile) -> tuple[int, int] | None:
-        return self._options.ranges.get(file.name)
-
-    def _range(self, file: DataFile, surveyed: FileSurvey) -> tuple[int, int] | None:
-        """Return between which ids those of a file are; without anything known of a file that carries them, all."""
-        if not file.row_count:
-            return None
-        if not carries_ids(file) and self._plain(file, surveyed):
-            first = file.first_row_id
-            return None if first is None else (first, first + file.row_count - 1)
-        return self._known_range(file, surveyed) or (-(1 << 63), (1 << 63) - 1)
-
-    def _known_range(self, file: DataFile, surveyed: FileSurvey) -> tuple[int, int] | None:
-        ids = surveyed.ids.get(file.key)
-        if ids is None:
-            return self._kept(file)
-        if ids.minimum is None or ids.maximum is None or not ids.all_materialized:
-            return None
-        return ids.minimum, ids.maximum
+    def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
+        """Yield that commits were not compared where no other finding that stands says why."""
+        if not comparisons or any(finding.stands and finding.code in _UNREAD for finding in self._result.findings):
+            return
+        texts = listed(str(comparison.snapshot.id) for comparison in comparisons)
+        yield rules.UNREAD.finding(
+            f"The rows that the commits of snapshots {texts} moved were not compared with those before: files that "
+            "the table has no more cannot be read. What these commits did is not part of the proof.",
+            version=comparisons[0].snapshot.id,
+        )
 
     def _keys(self, columns: Sequence[UserColumn]) -> Iterator[UserColumn]:
         by_name = {column.name: column for column in columns}
@@ -279,40 +264,11 @@ class RowLevel:
             return
         yield from (by_name[name] for name in self._options.keys)
 
-    def _deleted(self, file: DataFile, vector: Vector | None) -> int:
-        """Return the deleted rows of a file; where they cannot be told, none, and its rows are not read."""
-        try:
-            return self._data.deleted_by(file, vector)
-        except (FileNotFoundError, PaimonFormatError) as error:
-            if file.key not in self._broken:
-                self._broken.add(file.key)
-                why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
-                name = vector.file.name if vector else file.name
-                finding = rules.UNREADABLE.finding(
-                    f"Which rows of {file.name} are deleted cannot be told: {name} cannot be read: {why}. "
-                    f"{rules.UNREADABLE.remedy}",
-                    path=file.name,
-                )
-                self._result.findings.append(self._since_vector(finding, vector))
-            return 0
-
-    def _since_vector(self, finding: Finding, vector: Vector | None) -> Finding:
-        """Return a finding with the first commit that had the index file of a deletion vector."""
-        if vector and vector.file not in self._history.start.index_files:
-            for step in self._history.steps:
-                if vector.file in step.index_files:
-                    return replace(finding, **provenance(step.snapshot))
-        return self._traced(finding, [])
-
-    def _vector_of(self, file: DataFile) -> Vector | None:
-        return self._vectors.get(vector_key(file))
-
-    def _traced(self, finding: Finding, files: Sequence[DataFile]) -> Finding:
-        """Return a finding with the commit that added the last of ``files``."""
-        added = [snapshot for file in files if (snapshot := self._history.added_by.get(file.key))]
-        if added:
-            return replace(finding, **provenance(max(added, key=lambda snapshot: snapshot.id)))
-        return replace(finding, version=self._history.start.snapshot.id, at_or_before=True)
+    def _traced(self, repeated: RepeatedId) -> Finding:
+        """Return a finding with the commit that added the last of its files: then the ids met."""
+        if added := self._lifetimes.added_by(repeated.files):
+            return replace(repeated.finding, **provenance(added[-1]))
+        return replace(repeated.finding, version=self._history.start.snapshot.id, at_or_before=True)
 
     def _cannot_read(self, what: str, error: Exception) -> None:
         message = understand(error).message
@@ -321,3 +277,15 @@ class RowLevel:
                 f"{what} could not be read: {message}. {rules.UNREAD.remedy}", version=self._history.latest.snapshot.id
             )
         )
+
+
+def _may_have(found: tuple[int, int] | None, ids: Sequence[int]) -> bool:
+    return found is not None and any(found[0] <= row_id <= found[1] for row_id in ids)
+
+
+def _is_same(told: _Told, finding: Finding, repeated: RepeatedId) -> bool:
+    """Whether a commit's finding has told already what is found of live rows."""
+    if told.finding.code != rules.REPEATED_ID.code:
+        return False
+    taken_along = not told.ids.isdisjoint(repeated.ids) and repeated.count <= told.count
+    return told.finding.version == finding.version or taken_along

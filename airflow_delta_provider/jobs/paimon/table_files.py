@@ -21,6 +21,8 @@ class TableFiles(DataFiles):
     :param location: the table's location as a URI
     """
 
+    _beyond = 1  # Spark, which lists files itself, takes what is behind for the footer
+
     def __init__(self, storage: HadoopStorage, location: str, layout: DataLayout) -> None:
         super().__init__(storage, location)
         self._table_storage = storage

@@ -85,7 +85,7 @@ class EditedTable:
     def entries(self, snapshot_id: int, change: Change) -> None:
         """Change what a commit added and deleted, and mend the sizes of metadata."""
         for record in self.listed(snapshot_id, "delta"):
-            self._change_avro(record["_FILE_NAME"], change)
+            self.records(record["_FILE_NAME"], change)
         self.mend()
 
     def all_entries(self, change: Callable[[dict[str, Any]], None]) -> None:
@@ -97,7 +97,7 @@ class EditedTable:
 
         for snapshot_id in self.snapshot_ids():
             for record in self.listed(snapshot_id, "delta"):
-                self._change_avro(record["_FILE_NAME"], changed)
+                self.records(record["_FILE_NAME"], changed)
         self.mend()
 
     def file(self, prefix: str, **fields: Any) -> None:
@@ -108,6 +108,12 @@ class EditedTable:
                 record["_FILE"] |= {f"_{name.upper()}": value for name, value in fields.items()}
 
         self.all_entries(change)
+
+    def records(self, name: str, change: Change) -> None:
+        """Change the records of a manifest, of a list of them, or of an index manifest; sizes are not mended."""
+        path = self._manifest(name)
+        schema, records = _records(path)
+        path.write_bytes(avro_file(schema, _changed(records, change)))
 
     def listed(self, snapshot_id: int, which: str) -> Records:
         """Return what a snapshot's manifest list has, ``base`` or ``delta``."""
@@ -120,7 +126,7 @@ class EditedTable:
     def relist(self, snapshot_id: int, which: str, change: Change, *, mend: bool = True) -> None:
         """Change which manifests a snapshot lists; without ``mend``, the sizes that it lists are left as they are."""
         name = self.list_name(snapshot_id, which)
-        self._change_avro(name, change)
+        self.records(name, change)
         self.snapshot(snapshot_id, **{f"{which}ManifestListSize": self._size(name)})
         if mend:
             self.mend()
@@ -141,7 +147,7 @@ class EditedTable:
 
         for later in self.snapshot_ids():
             if later >= snapshot_id:
-                self._change_avro(self.list_name(later, "base"), relisted)
+                self.records(self.list_name(later, "base"), relisted)
         self.mend()
 
     def manifest(self, snapshot_id: int) -> Path:
@@ -240,7 +246,7 @@ class EditedTable:
         for snapshot_id in self.snapshot_ids():
             for which in ("base", "delta"):
                 name = self.list_name(snapshot_id, which)
-                self._change_avro(name, sizes)
+                self.records(name, sizes)
                 self.snapshot(snapshot_id, **{f"{which}ManifestListSize": self._size(name)})
 
     def _net(self, manifests: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -269,11 +275,6 @@ class EditedTable:
         path = self.root / name
         body = {**json.loads(path.read_text()), **changes}
         path.write_text(json.dumps({key: value for key, value in body.items() if value is not None}))
-
-    def _change_avro(self, name: str, change: Change) -> None:
-        path = self._manifest(name)
-        schema, records = _records(path)
-        path.write_bytes(avro_file(schema, _changed(records, change)))
 
 
 def _rows(entry: dict[str, Any]) -> int:
