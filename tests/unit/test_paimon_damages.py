@@ -250,6 +250,7 @@ DAMAGES = {
         W,
         lambda t: (truncate(t.manifest(3), t.manifest(3).stat().st_size - 9), t.mend()),
         [("PM14", 3, None)],
+        says="Bring the file back from a backup",
     ),
     "a snapshot that is none": Damage(
         W,
@@ -311,7 +312,7 @@ DAMAGES = {
         lambda t: t.schema(0, options={"row-tracking.enabled": None}),
         [("PM15", 0, None)],
         Verdict.UNDETERMINED,
-        says="write the rows into a new one",
+        says="write the rows into it",
     ),
     "not tracked, a primary key": Damage(
         W,
@@ -321,7 +322,7 @@ DAMAGES = {
         says="primary key id",
     ),
     "a snapshot of tomorrow": Damage(
-        W, lambda t: t.snapshot(3, version=9), [("PM16", 3, None)], Verdict.UNDETERMINED, says="of version 9"
+        W, lambda t: t.snapshot(3, version=9), [("PM16", 3, None)], Verdict.UNDETERMINED, says="Update airflow-delta"
     ),
     "a schema of tomorrow": Damage(
         W, lambda t: t.schema(0, version=9), [("PM16", 1, None)], Verdict.UNDETERMINED, says="of version 9"

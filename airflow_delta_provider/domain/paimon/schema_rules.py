@@ -66,21 +66,16 @@ def _check_schema(schema_id: int, schema: TableSchema | PaimonFormatError | None
 def _check_readable(schema_id: int, schema: TableSchema | PaimonFormatError | None) -> Iterator[Finding]:
     if schema is None:
         yield rules.UNREADABLE_METADATA.finding(
-            f"Schema {schema_id}, by which the table was written, is missing: bring {schema_path(schema_id)} back from "
-            "a backup."
+            f"Schema {schema_id}, by which the table was written, is missing: there is no {schema_path(schema_id)}."
         )
     elif isinstance(schema, PaimonFormatError):
-        yield rules.UNREADABLE_METADATA.finding(
-            f"Schema {schema_id} cannot be read: {schema}. Bring {schema_path(schema_id)} back from a backup."
-        )
+        yield rules.UNREADABLE_METADATA.finding(f"Schema {schema_id} cannot be read: {schema}.")
     elif schema.version not in KNOWN_VERSIONS:
         yield rules.UNKNOWN_VERSION.finding(
             f"Schema {schema_id} is of version {schema.version}; known are those up to {KNOWN_VERSIONS[-1]}."
         )
     elif schema.id != schema_id:
-        yield rules.UNREADABLE_METADATA.finding(
-            f"Schema {schema_id} says that it is schema {schema.id}. Bring {schema_path(schema_id)} back from a backup."
-        )
+        yield rules.UNREADABLE_METADATA.finding(f"The file of schema {schema_id} says that it is schema {schema.id}.")
 
 
 def _unsuited(schema: TableSchema) -> Iterator[str]:

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
+from airflow_delta_provider.domain.paimon.remedies import with_remedies
 from airflow_delta_provider.domain.paimon.row_rules import judge
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
@@ -87,7 +88,7 @@ class PaimonCatalogCheck:
             )
         return TableReport.judged(
             self._name.text,
-            *findings,
+            *with_remedies(findings),
             version=snapshots[-1].id if snapshots else None,
             evidence=self._evidence,
             timings=self._timings,

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.remedies import with_remedies
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.report.finding import Finding
@@ -52,7 +53,7 @@ def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, pr
         except SnapshotGoneError as gone:
             progress(f"{text}: {gone} is gone since it was listed, the check begins anew")
     message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
-    return TableReport.judged(text, rules.NOT_STILL.finding(message))
+    return TableReport.judged(text, *with_remedies([rules.NOT_STILL.finding(message)]))
 
 
 def _check_by_catalog(
@@ -120,7 +121,7 @@ class PaimonRowTrackingCheck:
             findings = self._judge_rows(history, since, baseline, findings)
         report = TableReport.judged(
             self._table.name.text,
-            *findings,
+            *with_remedies(findings),
             version=ids[-1] if ids else None,
             evidence=self._evidence(history, since),
             timings=self._timings,
@@ -281,9 +282,8 @@ def _not_tracked(schemas: Schemas) -> Finding:
     if isinstance(newest, TableSchema) and newest.primary_keys:
         return rules.NOT_TRACKED.finding(
             f"The table has the primary key {', '.join(newest.primary_keys)}, and Paimon tracks rows of append tables "
-            "only. Its rows have no ids; there is nothing to check."
+            "only. Its rows have no ids: there is nothing to check."
         )
     return rules.NOT_TRACKED.finding(
-        "The table's rows have no ids: row-tracking.enabled is not true. It can be set when a table is created; write "
-        "the rows into a new one."
+        "The table's rows have no ids: row-tracking.enabled is not true, and it cannot be set once there are rows."
     )
