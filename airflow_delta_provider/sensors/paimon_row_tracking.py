@@ -26,7 +26,7 @@ class PaimonRowTrackingSensor(TableSensor):
 
     Pushes ``{"table": ..., "snapshot": ..., "uuid": ..., "since_snapshot": ...}``: the newest snapshot, and the
     one to give to ``PaimonCheckRowTrackingOperator`` as ``since_snapshot``, so that it checks only what is new;
-    None after a rollback, or where none was known: then it has to check all.
+    None after a rollback, where the known one has expired, or none was known: then it has to check all.
 
     For the other arguments, and what reads the table, see
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.

@@ -32,6 +32,15 @@ class SnapshotObservation:
         return {"table": table, "snapshot": self.snapshot, "uuid": self.uuid, "since_snapshot": self.since}
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The newest snapshot, and whether the one that was known is there still, as far as that can be told."""
+
+    newest: int
+    uuid: str | None
+    known: bool
+
+
 class SnapshotWatch(TableWatch[SnapshotObservation]):
     """Looks at a table for a snapshot that is not known yet.
 
@@ -58,30 +67,43 @@ class SnapshotWatch(TableWatch[SnapshotObservation]):
         self.since = since
         self.since_uuid = since_uuid
 
-    def _read(self) -> tuple[int, str | None]:
+    def _read(self) -> _Seen:
         try:
             ids = snapshot_ids(self._storage.stamps())
         except FileNotFoundError:
             ids = []
         newest = ids[-1] if ids else 0
         # Whoever knows an id alone cannot tell another snapshot of that id.
-        if not newest or (newest == self.since and self.since_uuid is None):
-            return newest, None
-        name = snapshot_path(newest).rpartition("/")[2]
+        alone = self.since_uuid is None
+        if not newest or (newest == self.since and alone):
+            return _Seen(newest, None, known=not self.since or newest == self.since)
+        uuid = self._uuid(newest)
+        if not self.since or (alone and newest > self.since):
+            return _Seen(newest, uuid, known=True)
+        if newest <= self.since:
+            return _Seen(newest, uuid, known=newest == self.since and uuid == self.since_uuid)
+        return _Seen(newest, uuid, known=self._is_there_still())
+
+    def _is_there_still(self) -> bool:
+        """Whether the known snapshot is what it was: after a rollback there may be another of its id."""
         try:
-            return newest, Snapshot.from_json(self._storage.read(name)).uuid
+            return self._uuid(self.since or 0) == self.since_uuid
+        except FileNotFoundError:
+            return False
+
+    def _uuid(self, snapshot_id: int) -> str | None:
+        name = snapshot_path(snapshot_id).rpartition("/")[2]
+        try:
+            return Snapshot.from_json(self._storage.read(name)).uuid
         except PaimonFormatError as error:
             raise ValueError(f"{name}: {error}") from error
 
     def _nothing(self) -> SnapshotObservation:
         return SnapshotObservation()
 
-    def _judge(self, read: tuple[int, str | None]) -> SnapshotObservation:
-        newest, uuid = read
+    def _judge(self, read: _Seen) -> SnapshotObservation:
         if self.since is None:
-            self.since, self.since_uuid = newest, uuid
-        self._say(f"{self._table} is at snapshot {newest or 'none'}; wanted: one after {self.since or 'none'}.")
-        rolled_back = newest < self.since or (newest == self.since and uuid != self.since_uuid)
-        holds = bool(newest) and (newest > self.since or rolled_back)
-        # Nobody can tell whether a newer snapshot follows the known one, or came after a rollback: the check does.
-        return SnapshotObservation(holds, newest, uuid, None if rolled_back or not self.since else self.since)
+            self.since, self.since_uuid = read.newest, read.uuid
+        self._say(f"{self._table} is at snapshot {read.newest or 'none'}; wanted: one after {self.since or 'none'}.")
+        holds = bool(read.newest) and (read.newest > self.since or not read.known)
+        return SnapshotObservation(holds, read.newest, read.uuid, self.since if read.known and self.since else None)

@@ -94,6 +94,7 @@ def test_snapshot_after_the_known_one_ends_the_wait_at_once(table: Table) -> Non
     found = sensor(table, since_snapshot="1").execute(context())
 
     assert (found["snapshot"], found["since_snapshot"]) == (2, 1)
+    assert found["uuid"] == json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"]
 
 
 def test_table_that_is_not_there_yet_is_waited_for_and_then_checked_whole(archive: Path, tmp_path: Path) -> None:
@@ -117,6 +118,25 @@ def test_rollback_is_news_and_asks_for_a_check_of_all(table: Table, again: dict[
 
     assert (event["status"], event["since_snapshot"]) == ("holds", None)
     assert event["snapshot"] == (2 if again else 1)
+
+
+def test_rollback_behind_newer_snapshots_asks_for_a_check_of_all(table: Table) -> None:
+    trigger = deferred(sensor(table, poke_interval=0.05))
+    table.commit(2, uuid="another")
+    uuid = table.commit(3)
+
+    event = event_of(trigger)
+
+    assert (event["status"], event["snapshot"], event["uuid"]) == ("holds", 3, uuid)
+    assert event["since_snapshot"] is None
+
+
+def test_known_snapshot_that_has_expired_asks_for_a_check_of_all(table: Table) -> None:
+    trigger = deferred(sensor(table, poke_interval=0.05))
+    table.roll_back(2)
+    table.commit(3)
+
+    assert event_of(trigger)["since_snapshot"] is None
 
 
 def test_deadline_passes_without_a_snapshot(table: Table) -> None:
