@@ -9,54 +9,37 @@ from typing import Any
 from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.excerpt import excerpt, excerpt_of_file
+from airflow_delta_provider.domain.audit.excerpt import excerpt
 from airflow_delta_provider.domain.audit.file_course import FileCourse
+from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import Restored, restored_by
 from airflow_delta_provider.domain.audit.stands import remains
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
-from airflow_delta_provider.domain.audit.violations import Key, Stands, Violation, Violations, key_of
+from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, apply_commit
 from airflow_delta_provider.domain.invariants import (
-    catalog_managed,
-    column_mapping,
     commit_actions,
     metadata,
     metadata_changes,
     protocol,
     protocol_changes,
-    type_widening,
-    usage_tracking,
 )
+from airflow_delta_provider.domain.invariants.state import check_state
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking import state_rules
 from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
-from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, row_tracking_of
+from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.rules.rule import Scope
 
-#: Rules about protocol, metadata and the domains of one state.
-_STATE_RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
-    protocol.check_state,
-    metadata.check_state,
-    column_mapping.check_state,
-    type_widening.check_state,
-    catalog_managed.check_state,
-    usage_tracking.check_state,
-)
 #: What the first commit has to have: protocol and metadata.
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
 _OF_FILES = ("AC03", "AC06", "RT14")
-#: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
-_OF_COMMITS = frozenset({"RT22", "RT23"})
-#: What a finding says of the commit that is to blame.
-_PROVENANCE = ("version", "engine", "writer", "operation", "user", "timestamp")
 
 
 class HistoryAudit:
@@ -94,9 +77,8 @@ class HistoryAudit:
         self._files = FileCourse(self._log, begun_late)
         self._previous = previous
         self._version = -1 if base is None else base.version
-        self._since = base.version if known and base is not None else None
-        self._recalled: dict[Key, Finding] = {}
-        self._rows_of: RowCount = _said_rows
+        since = base.version if known and base is not None else None
+        self._file_findings = FileFindings(self._violations, self._tracking, self._log, since)
         if base is not None:
             for finding in recalled:
                 self._recall(finding, base)
@@ -177,19 +159,11 @@ class HistoryAudit:
         try:
             state = self.state()
         except BrokenLogError:
-            missing = [
-                finding
-                for finding, found in (
-                    (protocol.no_protocol(self._version), self._replay.has_protocol),
-                    (metadata.no_metadata(self._version), self._replay.has_metadata),
-                )
-                if not found
-            ]
-            for finding in missing:
+            found = (self._replay.has_protocol, protocol.no_protocol), (self._replay.has_metadata, metadata.no_metadata)
+            for finding in (missing(self._version) for is_there, missing in found if not is_there):
                 self._violations.look(finding.code, self._version, [finding])
             return self._violations.findings("")
-        for finding in self._of_commits(self._tracking.final(state, self._rows_of, self._violations)):
-            self._violations.open(finding)
+        self._file_findings.finish(state)
         return self._violations.findings(state.metadata.id)
 
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
@@ -199,42 +173,7 @@ class HistoryAudit:
         :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
         :raises BrokenLogError: if there is no state
         """
-        state = self.state()
-        self._rows_of = rows_of
-        fresh = list(state_rules.check_fresh_ids(state, row_tracking_of(state), rows_of))
-        miscounted = {file.path for file in self._replay.files.values() if file.num_records != rows_of(file)}
-        for code, paths in (("RT06", None), ("RT07", miscounted), ("RT08", None)):
-            if all(finding.code != code for finding in fresh):
-                self._violations.withdraw(code, paths)
-        impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
-        for code, path, *_ in self._recalled if whole else ():
-            self._violations.withdraw(code, {path})
-        for finding in self._of_commits([*found, *impossible]):
-            self._violations.open(finding)
-
-    def _of_commits(self, found: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings about live files with the commits that added those, but for what is not asked for."""
-        found = list(found)
-        paths = {finding.path for finding in found if finding.version is None}
-        files = {file.path: file for file in self._replay.files.values() if file.path in paths}
-        commits = self._log.commits_that_added(list(files.values()))
-        for finding in found:
-            if finding.version is not None:
-                yield finding
-                continue
-            file, commit = files.get(finding.path or ""), commits.get(finding.path or "")
-            lowered = self._tracking.lowered
-            if finding.code == "RT07" and lowered is not None:
-                commit = max((commit or lowered, lowered), key=lambda either: either.version)
-            if self._since is not None and (commit is None or commit.version <= self._since):
-                continue  # of a file from before: not what is asked for
-            if file is not None:
-                finding = replace(finding, action=excerpt_of_file(file))
-            if commit is not None:
-                finding = replace(finding, **commit.provenance)
-            elif (known := self._recalled.get(key_of(finding))) is not None:
-                finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
-            yield finding
+        self._file_findings.look(self.state(), found, rows_of, whole=whole)
 
     def _recall(self, finding: Finding, base: TableState) -> None:
         rule = CATALOGUE.get(finding.code)
@@ -245,8 +184,7 @@ class HistoryAudit:
                 aspect = "row tracking" if finding.code.startswith("RT") else "head"
             else:
                 stands = self._changes.recall(finding, base)
-        if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
-            self._recalled[key_of(finding)] = finding
+        self._file_findings.recall(finding)
         self._violations.recall(finding, aspect, stands)
 
     def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:
@@ -332,7 +270,7 @@ class HistoryAudit:
         before: TableState | None = None,
     ) -> list[Violation]:
         """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
-        found = [self._placed(finding, where, actions) for rule in _STATE_RULES for finding in rule(state)]
+        found = [self._placed(finding, where, actions) for finding in check_state(state)]
         healed = self._violations.look("head", state.version, found, before)
         return healed + self._look_at_tracking(state, where, actions, before)
 
@@ -357,7 +295,3 @@ class HistoryAudit:
 
     def _placed(self, finding: Finding, where: Mapping[str, Any], actions: Sequence[Action]) -> Finding:
         return replace(finding, action=excerpt(finding, actions), **where)
-
-
-def _said_rows(file: LiveFile) -> int | None:
-    return file.num_records

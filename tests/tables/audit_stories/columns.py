@@ -80,13 +80,14 @@ STORIES = {
         "ALTER TABLE {t} ADD COLUMN v int",
         restore(1),
         "INSERT INTO {t} VALUES (1, 2)",
-        drop_feature("allowColumnDefaults"),
+        refused(drop_feature("allowColumnDefaults")),
     ),
     "defaults from the start": story(
         "CREATE TABLE {t} (id bigint, v int DEFAULT 3) USING delta "
         "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
         "INSERT INTO {t} (id) VALUES (1)",
-        "CREATE OR REPLACE TABLE {t} (id bigint, v int) USING delta",
+        refused("CREATE OR REPLACE TABLE {t} (id bigint, v int) USING delta"),
+        "CREATE OR REPLACE TABLE {t} USING delta AS SELECT 1L AS id, 2 AS v",
         "INSERT INTO {t} VALUES (1, 2)",
     ),
     "timestamp_ntz, variant, char": story(

@@ -13,7 +13,7 @@ from tests.tables.audit_stories.statements import (
     restore,
     set_properties,
 )
-from tests.tables.audit_stories.telling import story
+from tests.tables.audit_stories.telling import refused, story
 
 STORIES = {
     "create": story(create(), ROWS),
@@ -57,6 +57,8 @@ STORIES = {
     "converted without statistics": story(
         lambda spark, path: spark.sql("SELECT id FROM range(0, 12, 1, 2)").write.parquet(str(path)),
         "CONVERT TO DELTA parquet.`{d}/t` NO STATISTICS",
+        refused(set_properties(enableRowTracking="true")),
+        "ANALYZE TABLE {t} COMPUTE DELTA STATISTICS",
         set_properties(enableRowTracking="true"),
         "DELETE FROM {t} WHERE id = 5",
         OPTIMIZE,

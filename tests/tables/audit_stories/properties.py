@@ -11,7 +11,7 @@ from tests.tables.audit_stories.statements import (
     set_properties,
     unset_properties,
 )
-from tests.tables.audit_stories.telling import story, with_settings
+from tests.tables.audit_stories.telling import refused, story, with_settings
 
 STORIES = {
     "properties, comments, order": story(
@@ -34,7 +34,7 @@ STORIES = {
         "ALTER TABLE {t} UNSET TBLPROPERTIES IF EXISTS ('none.such')",
         set_properties(dataSkippingNumIndexedCols="0", **ROW_TRACKING),
         "INSERT INTO {t} (id) VALUES (9)",
-        with_settings("INSERT INTO {t} (id) VALUES (9)", spark__databricks__delta__stats__collect="false"),
+        refused(with_settings("INSERT INTO {t} (id) VALUES (9)", spark__databricks__delta__stats__collect="false")),
         "DELETE FROM {t} WHERE id = 100",
         "UPDATE {t} SET v = 1 WHERE id = 100",
         "INSERT INTO {t} SELECT * FROM {t} WHERE false",

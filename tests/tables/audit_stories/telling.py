@@ -36,10 +36,18 @@ def tell(spark: SparkSession, path: Path, steps: Iterable[Step]) -> None:
     """Let a story happen to the table at ``path``."""
     with configured(spark, _SETTINGS):
         for step in steps:
-            if callable(step):
-                step(spark, path)
-            else:
-                spark.sql(filled(step, path)).collect()
+            _take(spark, path, step)
+
+
+def _take(spark: SparkSession, path: Path, step: Step) -> None:
+    if callable(step):
+        step(spark, path)
+    else:
+        spark.sql(filled(step, path)).collect()
+
+
+def _named(step: Step) -> str:
+    return step.__name__ if callable(step) else step
 
 
 @contextmanager
@@ -61,17 +69,17 @@ def filled(statement: str, path: Path) -> str:
     return statement.replace("{t}", f"delta.`{path}`").replace("{d}", str(path.parent))
 
 
-def refused(statement: str) -> Step:
-    """A statement that the engine refuses: it leaves no trace, or the part of one."""
+def refused(refused_step: Step) -> Step:
+    """A step that the engine refuses: it leaves no trace, or the part of one."""
 
     def step(spark: SparkSession, path: Path) -> None:
         try:
-            spark.sql(filled(statement, path)).collect()
+            _take(spark, path, refused_step)
         except Exception:
             return
-        raise AssertionError(f"not refused: {statement}")
+        raise AssertionError(f"not refused: {_named(refused_step)}")
 
-    step.__name__ = f"refused {statement}"
+    step.__name__ = f"refused {_named(refused_step)}"
     return step
 
 

@@ -1,0 +1,106 @@
+"""What is wrong with the live files after the last commit, each with the commit that added it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from airflow_delta_provider.domain.audit.excerpt import excerpt_of_file
+from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
+from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking import state_rules
+from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
+from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from airflow_delta_provider.domain.rules.rule import Scope
+
+#: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
+_OF_COMMITS = frozenset({"RT22", "RT23"})
+#: What a finding says of the commit that is to blame.
+_PROVENANCE = ("version", "engine", "writer", "operation", "user", "timestamp")
+
+
+class FileFindings:
+    """Takes them when all commits were judged.
+
+    :param since: what is wrong with files that were added up to this version is left out; None for nothing
+    """
+
+    def __init__(self, violations: Violations, tracking: TrackingJudge, log: LogMemory, since: int | None) -> None:
+        self._violations = violations
+        self._tracking = tracking
+        self._log = log
+        self._since = since
+        self._recalled: dict[Key, Finding] = {}
+        self._rows_of: RowCount = _said_rows
+
+    def recall(self, finding: Finding) -> None:
+        """Take what an earlier audit found, if only a look at the data files tells whether it is still so."""
+        rule = CATALOGUE.get(finding.code)
+        if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
+            self._recalled[key_of(finding)] = finding
+
+    def look(self, state: TableState, found: Iterable[Finding], rows_of: RowCount, *, whole: bool) -> None:
+        """Take all that is wrong with the files themselves; what was is not recalled.
+
+        :param state: the last one, with its files
+        :param rows_of: the number of rows of each, which decides from now on what row ids they give out
+        :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
+        """
+        self._rows_of = rows_of
+        fresh = list(state_rules.check_fresh_ids(state, row_tracking_of(state), rows_of))
+        miscounted = {file.path for file in _files(state) if file.num_records != rows_of(file)}
+        for code, paths in (("RT06", None), ("RT07", miscounted), ("RT08", None)):
+            if all(finding.code != code for finding in fresh):
+                self._violations.withdraw(code, paths)
+        impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
+        for code, path, *_ in self._recalled if whole else ():
+            self._violations.withdraw(code, {path})
+        self._take(state, [*found, *impossible])
+
+    def finish(self, state: TableState) -> None:
+        """Take what is wrong with the row ids of the files, unless the commits have shown it already.
+
+        :param state: the last one, with its files
+        """
+        self._take(state, self._tracking.final(state, self._rows_of, self._violations))
+
+    def _take(self, state: TableState, found: Iterable[Finding]) -> None:
+        for finding in self._of_commits(state, found):
+            self._violations.open(finding)
+
+    def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
+        """Yield findings with the commits that added their files, but for what is not asked for."""
+        found = list(found)
+        paths = {finding.path for finding in found if finding.version is None}
+        files = {file.path: file for file in _files(state) if file.path in paths}
+        commits = self._log.commits_that_added(list(files.values()))
+        for finding in found:
+            if finding.version is not None:
+                yield finding
+                continue
+            file, commit = files.get(finding.path or ""), commits.get(finding.path or "")
+            lowered = self._tracking.lowered
+            if finding.code == "RT07" and lowered is not None:
+                commit = max((commit or lowered, lowered), key=lambda either: either.version)
+            if self._since is not None and (commit is None or commit.version <= self._since):
+                continue  # of a file from before: not what is asked for
+            if file is not None:
+                finding = replace(finding, action=excerpt_of_file(file))
+            if commit is not None:
+                finding = replace(finding, **commit.provenance)
+            elif (known := self._recalled.get(key_of(finding))) is not None:
+                finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
+            yield finding
+
+
+def _files(state: TableState) -> Iterable[LiveFile]:
+    return (state.files or {}).values()
+
+
+def _said_rows(file: LiveFile) -> int | None:
+    return file.num_records

@@ -1,0 +1,31 @@
+"""All that must hold of protocol, metadata and domains of one version of a table, whatever led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.invariants import (
+    catalog_managed,
+    column_mapping,
+    metadata,
+    protocol,
+    type_widening,
+    usage_tracking,
+)
+from airflow_delta_provider.domain.report.finding import Finding
+
+_FAMILIES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
+    protocol.check_state,
+    metadata.check_state,
+    column_mapping.check_state,
+    type_widening.check_state,
+    catalog_managed.check_state,
+    usage_tracking.check_state,
+)
+
+
+def check_state(state: TableState) -> Iterator[Finding]:
+    """Yield what is wrong with a state, by every rule but those of row tracking."""
+    for check_family in _FAMILIES:
+        yield from check_family(state)
