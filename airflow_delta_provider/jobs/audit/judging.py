@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.audit.beside import (
     check_checkpoint,
@@ -43,8 +45,14 @@ from airflow_delta_provider.jobs.timings import Timings
 _POINTER = "_last_checkpoint"
 #: Commits between two lines of progress.
 _STEP = 5000
-#: New commits up to which it is worth looking whether the files of before matter to them.
-_FEW = 1000
+#: New commits, and their bytes, up to which it is worth looking whether the files of before matter to them.
+_FEW, _SMALL = 1000, 1 << 26
+
+
+class _CommitFile(NamedTuple):
+    version: int
+    content: bytes
+    checksum: bytes | None
 
 
 class Judging:
@@ -98,7 +106,8 @@ class Judging:
             audit = HistoryAudit(replay, state, KeptLog(self._log), known=known, follow=self._follow)
         for finding in (*damaged, *span.findings, *self._pointer()):
             audit.note(finding)
-        self._judge(audit, span.first, span.last)
+        versions = range(span.first, span.last + 1)
+        self._judge(audit, self._read(versions), versions)
         return audit
 
     def go_on(self, memory: AuditMemory, last: int) -> HistoryAudit:
@@ -110,14 +119,16 @@ class Judging:
         previous = Commit(base.version, memory.commit_info)
         replay = Replay.of(base)
         compared = any(base.version < version <= last for version in checkpoint_versions(self._names))
-        if self._with_files or compared or self._needs_files(range(base.version + 1, last + 1)):
+        commits = self._read(range(base.version + 1, last + 1))
+        ahead: list[_CommitFile] = []
+        if self._with_files or compared or _touch_files(commits, ahead):
             try:
                 replay = self._log.replay(select_segment(self._names, base.version))
                 base = replay.state(base.version)
             except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
                 return self.judge(find_span(self._names, last))
         audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous, follow=self._follow)
-        self._judge(audit, base.version + 1, last)
+        self._judge(audit, chain(ahead, commits), range(base.version + 1, last + 1))
         return audit
 
     def _start(self, span: Span, known: bool) -> tuple[Span, Replay, list[Finding]]:
@@ -148,31 +159,21 @@ class Judging:
                 raise broken from None
         return span, Replay(with_files=True), damaged
 
-    def _needs_files(self, versions: range) -> bool:
-        """Whether commits can only be judged with the files that were live before them: all but mere additions."""
-        if len(versions) > _FEW:
-            return True
-        try:
-            contents = self._log.read_files([commit_name(version) for version in versions])
-            return any(
-                _touches_files(action)
-                for version, content in zip(versions, contents)
-                for action in parse_commit(commit_name(version), content)
-            )
-        except BrokenLogError:
-            return True
-
-    def _judge(self, audit: HistoryAudit, first: int, last: int) -> None:
+    def _read(self, versions: range) -> Iterator[_CommitFile]:
+        """Yield those commits that the log has."""
         present = set(self._names)
-        versions = [v for v in range(first, last + 1) if commit_name(v) in present]
-        checkpoints = [v for v in checkpoint_versions(_after(self._names, first)) if first <= v <= last]
+        found = [version for version in versions if commit_name(version) in present]
+        files = self._log.read_files([name for version in found for name in _files_of(version, present)])
+        for version in found:
+            yield _CommitFile(version, next(files), next(files) if checksum_name(version) in present else None)
+
+    def _judge(self, audit: HistoryAudit, commits: Iterable[_CommitFile], versions: range) -> None:
+        last = versions[-1] if versions else audit.version
+        checkpoints = [v for v in checkpoint_versions(_after(self._names, versions.start)) if v in versions]
         compactions = defaultdict(list)
         for compaction in compaction_files(self._names):
             compactions[compaction.last].append(compaction)
-        files = self._log.read_files([name for v in versions for name in _files_of(v, present)])
-        for version in versions:
-            content = next(files)
-            checksum = next(files) if checksum_name(version) in present else None
+        for version, content, checksum in commits:
             if self.commits and self._budget.is_spent:
                 audit.note(out_of_time(version, last, self._budget.seconds))
                 break
@@ -191,7 +192,7 @@ class Judging:
             if checkpoints and version == checkpoints[-1]:
                 beside += self._compare_checkpoint(audit, version)
             for compaction in compactions[version]:
-                beside += self._compare_compaction(compaction, present)
+                beside += self._compare_compaction(compaction)
             for finding in beside:
                 audit.note(finding)
             if self.commits % _STEP == 0:
@@ -225,10 +226,10 @@ class Judging:
                 continue
             yield from check_checkpoint(checkpointed, state, name)
 
-    def _compare_compaction(self, compaction: CompactionFile, present: set[str]) -> Iterator[Finding]:
+    def _compare_compaction(self, compaction: CompactionFile) -> Iterator[Finding]:
         """Yield how a log compaction file differs from its commits, where they are all kept and whole."""
         versions = range(compaction.first, compaction.last + 1)
-        if not all(commit_name(version) in present for version in versions):
+        if not {*map(commit_name, versions)} <= {*self._names}:
             return
         files = self._log.read_files([compaction.name, *map(commit_name, versions)])
         content = next(files)
@@ -252,6 +253,25 @@ class Judging:
             # A checkpoint may have been written since the names were listed.
             checkpoints = checkpoint_versions(self._log.list_names())
         yield from check_pointer(pointer, checkpoints)
+
+
+def _touch_files(commits: Iterator[_CommitFile], ahead: list[_CommitFile]) -> bool:
+    """Return whether commits can only be judged with the files that were live before them: all but mere additions.
+
+    :param ahead: takes the commits that had to be looked at
+    """
+    size = 0
+    for commit in commits:
+        ahead.append(commit)
+        size += len(commit.content)
+        if len(ahead) > _FEW or size > _SMALL:
+            return True
+        try:
+            if any(map(_touches_files, parse_commit(commit_name(commit.version), commit.content))):
+                return True
+        except BrokenLogError:
+            return True
+    return False
 
 
 def _touches_files(action: Action) -> bool:

@@ -1,0 +1,89 @@
+"""Judging the commits of a log on disk after an earlier audit: what is read for it, and that it says the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.jobs.audit import judging
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.timings import Timings
+from tests.unit.damages.edits import metadata
+from tests.unit.local_table import LocalStorage, OnDisk
+from tests.unit.log_builder import Table
+from tests.unit.states import field
+
+
+class CountedStorage(LocalStorage):
+    """Counts what is read, by file name."""
+
+    def __init__(self):
+        super().__init__()
+        self.reads = Counter()
+
+    def read(self, path):
+        self.reads[path.rsplit("/", 1)[-1]] += 1
+        return super().read(path)
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    return OnDisk(tmp_path / "t", Table(field("id", "long")).append().append())
+
+
+def judge(table, memory=None):
+    """Judge the whole log, or what came after an earlier audit; return the audit and what was read."""
+    storage = CountedStorage()
+    log = TableLog(None, storage, f"file:{table.log.parent}")
+    names = log.list_names()
+    last = len(names) - 1
+    judged = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
+    audit = judged.judge(find_span(names, last)) if memory is None else judged.go_on(memory, last)
+    return audit, storage.reads
+
+
+def remembered(table):
+    audit, _ = judge(table)
+    return AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log")
+
+
+def test_commits_that_only_add_files_are_read_once_and_no_other_is(on_disk):
+    memory = remembered(on_disk)
+    on_disk.others(lambda table: table.append().append())
+    audit, reads = judge(on_disk, memory)
+    assert reads == {commit_name(3): 1, commit_name(4): 1}
+    assert (audit.version, audit.findings(), audit.live_files) == (4, [], None)
+
+
+def test_commits_that_remove_files_are_read_once_after_those_of_before(on_disk):
+    memory = remembered(on_disk)
+    on_disk.others(lambda table: table.append().delete(table.paths[0]).append())
+    audit, reads = judge(on_disk, memory)
+    assert reads == dict.fromkeys(map(commit_name, range(6)), 1)
+    assert (audit.version, audit.findings(), audit.live_files) == (5, [], 3)
+
+
+@pytest.mark.parametrize("bound", ["_FEW", "_SMALL"])
+def test_of_many_new_commits_not_all_are_looked_at_ahead(on_disk, monkeypatch, bound):
+    monkeypatch.setattr(judging, bound, 1)
+    memory = remembered(on_disk)
+    on_disk.others(lambda table: table.append().append().append())
+    audit, reads = judge(on_disk, memory)
+    assert reads == dict.fromkeys(map(commit_name, range(6)), 1)
+    assert (audit.version, audit.findings(), audit.live_files) == (5, [], 5)
+
+
+def test_damage_behind_additions_is_told_as_the_whole_history_tells_it(on_disk):
+    memory = remembered(on_disk)
+    on_disk.others(lambda table: table.append().damaged(metadata(id="another")).set_properties(a="b"))
+    audit, _ = judge(on_disk, memory)
+    whole, _ = judge(on_disk)
+    assert [finding.code for finding in audit.findings()] == ["MD08"]
+    assert audit.findings() == whole.findings()
