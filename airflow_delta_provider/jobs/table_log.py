@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.checkpoint_files import CheckpointFiles
@@ -40,12 +40,14 @@ class History:
 
     :param state: the newest state, with its files, from the newest checkpoint on: what readers see
     :param transitions: commits that led to it, oldest first; none where the log has no earlier state
-    :param contradictions: how a checkpoint among these commits differs from what they add up to
+    :param segment: what ``state`` was read from
+    :param replayed: where that begins at a checkpoint among these commits, what they add up to themselves
     """
 
     state: TableState
     transitions: tuple[Transition, ...]
-    contradictions: tuple[str, ...] = ()
+    segment: LogSegment
+    replayed: TableState | None = None
 
 
 class TableLog:
@@ -102,11 +104,11 @@ class TableLog:
         except (BrokenLogError, FileNotFoundError):
             if since is not None:
                 raise
-            return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), ())
+            return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), (), newest)
         replayed = replay.state(newest.version)
         if checkpointed is None:
-            return History(replayed, tuple(transitions))
-        return History(checkpointed, tuple(transitions), tuple(differences(checkpointed, replayed)))
+            return History(replayed, tuple(transitions), newest)
+        return History(checkpointed, tuple(transitions), newest, replayed)
 
     def earliest_version(self) -> int | None:
         """Return the first version from which the log leads to the newest one, going by the names of its files."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
@@ -146,10 +147,10 @@ def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
 
     A finding that only follows from another one that is told is told with that one.
     """
-    items, news = _with_causes(tuple(items)), list(News)
+    news = list(News)
     return tuple(
         sorted(
-            items,
+            _with_causes(items),
             key=lambda item: (
                 item.news is News.RESOLVED,
                 _RANKS[item.finding.severity],
@@ -162,17 +163,10 @@ def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
     )
 
 
-def _with_causes(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    told = {(item.table, item.news, item.finding.fingerprint) for item in items if item.finding.fingerprint}
-    follows: dict[tuple[str, News, str | None], list[str]] = {}
-    roots = []
+def _with_causes(items: Iterable[Item]) -> Iterator[Item]:
+    told: defaultdict[tuple[str, News], list[Finding]] = defaultdict(list)
     for item in items:
-        cause = (item.table, item.news, item.finding.caused_by)
-        if cause in told and item.finding.caused_by != item.finding.fingerprint:
-            follows.setdefault(cause, []).append(item.finding.code)
-        else:
-            roots.append(item)
-    return tuple(
-        replace(item, led_to=tuple(follows.get((item.table, item.news, item.finding.fingerprint), ())))
-        for item in roots
-    )
+        told[item.table, item.news].append(item.finding)
+    for (table, news), findings in told.items():
+        for finding, follows in by_cause(findings):
+            yield Item(TableFinding(table, finding), news, tuple(other.code for other in follows))

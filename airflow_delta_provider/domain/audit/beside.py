@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from airflow_delta_provider.domain.delta.json_values import integer_of, parse_json
-from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.log_files import LogSegment, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import log as rules
@@ -13,17 +14,18 @@ from airflow_delta_provider.domain.rules import log as rules
 _BACKUP = "from a backup or another replica of the log"
 
 
-def check_checkpoint(checkpointed: TableState, replayed: TableState, name: str) -> Iterator[Finding]:
+def check_checkpoint(checkpointed: TableState, replayed: TableState, segment: LogSegment) -> Iterator[Finding]:
     """Yield how a checkpoint contradicts the commits that it stands for: LG05 and LG07.
 
-    :param checkpointed: its state, with files
+    :param checkpointed: what it leads to, with files
     :param replayed: what the commits add up to, with files
-    :param name: of its first file
+    :param segment: what ``checkpointed`` was read from
     """
-    where = {"version": checkpointed.version, "path": f"_delta_log/{name}"}
+    version = segment.checkpoint_version
+    where: dict[str, Any] = {"version": version, "path": f"_delta_log/{segment.checkpoint_files[0]}"}
     if found := list(differences(checkpointed, replayed)):
         yield rules.CONTRADICTING_CHECKPOINT.finding(
-            f"The checkpoint of version {checkpointed.version} and the commits that it stands for tell two different "
+            f"The checkpoint of version {version} and the commits that it stands for tell two different "
             f"tables. Of checkpoint and commits, {'; '.join(found)}. Readers that start from the checkpoint see the "
             "first, those that replay the commits the second. Find out which is right; where it is the commits, delete "
             f"the checkpoint, else bring them back {_BACKUP}.",
@@ -31,7 +33,7 @@ def check_checkpoint(checkpointed: TableState, replayed: TableState, name: str) 
         )
     if lost := sorted(replayed.domains.keys() - checkpointed.domains.keys()):
         yield rules.DOMAIN_NOT_IN_CHECKPOINT.finding(
-            f"The checkpoint of version {checkpointed.version} lacks the domainMetadata {', '.join(lost)}, which the "
+            f"The checkpoint of version {version} lacks the domainMetadata {', '.join(lost)}, which the "
             "commits have: whoever starts from it, as most do, loses them, and gives out row ids twice where it is "
             "delta.rowTracking. Delete the checkpoint while the commits are still kept, and update the engine that "
             "wrote it.",

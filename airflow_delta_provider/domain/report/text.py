@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -36,10 +37,9 @@ def _table(table: TableReport) -> Iterator[str]:
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
-    follows = _consequences(table.findings)
-    told = [finding for finding in table.findings if finding.fingerprint not in _all(follows)]
-    for finding in told[:_MAX_FINDINGS]:
-        yield from _finding(finding, follows.get(finding.fingerprint or "", []))
+    told = by_cause(table.findings)
+    for finding, follows in told[:_MAX_FINDINGS]:
+        yield from _finding(finding, follows)
     if len(told) > _MAX_FINDINGS:
         yield f"    … and {len(told) - _MAX_FINDINGS} more findings"
 
@@ -92,21 +92,6 @@ def _standing(finding: Finding) -> Iterator[str]:
         yield f"Version {finding.healed_version} put it right."
     if finding.waiver is not None:
         yield f"Accepted by {finding.waiver.owner} until {finding.waiver.expires}: {finding.waiver.reason}"
-
-
-def _consequences(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Return the findings that only follow from another one, by that one's fingerprint."""
-    findings = tuple(findings)
-    known = {finding.fingerprint for finding in findings}
-    follows: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.caused_by in known and finding.caused_by is not None:
-            follows.setdefault(finding.caused_by, []).append(finding)
-    return follows
-
-
-def _all(follows: Mapping[str, Iterable[Finding]]) -> set[str | None]:
-    return {finding.fingerprint for findings in follows.values() for finding in findings}
 
 
 def _versions(table: TableReport) -> str:

@@ -217,14 +217,13 @@ class Judging:
             return
         state = audit.state()
         for segment in self._checkpoints(version):
-            name = segment.checkpoint_files[0]
             try:
                 with self._timings.phase("checkpoint"):
                     checkpointed = self._log.replay(segment, like=state).state(version)
             except BrokenLogError as error:
-                yield damaged_checkpoint(version, name, error)
+                yield damaged_checkpoint(version, segment.checkpoint_files[0], error)
                 continue
-            yield from check_checkpoint(checkpointed, state, name)
+            yield from check_checkpoint(checkpointed, state, segment)
 
     def _compare_compaction(self, compaction: CompactionFile) -> Iterator[Finding]:
         """Yield how a log compaction file differs from its commits, where they are all kept and whole."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.audit.beside import check_checkpoint
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -18,7 +19,6 @@ from airflow_delta_provider.domain.row_tracking.commit_rules import check_transi
 from airflow_delta_provider.domain.row_tracking.key_rules import find_keys
 from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
-from airflow_delta_provider.domain.rules import log as log_rules
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
@@ -121,14 +121,9 @@ class RowTrackingCheck:
 
 
 def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
-    if history.contradictions:
-        yield log_rules.CONTRADICTING_CHECKPOINT.finding(
-            "The newest checkpoint and the commits before it tell two different tables. Of checkpoint and commits, "
-            f"{'; '.join(history.contradictions)}. Readers that start from the checkpoint see the first, those that "
-            "replay the commits the second; the rest of this report is about the first. Find out which is right, and "
-            "bring the other back from a backup.",
-            version=history.state.version,
-        )
+    if history.replayed is not None:
+        for finding in check_checkpoint(history.state, history.replayed, history.segment):
+            yield replace(finding, message=f"{finding.message} The rest of this report is about the first.")
     yield from check_state(history.state, tracking)
     for step in steps:
         yield from check_transition(step.transition, step.earlier)
