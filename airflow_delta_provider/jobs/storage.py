@@ -30,6 +30,12 @@ _WAITS = (0.2, 1.0)
 _THREADS, _AHEAD = 32, 256
 #: URIs that look the same whether encoded or not.
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
+#: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
+_PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
+#: What Hadoop says of a storage that it cannot rename over a file in.
+_NO_OVERWRITE = frozenset(
+    {"org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.UnsupportedOperationException"}
+)
 #: What makes a path a pattern to Hadoop.
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 
@@ -68,6 +74,7 @@ class HadoopStorage:
     """
 
     def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
         self._streams = JvmStreams(spark)
@@ -165,7 +172,7 @@ class HadoopStorage:
 
     @_persistent
     def write(self, path: str, content: bytes) -> None:
-        """Write a file as a whole, in place of the one that is there."""
+        """Write a file as a whole, in place of the one that is there; readers meanwhile see the one or the other."""
         local = _local_path(path)
         if local is not None:
             os.makedirs(os.path.dirname(local), exist_ok=True)
@@ -175,15 +182,35 @@ class HadoopStorage:
             os.replace(partial, local)
             return
         file_system, target = self._resolve(path)
+        if str(target.toUri().getScheme()) in _PUT_WHOLE:
+            self._create(file_system, target, content)
+            return
         partial_path = self._jvm.org.apache.hadoop.fs.Path(f"{path}.{uuid.uuid4().hex}.tmp")
-        stream = file_system.create(partial_path, True)
+        self._create(file_system, partial_path, content)
+        self._put_in_place(file_system, partial_path, target)
+
+    def _create(self, file_system: Any, path: Any, content: bytes) -> None:
+        stream = file_system.create(path, True)
         try:
             stream.write(content)
         finally:
             stream.close()
-        file_system.delete(target, False)
-        if not file_system.rename(partial_path, target):
-            raise OSError(f"{partial_path} could not be renamed to {target}")
+
+    def _put_in_place(self, file_system: Any, partial: Any, target: Any) -> None:
+        """Rename a file over what is there: in one step, where the storage offers it."""
+        hadoop = self._jvm.org.apache.hadoop.fs
+        rename = getattr(hadoop, "Options$Rename")
+        options = self._spark.sparkContext._gateway.new_array(rename, 1)
+        options[0] = rename.OVERWRITE
+        try:
+            context = hadoop.FileContext.getFileContext(target.toUri(), self._configuration)
+            context.rename(partial, target, options)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() not in _NO_OVERWRITE:
+                raise
+            file_system.delete(target, False)
+            if not file_system.rename(partial, target):
+                raise OSError(f"{partial} could not be renamed to {target}") from None
 
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without the JVM and without a network."""

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import checkpointed, operations
 from tests.tables.row_tracking_history import as_of
@@ -139,3 +140,18 @@ def test_history_is_judged_up_to_a_version_or_a_time(grown, audit):
     for asked in ({"version": 15}, {"since_version": 15}, {"timestamp": "2001-01-01"}):
         report = audit(path, **asked)
         assert (report.verdict, [f.code for f in report.findings]) == (Verdict.REFUSED, ["RQ19"])
+
+
+@pytest.mark.soak
+def test_memory_elsewhere_is_replaced_in_one_step(grown, audit, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with WebHdfs(elsewhere).running() as storage:
+        for version in (5, 9, 14):
+            report = audit(grown(version), state_path=f"{storage.uri}/memory")
+            assert report.version == version
+    assert report.evidence == {"level": "log", "first_version": 10, "commits": 5}
+    (file,) = elsewhere.joinpath("memory").iterdir()
+    assert json.loads(file.read_bytes())["version"] == 14
+    assert storage.replaced[file.name] == 3
+    assert not [operation for operation, _ in storage.asked if operation == "DELETE"]

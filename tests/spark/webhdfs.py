@@ -27,6 +27,7 @@ class WebHdfs:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.asked: Counter[tuple[str, str]] = Counter()
+        self.replaced: Counter[str] = Counter()
         self._failures: dict[str, int] = {}
         self._denied: set[str] = set()
         self._lock = threading.Lock()
@@ -71,16 +72,12 @@ class WebHdfs:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                url = urlsplit(self.path.encode("latin-1").decode())  # the client sends UTF-8 as it is
-                query = {key.lower(): values[0] for key, values in parse_qs(url.query).items()}
-                name = unquote(url.path)[len(_PREFIX) :]
-                path = storage.root / name.lstrip("/")
-                storage.asked[query["op"], path.name] += 1
+                query, path = self._asked()
                 if storage._denied & set(path.parts):
                     kind = "org.apache.hadoop.security.AccessControlException"
-                    self._error(403, kind, f"Permission denied: user=job, path={name}")
+                    self._error(403, kind, f"Permission denied: user=job, path={path}")
                 elif not path.exists():
-                    self._error(404, "java.io.FileNotFoundException", f"File does not exist: {name}")
+                    self._error(404, "java.io.FileNotFoundException", f"File does not exist: {path}")
                 elif query["op"] == "GETFILESTATUS":
                     self._json({"FileStatus": _status(path, "")})
                 elif query["op"] == "LISTSTATUS":
@@ -92,17 +89,55 @@ class WebHdfs:
                 elif storage._fails(path.name):
                     self._error(500, "java.io.IOException", "the storage has a bad day")
                 elif "redirected" not in query:
-                    again = quote(self.path.encode("latin-1"), safe="%/?&=:+,;@")
-                    self.send_response(307)
-                    self.send_header(
-                        "Location", f"http://127.0.0.1:{self.server.server_address[1]}{again}&redirected=1"
-                    )
-                    self.send_header("Content-Length", "0")
-                    self.end_headers()
+                    self._redirect()
                 else:
                     start = int(query.get("offset", 0))
                     content = path.read_bytes()[start:]
                     self._answer(200, content[: int(query["length"])] if "length" in query else content)
+
+            def _asked(self) -> tuple[dict[str, str], Path]:
+                url = urlsplit(self.path.encode("latin-1").decode())  # the client sends UTF-8 as it is
+                query = {key.lower(): values[0] for key, values in parse_qs(url.query).items()}
+                path = storage.root / unquote(url.path)[len(_PREFIX) :].lstrip("/")
+                storage.asked[query["op"], path.name] += 1
+                return query, path
+
+            def _redirect(self) -> None:
+                again = quote(self.path.encode("latin-1"), safe="%/?&=:+,;@")
+                self.send_response(307)
+                self.send_header("Location", f"http://127.0.0.1:{self.server.server_address[1]}{again}&redirected=1")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_PUT(self) -> None:
+                query, path = self._asked()
+                content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if query["op"] == "CREATE" and "redirected" not in query:
+                    self._redirect()
+                elif query["op"] == "CREATE":
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content or self._chunks())
+                    self._answer(201, b"")
+                elif query["op"] == "RENAME":
+                    target = storage.root / query["destination"].lstrip("/")
+                    replaces = query.get("renameoptions") == "OVERWRITE"
+                    if replaces or not target.exists():
+                        path.replace(target)
+                        storage.replaced[target.name] += replaces
+                    self._answer(200, b"") if replaces else self._json({"boolean": not path.exists()})
+
+            def do_DELETE(self) -> None:
+                _, path = self._asked()
+                self._json({"boolean": path.exists()})
+                path.unlink(missing_ok=True)
+
+            def _chunks(self) -> bytes:
+                content = b""
+                while size := int(self.rfile.readline().strip() or b"0", 16):
+                    content += self.rfile.read(size)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return content
 
             def _json(self, document: Any) -> None:
                 self._answer(200, json.dumps(document).encode())

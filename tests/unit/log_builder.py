@@ -174,6 +174,11 @@ class Table:
         written = copy.deepcopy([{"commitInfo": info}, *actions])
         metadata = next((a["metaData"] for a in written if "metaData" in a), self.now.metadata)
         if metadata["configuration"].get(TIMESTAMPS) == "true":
+            if version and self.configuration.get(TIMESTAMPS) != "true":
+                since = {"Version": str(version), "Timestamp": str(info["timestamp"])}
+                metadata["configuration"] |= {
+                    f"delta.inCommitTimestampEnablement{name}": value for name, value in since.items()
+                }
             written[0]["commitInfo"] = {"inCommitTimestamp": info["timestamp"], **info}
         if self._damage is not None:
             self._damage(written)
@@ -190,8 +195,10 @@ class Table:
         return self
 
     def mark_deleted(self, path: str) -> Table:
-        """Delete rows by a deletion vector."""
+        """Delete a row by a deletion vector, the last one with its file."""
         key = next(iter(self._keys([path])))
+        if self._rows([key]) == 1:
+            return self.delete(path)
         self._counter += 1
         vector = {
             "storageType": "u",
@@ -213,8 +220,7 @@ class Table:
 
     def optimize(self) -> Table:
         """Rewrite all files into one."""
-        removed = [self._removed(key, data_change=False) for key in self.now.files]
-        self.commit("OPTIMIZE", *self._written([10], data_change=False), *removed, tags=self._tags())
+        self.commit("OPTIMIZE", *self._moved(), tags=self._tags())
         return self
 
     def overwrite(self, schema: Json | None = None) -> Table:
@@ -335,13 +341,12 @@ class Table:
             wire["metadata"].pop(ID, None)
             wire["metadata"].pop(NAME, None)
         configuration = {k: v for k, v in self.configuration.items() if k != MAX} | {MODE: "none"}
-        removed = [self._removed(key, data_change=False) for key in self.now.files]
         changed = self._changed(schema, configuration)
         before, self.now = self.now, copy.deepcopy(self.now)
         self.now.metadata = changed["metaData"]
-        written = self._written([10] if removed else [], data_change=False)
+        moved = self._moved()
         self.now = before
-        self.commit("REMOVE COLUMN MAPPING", changed, *written, *removed, tags=self._tags())
+        self.commit("REMOVE COLUMN MAPPING", changed, *moved, tags=self._tags())
         return self
 
     def add_column(self, column: StructField) -> Table:
@@ -384,12 +389,7 @@ class Table:
         configuration = {key: value for key, value in self.configuration.items() if key != WIDENING}
         self.commit("UNSET TBLPROPERTIES", self._changed(configuration=configuration))
         if self.now.files:
-            self.commit(
-                "REORG",
-                *self._written([10], data_change=False),
-                *(self._removed(key, data_change=False) for key in self.now.files),
-                tags=self._tags(),
-            )
+            self.commit("REORG", *self._moved(), tags=self._tags())
         schema = self.schema
         if any(wire["metadata"].pop(CHANGES, None) for wire in fields_of(schema)):
             self.commit("UPGRADE SCHEMA", self._changed(schema))
@@ -454,6 +454,18 @@ class Table:
                 base += count
             adds.append({"add": add})
         return adds + ([self._mark(base - 1)] if numbered and rows else [])
+
+    def _moved(self) -> Actions:
+        """All rows in one file, in place of those that they are in."""
+        rows = self._rows(self.now.files)
+        written = self._written([rows] if rows else [], data_change=False)
+        return written + [self._removed(key, data_change=False) for key in self.now.files]
+
+    def _rows(self, keys: Iterable[FileKey]) -> int:
+        """How many rows files have that are not deleted; a file that does not say has ten."""
+        adds = [self.now.files[key] for key in keys]
+        rows = sum(json.loads(add.get("stats") or "{}").get("numRecords", 10) for add in adds)
+        return rows - sum(int((add.get("deletionVector") or {}).get("cardinality", 0)) for add in adds)
 
     def _partition_values(self) -> dict[str, str]:
         names = {wire["name"]: self._name(wire) for wire in self.schema["fields"]}

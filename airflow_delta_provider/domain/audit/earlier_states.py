@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants.in_commit_timestamps import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.row_tracking.tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
 
 _MASK = (1 << 64) - 1
@@ -24,8 +25,8 @@ _KEPT = frozenset(
         MAX_COLUMN_ID,
         ROW_ID_COLUMN_PROPERTY,
         COMMIT_VERSION_COLUMN_PROPERTY,
-        "delta.inCommitTimestampEnablementVersion",
-        "delta.inCommitTimestampEnablementTimestamp",
+        ENABLEMENT_VERSION,
+        ENABLEMENT_TIMESTAMP,
     }
 )
 _IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants import added_file_names
+from airflow_delta_provider.domain.invariants.partition_values import check_partition_values
 from airflow_delta_provider.domain.report.finding import Finding
 
 
@@ -81,8 +82,8 @@ class FileCourse:
         """
         return self._vectors.take(transition, live)
 
-    def names(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
-        """Yield under which wrong names the files that a commit adds are described.
+    def descriptions(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
+        """Yield under which wrong names, and by which partition values, the files that a commit adds are described.
 
         :param state: after the commit
         :param old: paths that it adds which were there before
@@ -97,6 +98,7 @@ class FileCourse:
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
                 found = list(added_file_names.check_added_file(add, state.metadata))
             yield from found
+            yield from check_partition_values(add, state.metadata)
 
 
 def _is_mapped(state: TableState) -> bool:

@@ -39,7 +39,7 @@ from airflow_delta_provider.domain.rules.rule import Scope
 #: What the first commit has to have: protocol and metadata.
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
-_OF_FILES = ("AC03", "AC06", "RT14")
+_OF_FILES = ("AC03", "AC06", "AC09", "AC10", "AC13", "RT14")
 
 
 class HistoryAudit:
@@ -213,7 +213,7 @@ class HistoryAudit:
             return
         state = self.state()
         self._begin(state, commit.provenance, actions)
-        for finding in self._files.names(actions, state, ()):
+        for finding in self._files.descriptions(actions, state, ()):
             self._violations.open(self._placed(finding, commit.provenance, actions))
 
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
@@ -237,7 +237,7 @@ class HistoryAudit:
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
         old = transition.before_files.keys() | again
-        for finding in self._files.names(actions, transition.after, old):
+        for finding in self._files.descriptions(actions, transition.after, old):
             self._violations.open(self._placed(finding, commit.provenance, actions))
         self._files.note_damage(transition, stands=self._violations.has_changes)
 

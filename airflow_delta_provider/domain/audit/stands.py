@@ -6,6 +6,12 @@ from collections.abc import Callable, Mapping
 
 from airflow_delta_provider.domain.audit.violations import Stands
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants.in_commit_timestamps import (
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    has_timestamps,
+)
+from airflow_delta_provider.domain.invariants.row_counts import writes_vectors
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
 
@@ -25,6 +31,29 @@ def _data_is_gone(finding: Finding, _: Transition) -> Stands:
     def stands(later: Transition) -> bool:
         back = any(file.path == finding.path for file in later.commit.adds)
         return not back and later.after.metadata.configuration.get("delta.appendOnly", "").lower() == "true"
+
+    return stands
+
+
+def _rows_are_elsewhere(finding: Finding, _: Transition) -> Stands:
+    """AC09: until the file is back, or all are replaced."""
+    return lambda later: (
+        not (
+            (later.replaces_all and later.commit.removes)
+            or any(file.path == finding.path for file in later.commit.adds)
+        )
+    )
+
+
+def _enablement_is_wrong(finding: Finding, transition: Transition) -> Stands:
+    """AC11: until the properties are right, or the timestamps are off."""
+    due = (str(finding.version), str(transition.commit.info.get("inCommitTimestamp")))
+
+    def stands(later: Transition) -> bool:
+        configuration = later.after.metadata.configuration
+        right = (configuration.get(ENABLEMENT_VERSION), configuration.get(ENABLEMENT_TIMESTAMP)) == due
+        anew = bool(later.commit.metadata) and not has_timestamps(later.before)
+        return has_timestamps(later.after) and not right and not anew
 
     return stands
 
@@ -52,6 +81,22 @@ def _vector_without_feature(finding: Finding, _: Transition) -> Stands:
     def stands(later: Transition) -> bool:
         whole = any(file.path == finding.path and file.deletion_vector is None for file in later.commit.adds)
         return not whole and not later.after.protocol.supports("deletionVectors")
+
+    return stands
+
+
+def _vector_is_there(finding: Finding, transition: Transition) -> Stands:
+    """AC10: until the file is added with another deletion vector, which is judged anew, or without."""
+    keys = {file.key for file in transition.commit.adds}
+    return lambda later: not any(file.path == finding.path and file.key not in keys for file in later.commit.adds)
+
+
+def _vector_not_wanted(finding: Finding, _: Transition) -> Stands:
+    """AC13: until the file has none, or they are enabled."""
+
+    def stands(later: Transition) -> bool:
+        whole = any(file.path == finding.path and file.deletion_vector is None for file in later.commit.adds)
+        return not (whole or writes_vectors(later.after))
 
     return stands
 
@@ -127,6 +172,10 @@ _STANDS: Mapping[str, Callable[[Finding, Transition], Stands]] = {
     "AC05": _domain_without_feature,
     "AC06": _vector_without_feature,
     "AC07": _transaction_not_set_again,
+    "AC09": _rows_are_elsewhere,
+    "AC10": _vector_is_there,
+    "AC11": _enablement_is_wrong,
+    "AC13": _vector_not_wanted,
     "RT07": _ids_above_mark,
     "RT11": _mark_lowered,
     "RT14": _base_is_another,

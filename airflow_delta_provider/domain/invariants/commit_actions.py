@@ -1,4 +1,7 @@
-"""What has to hold of the actions of one commit together: AC01 to AC07, LG03 and LG04."""
+"""What has to hold of the actions of one commit together: AC03 to AC07, LG03 and LG04.
+
+Its time is judged in :mod:`.in_commit_timestamps`, its numbers of rows in :mod:`.row_counts`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants import row_counts
+from airflow_delta_provider.domain.invariants.in_commit_timestamps import check_timestamps
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import actions as rules
 from airflow_delta_provider.domain.rules import log as log_rules
 
-_TIMESTAMPS = "delta.enableInCommitTimestamps"
 _APPEND_ONLY = "delta.appendOnly"
 _REMEDY = "Update the engine that wrote this commit"
 _RESTORE = "RESTORE the table to the version before"
@@ -27,7 +30,7 @@ def check_transition(transition: Transition, previous: Commit | None) -> Iterato
     yield from check_commit(transition.commit)
     for rule in _TRANSITION_RULES:
         yield from rule(transition)
-    yield from _timestamps(transition, previous)
+    yield from check_timestamps(transition, previous)
 
 
 def check_commit(commit: Commit) -> Iterator[Finding]:
@@ -146,38 +149,8 @@ _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
     _removed_from_append_only,
     _domain_without_feature,
     _vector_without_feature,
+    row_counts.check_transition,
 )
-
-
-def _timestamps(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
-    commit = transition.commit
-    if not _has_timestamps(transition.after):
-        return
-    now = commit.info.get("inCommitTimestamp")
-    if not isinstance(now, int) or isinstance(now, bool) or commit.first_kind != "commitInfo":
-        what = "has no inCommitTimestamp" if not isinstance(now, int) else "does not begin with its commitInfo"
-        yield rules.NO_TIMESTAMP.finding(
-            f"In-commit timestamps are enabled, but the commit of version {commit.version} {what}: readers that look "
-            "for a version by its time, or follow the table by time, fail or go wrong. The log cannot be mended; "
-            f"{_REMEDY[0].lower()}{_REMEDY[1:]}.",
-            **commit.provenance,
-        )
-        return
-    before = (
-        None if previous is None or not _has_timestamps(transition.before) else previous.info.get("inCommitTimestamp")
-    )
-    if isinstance(before, int) and now <= before:
-        yield rules.TIMESTAMP_NOT_LATER.finding(
-            f"The inCommitTimestamp of version {commit.version} is {now}, which is not after {before}, that of the "
-            "version before: readers that look for a version by its time get the wrong one. The log cannot be mended; "
-            f"{_REMEDY[0].lower()}{_REMEDY[1:]}.",
-            **commit.provenance,
-        )
-
-
-def _has_timestamps(state: TableState) -> bool:
-    enabled = state.metadata.configuration.get(_TIMESTAMPS, "").lower() == "true"
-    return enabled and state.protocol.supports("inCommitTimestamp")
 
 
 def check_live_vectors(transition: Transition, live: Sequence[LiveFile]) -> Iterator[Finding]:

@@ -72,5 +72,45 @@ NO_PARTITION_VALUES = _commit.error(
     "commit.",
     source="PROTOCOL.md, Add File and Remove File",
 )
+ROWS_NOT_KEPT = _pair.error(
+    9,
+    "rows lost or added by a commit that changes no data",
+    effect="Rows vanished or appeared that nobody deleted or inserted, and readers that follow the table never learn "
+    "of it.",
+    remedy="RESTORE the table to the version before, and update the engine that wrote the commit.",
+    source="PROTOCOL.md, Add File and Remove File",
+)
+WRONG_CARDINALITY = _commit.error(
+    10,
+    "deletion vector of a file whose number of rows is not said, or smaller",
+    effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
+    remedy="RESTORE the table to the version before, write the change again, and update the engine that wrote the "
+    "commit.",
+    source="PROTOCOL.md, Writer Requirement for Deletion Vectors",
+)
+NO_ENABLEMENT = _pair.error(
+    11,
+    "in-commit timestamps enabled, but not said since when",
+    effect="Readers that look for a version by its time take file times for commit times, or fail.",
+    remedy="Set delta.inCommitTimestampEnablementVersion and -Timestamp to version and inCommitTimestamp of the commit "
+    "that enabled them, by enabling them anew with an up-to-date engine.",
+    source=_TIMESTAMPS,
+)
+WRONG_PARTITION_VALUE = _commit.error(
+    12,
+    "partition value that is none of the column's type",
+    effect="Reading the file fails, or the column reads NULL in it.",
+    remedy="RESTORE the table to the version before, write the data again, and update the engine that wrote the "
+    "commit.",
+    source="PROTOCOL.md, Partition Value Serialization",
+)
+VECTOR_NOT_ENABLED = _pair.error(
+    13,
+    "deletion vector written while they are not enabled",
+    effect="The table has deletion vectors again that its owner has turned off, and with them the readers that do not "
+    "know them stay locked out.",
+    remedy="REORG TABLE … APPLY (PURGE) takes it away; update the engine that wrote the commit.",
+    source="PROTOCOL.md, Deletion Vectors",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

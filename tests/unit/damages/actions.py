@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
-from tests.unit.damages.case import FILES, NEVER, UNDO, Case
-from tests.unit.damages.edits import added, both, domain, extra, info, last_first, nothing, twice, without
-from tests.unit.damages.histories import append_only, mapped, partitioned, plain, timed, tracked, with_vectors
-from tests.unit.damages.steps import append, set_property
-from tests.unit.log_builder import DOMAIN
+from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case
+from tests.unit.damages.edits import (
+    added,
+    both,
+    configured,
+    domain,
+    extra,
+    info,
+    last_first,
+    nothing,
+    statistics,
+    twice,
+    without,
+)
+from tests.unit.damages.histories import (
+    append_only,
+    mapped,
+    partitioned,
+    plain,
+    timed,
+    tracked,
+    vectors_off,
+    with_vectors,
+)
+from tests.unit.damages.steps import append, enable_timestamps, set_property
+from tests.unit.log_builder import DOMAIN, Damage, Table
+
+SINCE = "delta__inCommitTimestampEnablementVersion"
+SHOWN = "delta.inCommitTimestampEnablementTimestamp"
+
+
+def delete_a_row(table: Table) -> Table:
+    return table.mark_deleted(table.paths[0])
+
+
+def rows(number: int) -> Damage:
+    """Statistics of another number of rows."""
+    return statistics(lambda stats: stats.update(numRecords=number))
+
+
+def in_partition(value: str) -> Damage:
+    return added(partitionValues={"p": value})
+
 
 CASES = (
     Case("LG03", plain, append, twice("add"), "add", healed_by=FILES),
-    Case(
-        "LG04", with_vectors, lambda t: t.mark_deleted(t.paths[0]), without("remove"), "deletionVector", healed_by=FILES
-    ),
+    Case("LG04", with_vectors, delete_a_row, without("remove"), "deletionVector", healed_by=FILES),
     Case("LG06", timed, lambda t: t.support("catalogManaged"), nothing, "catalogManaged", healed_by=UNDO),
     Case("AC01", timed, append, info(inCommitTimestamp=None), "commitInfo", healed_by=NEVER),
     Case("AC01", timed, append, last_first, "commitInfo", healed_by=NEVER, name="not first"),
@@ -20,7 +56,7 @@ CASES = (
     Case("AC03", append_only, lambda t: t.delete(t.paths[0]), nothing, "remove", healed_by=frozenset({"restore"})),
     Case("AC04", tracked, append, twice("domainMetadata"), DOMAIN, then=set_property, healed_by=FILES),
     Case("AC05", plain, append, extra(domain("mine")), "mine", healed_by=UNDO),
-    Case("AC06", plain, lambda t: t.mark_deleted(t.paths[0]), nothing, "deletionVector", healed_by=FILES),
+    Case("AC06", plain, delete_a_row, nothing, "deletionVector", healed_by=FILES),
     Case("AC08", plain, append, added(partitionValues=None), "stats", healed_by=FILES, name="not there"),
     Case("AC08", partitioned, append, added(partitionValues=None), "stats", healed_by=FILES, name="not there, needed"),
     Case("AC08", mapped, append, added(partitionValues=None), "stats", healed_by=FILES, name="not there, mapped"),
@@ -35,6 +71,15 @@ CASES = (
         healed_by=FILES,
         name="one too many",
     ),
+    Case("AC09", plain, lambda t: t.optimize(), rows(29), "remove", healed_by=FILES),
+    Case("AC09", plain, lambda t: t.optimize(), rows(31), "remove", healed_by=FILES, name="more"),
+    Case("AC09", plain, lambda t: t.optimize(), without("add"), "remove", healed_by=FILES, name="all"),
+    Case("AC10", with_vectors, delete_a_row, added(stats=None), "deletionVector", healed_by=FILES),
+    Case("AC10", with_vectors, delete_a_row, rows(0), "deletionVector", healed_by=FILES, name="too few"),
+    Case("AC11", plain, enable_timestamps, configured(**{SINCE: None}), "metaData", healed_by=KEPT),
+    Case("AC11", plain, enable_timestamps, configured(**{SINCE: "1"}), SHOWN, healed_by=KEPT, name="wrong"),
+    Case("AC12", partitioned, append, in_partition("one"), '"one"', column="p", healed_by=FILES),
+    Case("AC13", vectors_off, delete_a_row, nothing, "deletionVector", healed_by=FILES),
     Case(
         "AC07",
         plain,

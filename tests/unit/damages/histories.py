@@ -35,6 +35,11 @@ def with_vectors() -> Table:
     return Table(KEY, V, features=["deletionVectors"], properties={VECTORS: "true"}).append(2).append()
 
 
+def vectors_off() -> Table:
+    """Deletion vectors that were enabled once."""
+    return with_vectors().set_properties(delta__enableDeletionVectors="false")
+
+
 def append_only() -> Table:
     return Table(KEY, V, properties={APPEND_ONLY: "true"}).append(2).append()
 

@@ -14,6 +14,10 @@ def enable_vectors(table: Table) -> Table:
     return table.support("deletionVectors", delta__enableDeletionVectors="true")
 
 
+def enable_timestamps(table: Table) -> Table:
+    return table.support("inCommitTimestamp", delta__enableInCommitTimestamps="true")
+
+
 def set_property(table: Table) -> Table:
     return table.set_properties(owner="somebody")
 

@@ -1,0 +1,66 @@
+"""What has to hold of the time that a commit says it was made at: AC01, AC02 and AC11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import actions as rules
+
+ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
+ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+_TIMESTAMPS = "delta.enableInCommitTimestamps"
+_REMEDY = "The log cannot be mended; update the engine that wrote this commit"
+
+
+def check_timestamps(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
+    """Yield what is wrong with the time of a commit.
+
+    :param previous: the commit before; None where it is not kept
+    """
+    commit = transition.commit
+    if not has_timestamps(transition.after):
+        return
+    now = commit.info.get("inCommitTimestamp")
+    if not isinstance(now, int) or isinstance(now, bool) or commit.first_kind != "commitInfo":
+        what = "has no inCommitTimestamp" if not isinstance(now, int) else "does not begin with its commitInfo"
+        yield rules.NO_TIMESTAMP.finding(
+            f"In-commit timestamps are enabled, but the commit of version {commit.version} {what}: readers that look "
+            f"for a version by its time, or follow the table by time, fail or go wrong. {_REMEDY}.",
+            **commit.provenance,
+        )
+        return
+    if not has_timestamps(transition.before):
+        yield from _enablement(transition, now)
+        return
+    before = None if previous is None else previous.info.get("inCommitTimestamp")
+    if isinstance(before, int) and now <= before:
+        yield rules.TIMESTAMP_NOT_LATER.finding(
+            f"The inCommitTimestamp of version {commit.version} is {now}, which is not after {before}, that of the "
+            f"version before: readers that look for a version by its time get the wrong one. {_REMEDY}.",
+            **commit.provenance,
+        )
+
+
+def has_timestamps(state: TableState) -> bool:
+    """Whether in-commit timestamps are enabled."""
+    enabled = state.metadata.configuration.get(_TIMESTAMPS, "").lower() == "true"
+    return enabled and state.protocol.supports("inCommitTimestamp")
+
+
+def _enablement(transition: Transition, now: int) -> Iterator[Finding]:
+    """Yield that a commit which enables them does not say so, for readers of the versions before: AC11."""
+    commit, configuration = transition.commit, transition.after.metadata.configuration
+    due = {ENABLEMENT_VERSION: str(commit.version), ENABLEMENT_TIMESTAMP: str(now)}
+    wrong = [name for name, value in due.items() if configuration.get(name) != value]
+    if wrong:
+        said = " and ".join(f"{name} is {configuration.get(name, 'missing')}, not {due[name]}" for name in wrong)
+        yield rules.NO_ENABLEMENT.finding(
+            f"The commit enables in-commit timestamps on a table that has versions without them, but {said}: readers "
+            "that look for a version by its time take the times of older versions for such timestamps, and go wrong or "
+            "fail. Disable delta.enableInCommitTimestamps and enable it again with an up-to-date engine.",
+            **commit.provenance,
+        )
