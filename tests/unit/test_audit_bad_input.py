@@ -121,7 +121,7 @@ def metadata(**configuration: str) -> dict[str, Any]:
 
 CLUSTERING = {
     "domain": "delta.clustering",
-    "configuration": json.dumps({"clusteringColumns": [["c1"], ["c3", "c4"]]}),
+    "configuration": json.dumps({"clusteringColumns": []}),  # of a table with partitions
     "removed": False,
 }
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": WRITER}

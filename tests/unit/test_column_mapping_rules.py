@@ -16,9 +16,11 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.invariants import clustering, column_mapping
 from airflow_delta_provider.domain.invariants.added_file_names import check_added_file
-from airflow_delta_provider.domain.invariants.column_mapping import MOST_FINDINGS, check_state, check_transition
+from airflow_delta_provider.domain.invariants.column_mapping import MOST_FINDINGS, check_transition
 from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.mapped_tables import (
@@ -55,6 +57,10 @@ LISTED = Protocol(2, 7, None, frozenset({"columnMapping", "clustering", "domainM
 NEW_COLUMN = {"name": "n", "type": "long", "nullable": True, "metadata": {ID: 10, NAME: "col-10"}}
 
 
+def check_state(state: TableState) -> list[Finding]:
+    return [*column_mapping.check_state(state), *clustering.check_state(state)]
+
+
 def clustered(*columns: Any) -> dict[str, str]:
     return {"delta.clustering": json.dumps({"clusteringColumns": list(columns), "domainName": "delta.clustering"})}
 
@@ -84,7 +90,7 @@ HEALTHY = {
     ),
     "clustering that is no JSON": table(SCHEMA, domains={"delta.clustering": "{"}),
     "clustering of nothing": table(SCHEMA, domains=clustered()),
-    "clustered without mapping": table(as_json(PLAIN), {}, domains=clustered(["nobody"])),
+    "clustered without mapping": table(as_json(PLAIN), {}, domains=clustered(["ID"], ["s", "x"])),
     "a schema that cannot be read": replace(table(SCHEMA), metadata=Metadata("id", "{", configuration={MODE: "name"})),
 }
 
@@ -122,6 +128,7 @@ BROKEN = {
     "CM08 no mode": (table(edited(as_json(PLAIN), "s.x", {ID: 3}), {}, protocol=LEGACY), "CM08", "s.x"),
     "CM17 logical": (table(SCHEMA, protocol=LISTED, domains=clustered(["s", "x"])), "CM17", "s.x"),
     "CM17 a text": (table(SCHEMA, protocol=LISTED, domains=clustered("a b")), "CM17", "a b"),
+    "CM17 not mapped": (table(as_json(PLAIN), {}, domains=clustered(["id"], ["col-2"])), "CM17", "col-2"),
     "CM17 nobody's": (table(SCHEMA, protocol=LISTED, domains=clustered(["gone"])), "CM17", "gone"),
 }
 

@@ -224,6 +224,14 @@ def test_commit_as_it_should_be_has_no_finding(made: Transition) -> None:
     assert list(check_transition(made)) == []
 
 
+def numbered(step: Any, highest: Any = None) -> Metadata:
+    """With an identity column."""
+    marks = {"delta.identity.start": 1, "delta.identity.step": step}
+    if highest is not None:
+        marks["delta.identity.highWaterMark"] = highest
+    return metadata(struct(field("id", "long", **marks)))
+
+
 WRONG = {
     "MD03 two": (transition(BEFORE, BEFORE, replace(BEFORE, id="other")), "MD03"),
     "MD03 the same twice": (transition(BEFORE, BEFORE, BEFORE), "MD03"),
@@ -234,8 +242,11 @@ WRONG = {
     "MD11 other partitions": (transition(BEFORE, metadata(by=("Region",))), "MD11"),
     "MD11 partitions at last": (transition(metadata(), BEFORE), "MD11"),
     "MD12 the same": (transition(BEFORE, BEFORE), "MD12"),
+    "MD15 set back": (transition(numbered(1, 20), numbered(1, 19)), "MD15"),
+    "MD15 set back, counting down": (transition(numbered(-2, -20), numbered(-2, -18)), "MD15"),
+    "MD15 to its start": (transition(numbered(1, 20), numbered(1)), "MD15"),
 }
-SEVERITIES = {"MD10": "WARNING", "MD12": "WARNING"}
+SEVERITIES = {"MD10": "WARNING", "MD12": "WARNING", "MD15": "WARNING"}
 
 
 @pytest.mark.parametrize(("made", "code"), WRONG.values(), ids=WRONG)
@@ -275,5 +286,5 @@ def test_log_without_metadata_is_said() -> None:
 
 
 def test_every_metadata_rule_has_its_test() -> None:
-    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"MD04", "MD09"}
+    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"MD04", "MD09", "MD14"}
     assert tested == {rule.code for rule in vars(rules).values() if isinstance(rule, Rule)}

@@ -10,6 +10,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "MD09": ("MD04",),
     "TF08": ("TF11", "TF12", "TF14"),
     "TF15": ("TF11", "TF12", "TF14"),
+    "TF25": ("TF11", "TF12", "CM09"),
     "TF22": ("TF11", "TF12", "TF14"),
     "AC05": ("TF11", "TF12", "TF08"),
     "AC06": ("TF11", "TF12"),

@@ -22,6 +22,8 @@ _KINDS_OF_RULES = {
     "TF14": "protocol",
     "TF15": "metaData",
     "TF22": "metaData",
+    "TF25": "metaData",
+    "MD14": "domainMetadata",
     "UT08": "protocol",
     "CM17": "domainMetadata",
     "AC04": "domainMetadata",

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructF
 from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.json_values import parse_json
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.column_mapping import CLUSTERING, clustering_columns
+from airflow_delta_provider.domain.invariants.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.invariants.feature_use import FEATURE_TYPES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY

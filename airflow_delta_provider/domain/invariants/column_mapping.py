@@ -1,4 +1,4 @@
-"""What must hold of the column mapping of a table: CM01 to CM08 and CM17.
+"""What must hold of the column mapping of a table: CM01 to CM08.
 
 Commits are judged in :mod:`.mapping_changes`, the names in the files that they add in
 :mod:`.added_file_names`, and the history of physical paths in :mod:`.physical_path_history`.
@@ -7,10 +7,8 @@ Commits are judged in :mod:`.mapping_changes`, the names in the files that they 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, parse_path
-from airflow_delta_provider.domain.delta.json_values import parse_json
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
@@ -32,12 +30,11 @@ __all__ = ["check_state", "check_transition"]
 
 #: Columns that one rule names one by one; of more it says how many.
 MOST_FINDINGS = 10
-CLUSTERING = "delta.clustering"
 _RESTORE = "RESTORE the table to the version before"
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield what is wrong with the column mapping of ``state``: CM01 to CM08 and CM17.
+    """Yield what is wrong with the column mapping of ``state``: CM01 to CM08.
 
     They depend on protocol, metadata and domains alone. Silent where the schema cannot be read.
     """
@@ -175,29 +172,6 @@ def _left_metadata(state: TableState, schema: MappedSchema) -> Iterator[Finding]
     )
 
 
-def _clustering(state: TableState, schema: MappedSchema) -> Iterator[Finding]:
-    paths = {_folded(field.path) for field in schema.fields if field.path is not None}
-    logical = {_folded(field.column.parts): field for field in schema.fields}
-    for parts in clustering_columns(state.domains.get(CLUSTERING)):
-        if any(_folded(part) in paths for part in parts):
-            continue
-        field = next((logical[_folded(part)] for part in parts if _folded(part) in logical), None)
-        if field is not None and field.path is None:
-            continue  # its missing physical name is the fault
-        name = ".".join(parts[0])
-        what = (
-            "no column of the table has this physical name"
-            if field is None
-            else f"the physical name of that column is {'.'.join(field.path or ())}"
-        )
-        yield rules.CLUSTERING_NAMES.finding(
-            f"The table is clustered by {name}, but {what}: engines fail on the table, or no longer cluster it. Name "
-            "its columns again: ALTER TABLE … CLUSTER BY (…).",
-            version=state.version,
-            column=name if field is None else str(field.column),
-        )
-
-
 _STATE_RULES: tuple[Callable[[TableState, MappedSchema], Iterator[Finding]], ...] = (
     _unsupported,
     _ids,
@@ -205,7 +179,6 @@ _STATE_RULES: tuple[Callable[[TableState, MappedSchema], Iterator[Finding]], ...
     _duplicate_ids,
     _duplicate_paths,
     _max_column_id,
-    _clustering,
 )
 
 
@@ -228,28 +201,6 @@ def _each(rule: Rule, state: TableState, broken: Sequence[tuple[Column, str]], e
         return
     for column, what in broken:
         yield rule.finding(f"{what}: {effect}.", version=state.version, column=str(column))
-
-
-def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
-    """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
-    try:
-        listed: Any = parse_json(configuration or "{}").get("clusteringColumns")
-    except (ValueError, AttributeError):
-        return []
-    found: list[list[tuple[str, ...]]] = []
-    for entry in listed if isinstance(listed, list) else []:
-        if isinstance(entry, list) and entry and all(isinstance(part, str) for part in entry):
-            found.append([tuple(entry)])
-        elif isinstance(entry, str) and entry:
-            try:
-                found.append([(entry,), parse_path(entry)])
-            except UnknownColumnError:
-                found.append([(entry,)])
-    return found
-
-
-def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)
 
 
 def _counted(fields: Sequence[MappedField]) -> str:

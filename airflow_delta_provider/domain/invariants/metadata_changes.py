@@ -1,4 +1,4 @@
-"""What a commit must not do to the metadata: MD03, MD04, MD08 and MD10 to MD12."""
+"""What a commit must not do to the metadata: MD03, MD04, MD08, MD10 to MD12 and MD15."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import metadata as rules
+
+_IDENTITY = "delta.identity"
 
 
 def check_first(commit: Commit) -> Iterator[Finding]:
@@ -111,11 +113,29 @@ def _nothing_changed(transition: Transition) -> Iterator[Finding]:
     )
 
 
+def _identity_set_back(transition: Transition) -> Iterator[Finding]:
+    if transition.replaces_all:
+        return
+    before, after = (_identity_marks(state.metadata) for state in (transition.before, transition.after))
+    for column, (step, mark) in before.items():
+        step_now, now = after.get(column, (0, None))
+        if step_now == step and mark is not None and (now is None or (now - mark) * step < 0):
+            to = "its start" if now is None else now
+            yield rules.IDENTITY_SET_BACK.finding(
+                f"The commit sets the identity column {column} back from {mark} to {to}: the next rows get "
+                "values that other rows have. Raise the mark again: ALTER TABLE … ALTER COLUMN "
+                f"{column} SYNC IDENTITY.",
+                column=column,
+                **transition.commit.provenance,
+            )
+
+
 _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
     _id_changed,
     _created_time_changed,
     _partitioning_changed,
     _nothing_changed,
+    _identity_set_back,
 )
 
 
@@ -134,3 +154,15 @@ def _partitioning(metadata: Metadata) -> dict[str, str] | None:
 
 def _listed(names: Mapping[str, str]) -> str:
     return ", ".join(names) or "none"
+
+
+def _identity_marks(metadata: Metadata) -> dict[str, tuple[int, int | None]]:
+    """Return step and highest value of the identity columns; a value is None where none was generated yet."""
+    if _IDENTITY not in metadata.schema_string:
+        return {}
+    found = {}
+    for column in readable_columns(metadata) or ():
+        step, mark = (column.field.metadata.get(f"{_IDENTITY}.{name}") for name in ("step", "highWaterMark"))
+        if len(column.parts) == 1 and type(step) is int:
+            found[str(column)] = (step, mark if type(mark) is int else None)
+    return found

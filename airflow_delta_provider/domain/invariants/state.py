@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.invariants import (
     catalog_managed,
+    clustering,
     column_mapping,
+    iceberg_compat,
     metadata,
     protocol,
     type_widening,
@@ -19,6 +21,8 @@ _FAMILIES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
     protocol.check_state,
     metadata.check_state,
     column_mapping.check_state,
+    clustering.check_state,
+    iceberg_compat.check_state,
     type_widening.check_state,
     catalog_managed.check_state,
     usage_tracking.check_state,

@@ -90,8 +90,10 @@ LEFT_METADATA = _state.warning(
 CLUSTERING_NAMES = _state.error(
     17,
     "clustering columns not by physical name",
-    effect="Engines fail on the table, or no longer cluster it.",
-    remedy="Name the columns again: ALTER TABLE … CLUSTER BY.",
+    effect="The table reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER TABLE … CLUSTER BY fail, or it is no longer "
+    "clustered.",
+    remedy="RESTORE the table to the version before, or write it anew with CREATE OR REPLACE TABLE and CLUSTER BY.",
+    source="PROTOCOL.md, Writer Requirements for Clustered Table",
 )
 
 # A commit and the state before it.

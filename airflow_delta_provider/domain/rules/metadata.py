@@ -111,5 +111,19 @@ NOTHING_CHANGED = _pair.warning(
     effect="Every writer at work on the table meanwhile fails, since the metadata seems to have changed.",
     remedy="Leave such commits out.",
 )
+CLUSTERED_AND_PARTITIONED = _state.error(
+    14,
+    "clustered and partitioned",
+    effect="Engines refuse the table, or no longer cluster it.",
+    remedy="Rewrite the table with the one or the other; ALTER TABLE … CLUSTER BY NONE takes clustering away.",
+    source="PROTOCOL.md, Writer Requirements for Clustered Table",
+)
+IDENTITY_SET_BACK = _pair.warning(
+    15,
+    "identity column set back",
+    effect="The next rows get values that other rows have.",
+    remedy="Raise the mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
+    source="PROTOCOL.md, Identity Columns",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

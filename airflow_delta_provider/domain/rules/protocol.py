@@ -204,4 +204,12 @@ DROP_WAITS = _outcome.undecided(
     remedy="Run the same job again at the time that the message names.",
 )
 
+NOT_ICEBERG_COMPATIBLE = _state.error(
+    25,
+    "Iceberg compatibility with what does not go with it",
+    effect="The table cannot be converted for readers of Iceberg, and Delta's writers refuse to go on.",
+    remedy="Take back what does not go with it, or set delta.enableIcebergCompatV1 or -V2 to false.",
+    source="PROTOCOL.md, Iceberg Compatibility V1 and V2",
+)
+
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

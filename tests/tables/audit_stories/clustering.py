@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.tables.audit_stories.statements import MAP, OPTIMIZE, ROWS, UPDATE, create, restore
+from tests.tables.audit_stories.statements import MAP, OPTIMIZE, ROWS, UNMAP, UPDATE, create, restore
 from tests.tables.audit_stories.telling import refused, story, wrote
 
 STORIES = {
@@ -43,5 +43,12 @@ STORIES = {
         OPTIMIZE,
         refused("ALTER TABLE {t} DROP COLUMN k"),
         restore(1),
+    ),
+    "clustered, mapped and unmapped": story(
+        create("id bigint, name string, v int", "CLUSTER BY (id)", columnMapping__mode="name"),
+        ROWS,
+        UNMAP,
+        ROWS,
+        refused(OPTIMIZE),
     ),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.damages.case import FILES, KEPT, UNDO, Case
 from tests.unit.damages.edits import added, both, column, column_of, configured, domain, extra, schema, statistics
-from tests.unit.damages.histories import clustered, dropped, mapped, mapped_partitions, plain
+from tests.unit.damages.histories import clustered, clustered_unmapped, dropped, mapped, mapped_partitions, plain
 from tests.unit.damages.steps import add_column, append, set_property
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json
 
@@ -102,5 +102,15 @@ CASES = (
         "delta.clustering",
         column="w",
         healed_by=UNDO,
+    ),
+    Case(
+        "CM17",
+        clustered_unmapped,
+        append,
+        extra(domain("delta.clustering", '{"clusteringColumns":[["col-1"]]}')),
+        "delta.clustering",
+        column="col-1",
+        healed_by=UNDO,
+        name="not mapped",
     ),
 )

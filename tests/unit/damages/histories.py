@@ -68,6 +68,25 @@ def clustered() -> Table:
     return table
 
 
+def clustered_unmapped() -> Table:
+    table = plain()
+    table.support("clustering")
+    return table
+
+
+def iceberg(version: int) -> Table:
+    """Compatible with Apache Iceberg."""
+    properties = {MODE: "name", f"delta.enableIcebergCompatV{version}": "true"}
+    return Table(KEY, V, features=["columnMapping", f"icebergCompatV{version}"], properties=properties).append(2)
+
+
+def counted() -> Table:
+    """With an identity column."""
+    marks = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.highWaterMark": 20}
+    number = field("number", "long", **marks)
+    return Table(KEY, number, V, features=["identityColumns"]).append(2)
+
+
 def dropped() -> Table:
     """A mapped table that has lost a column which lay under its own name."""
     return mapped_late().drop_column("v").append()

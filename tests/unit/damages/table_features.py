@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.unit.damages.case import KEPT, UNDO, Case
-from tests.unit.damages.edits import column, configured, extra_protocol, protocol, twice
+from tests.unit.damages.edits import column, configured, extra_protocol, nothing, protocol, twice
 from tests.unit.damages.histories import (
     VECTORS,
+    iceberg,
     legacy,
     mapped,
     plain,
@@ -15,6 +16,8 @@ from tests.unit.damages.histories import (
     with_vectors,
 )
 from tests.unit.damages.steps import add_column, append, enable_vectors, only_append, set_property
+
+INTS = {"type": "array", "elementType": "integer", "containsNull": True}
 
 CASES = (
     Case("TF01", plain, enable_vectors, protocol(readerFeatures=None), "minReaderVersion", healed_by=UNDO),
@@ -172,4 +175,15 @@ CASES = (
         "timestamp_ntz",
         column="extra",
     ),
+    Case("TF25", lambda: iceberg(2), enable_vectors, nothing, VECTORS, healed_by=KEPT),
+    Case(
+        "TF25",
+        lambda: iceberg(1),
+        lambda t: t.support("deletionVectors"),
+        nothing,
+        "deletionVectors",
+        healed_by=UNDO,
+        name="supported is too much",
+    ),
+    Case("TF25", lambda: iceberg(1), add_column, column("extra", type=INTS), "metaData", name="array"),
 )

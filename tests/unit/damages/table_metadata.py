@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tests.unit.damages.case import KEPT, Case
-from tests.unit.damages.edits import column, column_of, configured, metadata, schema, twice
-from tests.unit.damages.histories import partitioned, plain
+from tests.unit.damages.edits import column, column_of, configured, domain, extra, metadata, schema, twice
+from tests.unit.damages.histories import counted, partitioned, plain
 from tests.unit.damages.steps import add_column, nothing_that_reads, only_append, set_property
 from tests.unit.mapped_tables import Json
+
+MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
 
 
 def _duplicate_name(parsed: Json) -> None:
@@ -44,4 +46,14 @@ CASES = (
         name="property is no text",
         healed_by=KEPT,
     ),
+    Case(
+        "MD14",
+        partitioned,
+        lambda t: t.support("clustering"),
+        extra(domain("delta.clustering", '{"clusteringColumns":[["id"]]}')),
+        "delta.clustering",
+        healed_by=frozenset({"undo", "replace"}),
+    ),
+    Case("MD15", counted, set_property, column("number", metadata={MARK: 19}), MARK, column="number"),
+    Case("MD15", counted, set_property, column("number", metadata={MARK: None}), STEP, column="number", name="lost"),
 )

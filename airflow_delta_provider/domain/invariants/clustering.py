@@ -1,0 +1,83 @@
+"""What must hold of the columns that a table is clustered by: CM17 and MD14. PROTOCOL.md, Clustered Table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path
+from airflow_delta_provider.domain.delta.json_values import parse_json
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.rules import column_mapping as rules
+from airflow_delta_provider.domain.rules import metadata as metadata_rules
+
+CLUSTERING = "delta.clustering"
+
+
+def check_state(state: TableState) -> Iterator[Finding]:
+    """Yield what is wrong with the clustering of ``state``. Silent where the schema cannot be read."""
+    columns = clustering_columns(state.domains.get(CLUSTERING))
+    if not columns:
+        return
+    if state.metadata.partition_columns:
+        yield metadata_rules.CLUSTERED_AND_PARTITIONED.finding(
+            f"The table is partitioned by {', '.join(map(str, state.metadata.partition_columns))} and clustered by "
+            f"{', '.join('.'.join(parts[0]) for parts in columns)}; it may be only one of both: engines refuse it, or "
+            "no longer cluster it. ALTER TABLE … CLUSTER BY NONE takes clustering away.",
+            version=state.version,
+        )
+    try:
+        schema = MappedSchema.of(state.metadata)
+    except BrokenLogError:
+        return
+    yield from _names(state, schema, columns)
+
+
+def _names(state: TableState, schema: MappedSchema, columns: list[list[tuple[str, ...]]]) -> Iterator[Finding]:
+    paths = [field.path if schema.is_mapped else field.column.parts for field in schema.fields]
+    in_files = {_folded(path) for path in paths if path is not None}
+    logical = {_folded(field.column.parts): field for field in schema.fields}
+    for parts in columns:
+        if any(_folded(part) in in_files for part in parts):
+            continue
+        field = next((logical[_folded(part)] for part in parts if _folded(part) in logical), None)
+        if field is not None and field.path is None:
+            continue  # its missing physical name is the fault
+        name = ".".join(parts[0])
+        what = (
+            f"no column of the table has this {'physical ' if schema.is_mapped else ''}name"
+            if field is None
+            else f"the physical name of that column is {'.'.join(field.path or ())}"
+        )
+        yield rules.CLUSTERING_NAMES.finding(
+            f"The table is clustered by {name}, but {what}: it still reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER "
+            "TABLE … CLUSTER BY fail, or the table is no longer clustered. RESTORE it to the version before, or write "
+            "it anew: CREATE OR REPLACE TABLE … CLUSTER BY (…) AS SELECT ….",
+            version=state.version,
+            column=name if field is None else str(field.column),
+        )
+
+
+def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
+    """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
+    try:
+        listed: Any = parse_json(configuration or "{}").get("clusteringColumns")
+    except (ValueError, AttributeError):
+        return []
+    found: list[list[tuple[str, ...]]] = []
+    for entry in listed if isinstance(listed, list) else []:
+        if isinstance(entry, list) and entry and all(isinstance(part, str) for part in entry):
+            found.append([tuple(entry)])
+        elif isinstance(entry, str) and entry:
+            try:
+                found.append([(entry,), parse_path(entry)])
+            except UnknownColumnError:
+                found.append([(entry,)])
+    return found
+
+
+def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)

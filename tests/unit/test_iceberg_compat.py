@@ -1,0 +1,71 @@
+"""What goes with Iceberg compatibility, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructType
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.invariants.iceberg_compat import check_state
+from tests.unit.states import LEGACY, field, state_of, struct
+
+LONG = PrimitiveType("long")
+PLAIN = struct(field("id", "long"))
+LISTS = struct(field("id", "long"), field("s", struct(field("list", ArrayType(LONG)))))
+MAPS = struct(field("id", "long"), field("m", MapType(LONG, LONG)))
+VARIANT = struct(field("id", "long"), field("s", struct(field("v", "variant"))))
+MAPPED = {"delta.columnMapping.mode": "name"}
+V1, V2 = {"delta.enableIcebergCompatV1": "true"}, {"delta.enableIcebergCompatV2": "true"}
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+def table(*features: str, schema: StructType = PLAIN, **properties: str) -> TableState:
+    listed = LEGACY.supporting(["columnMapping", *features])
+    return state_of(schema, protocol=listed, configuration=properties)
+
+
+FITTING = {
+    "plain": table("icebergCompatV1", **V1, **MAPPED),
+    "by id": table("icebergCompatV2", **V2, **{"delta.columnMapping.mode": "id"}),
+    "lists in the second version": table("icebergCompatV2", schema=LISTS, **V2, **MAPPED),
+    "vectors that are off": table("icebergCompatV2", "deletionVectors", **V2, **MAPPED),
+    "listed, and off": table("icebergCompatV1", "icebergCompatV2", "deletionVectors", schema=LISTS, **V2, **MAPPED),
+    "not listed": table("deletionVectors", schema=VARIANT, **V1, **V2, **VECTORS),
+}
+UNFIT = {
+    "no mapping": (table("icebergCompatV2", **V2), "icebergCompatV2", "the mode of column mapping is none"),
+    "vectors": (
+        table("icebergCompatV2", "deletionVectors", **V2, **MAPPED, **VECTORS),
+        "icebergCompatV2",
+        "deletion vectors are enabled",
+    ),
+    "vectors that are off, in the first version": (
+        table("icebergCompatV1", "deletionVectors", **V1, **MAPPED),
+        "icebergCompatV1",
+        "the protocol has deletionVectors",
+    ),
+    "both versions": (
+        table("icebergCompatV1", "icebergCompatV2", **V1, **V2, **MAPPED),
+        "icebergCompatV2",
+        "icebergCompatV1 is enabled, too",
+    ),
+    "lists in the first version": (
+        table("icebergCompatV1", schema=LISTS, **V1, **MAPPED),
+        "icebergCompatV1",
+        "the column s.list is of the type array<long>",
+    ),
+    "maps in the first version": (table("icebergCompatV1", schema=MAPS, **V1, **MAPPED), "icebergCompatV1", "map<"),
+    "a type": (table("icebergCompatV2", schema=VARIANT, **V2, **MAPPED), "icebergCompatV2", "s.v is of the type"),
+}
+
+
+@pytest.mark.parametrize("state", FITTING.values(), ids=FITTING)
+def test_what_goes_with_it_is_silent(state: TableState) -> None:
+    assert list(check_state(state)) == []
+
+
+@pytest.mark.parametrize(("state", "compat", "said"), UNFIT.values(), ids=UNFIT)
+def test_what_does_not_go_with_it_is_said(state: TableState, compat: str, said: str) -> None:
+    (finding,) = check_state(state)
+    assert (finding.code, finding.subject, finding.version) == ("TF25", compat, state.version)
+    assert said in finding.message
