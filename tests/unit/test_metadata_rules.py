@@ -213,7 +213,9 @@ QUIET = {
     "another physical name, which CM11 judges": transition(
         metadata(mapped("day"), BY_NAME, by=("day",)), metadata(mapped("day", "other"), BY_NAME, by=("day",))
     ),
-    "a partition column lost, which MD05 judges": transition(BEFORE, metadata(struct(ID), by=("day",))),
+    "a partition column lost, which MD05 judges": transition(
+        BEFORE, metadata(struct(ID, field("Region", "string")), by=("day",))
+    ),
     "an id lost, which MD01 judges": transition(BEFORE, replace(BEFORE, id="")),
     "a schema lost, which MD02 judges": transition(BEFORE, replace(BEFORE, schema_string="", partition_columns=())),
 }
@@ -242,11 +244,12 @@ WRONG = {
     "MD11 other partitions": (transition(BEFORE, metadata(by=("Region",))), "MD11"),
     "MD11 partitions at last": (transition(metadata(), BEFORE), "MD11"),
     "MD12 the same": (transition(BEFORE, BEFORE), "MD12"),
+    "MD16 gone": (transition(metadata(), metadata(struct(ID, DAY))), "MD16"),
     "MD15 set back": (transition(numbered(1, 20), numbered(1, 19)), "MD15"),
     "MD15 set back, counting down": (transition(numbered(-2, -20), numbered(-2, -18)), "MD15"),
     "MD15 to its start": (transition(numbered(1, 20), numbered(1)), "MD15"),
 }
-SEVERITIES = {"MD10": "WARNING", "MD12": "WARNING", "MD15": "WARNING"}
+SEVERITIES = {"MD10": "WARNING", "MD12": "WARNING", "MD15": "WARNING", "MD16": "WARNING"}
 
 
 @pytest.mark.parametrize(("made", "code"), WRONG.values(), ids=WRONG)

@@ -39,7 +39,7 @@ from airflow_delta_provider.domain.rules.rule import Scope
 #: What the first commit has to have: protocol and metadata.
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
-_OF_FILES = ("AC03", "AC06", "AC09", "AC10", "AC13", "RT14")
+_OF_FILES = ("AC03", "AC06", "AC09", "AC10", "AC13", "AC15", "RT14")
 
 
 class HistoryAudit:

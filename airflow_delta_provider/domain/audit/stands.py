@@ -45,6 +45,17 @@ def _rows_are_elsewhere(finding: Finding, _: Transition) -> Stands:
     )
 
 
+def _rows_may_be_twice(_: Finding, __: Transition) -> Stands:
+    """AC14: until the version before is back, or all files are replaced."""
+    return lambda later: not (later.restores or (later.replaces_all and later.commit.removes))
+
+
+def _size_is_another(finding: Finding, transition: Transition) -> Stands:
+    """AC15: until the file is said to be as large as before."""
+    size = transition.before_files[finding.path or ""].size
+    return lambda later: not any(file.path == finding.path and file.size == size for file in later.commit.adds)
+
+
 def _enablement_is_wrong(finding: Finding, transition: Transition) -> Stands:
     """AC11: until the properties are right, or the timestamps are off."""
     due = (str(finding.version), str(transition.commit.info.get("inCommitTimestamp")))
@@ -176,6 +187,8 @@ _STANDS: Mapping[str, Callable[[Finding, Transition], Stands]] = {
     "AC10": _vector_is_there,
     "AC11": _enablement_is_wrong,
     "AC13": _vector_not_wanted,
+    "AC14": _rows_may_be_twice,
+    "AC15": _size_is_another,
     "RT07": _ids_above_mark,
     "RT11": _mark_lowered,
     "RT14": _base_is_another,

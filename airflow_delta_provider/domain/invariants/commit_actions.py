@@ -1,4 +1,5 @@
-"""What has to hold of the actions of one commit together: AC03 to AC07, LG03 and LG04.
+"""What has to hold of the actions of one commit together: AC03 to AC07, AC14, AC15, LG03 and
+LG04.
 
 Its time is judged in :mod:`.in_commit_timestamps`, its numbers of rows in :mod:`.row_counts`.
 """
@@ -143,12 +144,56 @@ def _vector_without_feature(transition: Transition) -> Iterator[Finding]:
         )
 
 
+def _removed_not_live(transition: Transition) -> Iterator[Finding]:
+    """AC14: of what changes no data, only where files take the place of those; else it may be what was no data file."""
+    commit = transition.commit
+    live = {file.key for file in transition.before_files.values()}
+    times = Counter(file.path for file in commit.removes)
+    for file in commit.removes:
+        if file.key in live or times[file.path] > 1 or _is_absolute(file.path):
+            continue
+        if not (file.data_change or commit.adds):
+            continue
+        other = transition.before_files.get(file.path)
+        what = "is live with another deletion vector" if other is not None else "is not in the table"
+        yield rules.REMOVED_NOT_LIVE.finding(
+            f"The commit removes {file.path}, which {what}: the file that was meant may still be read, and with it "
+            "rows that the commit deleted or wrote anew elsewhere. Compare the table with its version before; if rows "
+            "are there twice or deleted ones came back, RESTORE that version and write the change again.",
+            path=file.path,
+            **commit.provenance,
+        )
+        return
+
+
+def _overwritten(transition: Transition) -> Iterator[Finding]:
+    for file in transition.commit.adds:
+        live = transition.before_files.get(file.path)
+        if live is not None and live.size != file.size:
+            yield rules.FILE_OVERWRITTEN.finding(
+                f"{file.path} is live with {live.size} bytes, and the commit adds it again with {file.size}: it was "
+                "overwritten, though no data file ever may be, or one of the two is wrong. Readers fail, or read other "
+                "rows. RESTORE the table to a version before the file was added, and find the writer that uses a name "
+                "twice.",
+                path=file.path,
+                **transition.commit.provenance,
+            )
+            return
+
+
+def _is_absolute(path: str) -> bool:
+    """Whether a path may be written in several ways, of which engines take some for the same."""
+    return path.startswith("/") or ":" in path
+
+
 _COMMIT_RULES: tuple[Callable[[Commit], Iterator[Finding]], ...] = (_file_twice, _domain_twice, _transaction_twice)
 _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
     _two_vectors,
     _removed_from_append_only,
     _domain_without_feature,
     _vector_without_feature,
+    _removed_not_live,
+    _overwritten,
     row_counts.check_transition,
 )
 

@@ -1,11 +1,12 @@
-"""What a commit must not do to the metadata: MD03, MD04, MD08, MD10 to MD12 and MD15."""
+"""What a commit must not do to the metadata: MD03, MD04, MD08, MD10 to MD12, MD15 and MD16."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_delta_provider.domain.delta.column_mapping import mapping_mode, physical_name
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -130,12 +131,40 @@ def _identity_set_back(transition: Transition) -> Iterator[Finding]:
             )
 
 
+def _column_lost(transition: Transition) -> Iterator[Finding]:
+    states = (transition.before, transition.after)
+    if transition.replaces_all or any(
+        mapping_mode(state.metadata.configuration) is not MappingMode.NONE for state in states
+    ):
+        return
+    before, after = (readable_columns(state.metadata) for state in states)
+    if before is None or after is None:
+        return
+    left = {_folded(column) for column in after}
+    left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # which are in no file
+    gone = [column for column in before if column.kinds[-1] == "field" and _folded(column) not in left]
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        yield rules.COLUMN_LOST.finding(
+            f"The commit takes {gone[0]}{more} out of the schema, but keeps the files, and there is no column mapping: "
+            "its values can no longer be read, and come back under the next column of its name, or make it unreadable. "
+            "RESTORE the table to the version before; to drop a column, enable column mapping first.",
+            column=str(gone[0]),
+            **transition.commit.provenance,
+        )
+
+
+def _folded(column: Column) -> tuple[str, ...]:
+    return tuple(part.lower() for part in column.parts)
+
+
 _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
     _id_changed,
     _created_time_changed,
     _partitioning_changed,
     _nothing_changed,
     _identity_set_back,
+    _column_lost,
 )
 
 

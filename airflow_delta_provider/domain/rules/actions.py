@@ -112,5 +112,20 @@ VECTOR_NOT_ENABLED = _pair.error(
     remedy="REORG TABLE … APPLY (PURGE) takes it away; update the engine that wrote the commit.",
     source="PROTOCOL.md, Deletion Vectors",
 )
+REMOVED_NOT_LIVE = _pair.warning(
+    14,
+    "file removed that is not there",
+    effect="What was to be removed may still be read: rows twice, or rows that were deleted.",
+    remedy="Compare the table with its version before; if rows are there twice or deleted ones came back, RESTORE that "
+    "version and write the change again.",
+    source="PROTOCOL.md, Action Reconciliation",
+)
+FILE_OVERWRITTEN = _pair.error(
+    15,
+    "live file added again with another size",
+    effect="The file was overwritten, or is not what one of the two commits says: readers fail, or read other rows.",
+    remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
+    source="PROTOCOL.md, Delta Data Files",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -125,5 +125,12 @@ IDENTITY_SET_BACK = _pair.warning(
     remedy="Raise the mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
     source="PROTOCOL.md, Identity Columns",
 )
+COLUMN_LOST = _pair.warning(
+    16,
+    "column gone from the schema, not from the files",
+    effect="Its values can no longer be read, and come back under the next column of its name, or make it unreadable.",
+    remedy="RESTORE the table to the version before; to drop a column, enable column mapping first.",
+    source="PROTOCOL.md, Consistency Between Table Metadata and Data Files",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

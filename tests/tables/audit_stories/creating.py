@@ -58,7 +58,7 @@ STORIES = {
         lambda spark, path: spark.sql("SELECT id FROM range(0, 12, 1, 2)").write.parquet(str(path)),
         "CONVERT TO DELTA parquet.`{d}/t` NO STATISTICS",
         refused(set_properties(enableRowTracking="true")),
-        "ANALYZE TABLE {t} COMPUTE DELTA STATISTICS",
+        OPTIMIZE,
         set_properties(enableRowTracking="true"),
         "DELETE FROM {t} WHERE id = 5",
         OPTIMIZE,

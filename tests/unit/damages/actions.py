@@ -12,6 +12,7 @@ from tests.unit.damages.edits import (
     info,
     last_first,
     nothing,
+    removed,
     statistics,
     twice,
     without,
@@ -26,7 +27,7 @@ from tests.unit.damages.histories import (
     vectors_off,
     with_vectors,
 )
-from tests.unit.damages.steps import append, enable_timestamps, set_property
+from tests.unit.damages.steps import add_again, append, enable_timestamps, set_property
 from tests.unit.log_builder import DOMAIN, Damage, Table
 
 SINCE = "delta__inCommitTimestampEnablementVersion"
@@ -35,6 +36,10 @@ SHOWN = "delta.inCommitTimestampEnablementTimestamp"
 
 def delete_a_row(table: Table) -> Table:
     return table.mark_deleted(table.paths[0])
+
+
+def update(table: Table) -> Table:
+    return table.update(table.paths[0])
 
 
 def rows(number: int) -> Damage:
@@ -80,6 +85,11 @@ CASES = (
     Case("AC11", plain, enable_timestamps, configured(**{SINCE: "1"}), SHOWN, healed_by=KEPT, name="wrong"),
     Case("AC12", partitioned, append, in_partition("one"), '"one"', column="p", healed_by=FILES),
     Case("AC13", vectors_off, delete_a_row, nothing, "deletionVector", healed_by=FILES),
+    Case("AC14", plain, update, removed(path="part-no.parquet"), "part-no", healed_by=FILES),
+    Case(
+        "AC14", plain, lambda t: t.optimize(), removed(path="part-no.parquet"), "part-no", healed_by=FILES, name="moved"
+    ),
+    Case("AC15", plain, add_again, added(size=1), '"size": 1', healed_by=frozenset({"replace"})),
     Case(
         "AC07",
         plain,

@@ -18,6 +18,12 @@ def enable_timestamps(table: Table) -> Table:
     return table.support("inCommitTimestamp", delta__enableInCommitTimestamps="true")
 
 
+def add_again(table: Table) -> None:
+    """A file that is there, as when its statistics are collected anew."""
+    add = next(iter(table.now.files.values()))
+    table.commit("COMPUTE STATS", {"add": {**add, "dataChange": False}})
+
+
 def set_property(table: Table) -> Table:
     return table.set_properties(owner="somebody")
 

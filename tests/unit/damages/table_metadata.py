@@ -56,4 +56,5 @@ CASES = (
     ),
     Case("MD15", counted, set_property, column("number", metadata={MARK: 19}), MARK, column="number"),
     Case("MD15", counted, set_property, column("number", metadata={MARK: None}), STEP, column="number", name="lost"),
+    Case("MD16", plain, set_property, schema(lambda parsed: parsed["fields"].pop()), "schemaString", column="v"),
 )
