@@ -128,9 +128,13 @@ BROKEN = {
     "CM08 no mode": (table(edited(as_json(PLAIN), "s.x", {ID: 3}), {}, protocol=LEGACY), "CM08", "s.x"),
     "CM17 logical": (table(SCHEMA, protocol=LISTED, domains=clustered(["s", "x"])), "CM17", "s.x"),
     "CM17 a text": (table(SCHEMA, protocol=LISTED, domains=clustered("a b")), "CM17", "a b"),
-    "CM17 not mapped": (table(as_json(PLAIN), {}, domains=clustered(["id"], ["col-2"])), "CM17", "col-2"),
     "CM17 nobody's": (table(SCHEMA, protocol=LISTED, domains=clustered(["gone"])), "CM17", "gone"),
 }
+
+
+def test_clustering_column_that_has_no_name_without_mapping_weighs_less() -> None:
+    (finding,) = check_state(table(as_json(PLAIN), {}, domains=clustered(["id"], ["col-2"])))
+    assert (finding.code, finding.column, finding.severity) == ("CM17", "col-2", Severity.WARNING)
 
 
 @pytest.mark.parametrize(("state", "code", "column"), BROKEN.values(), ids=BROKEN)

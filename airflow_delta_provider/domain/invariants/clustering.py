@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path
@@ -11,6 +12,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import column_mapping as rules
 from airflow_delta_provider.domain.rules import metadata as metadata_rules
 
@@ -52,13 +54,15 @@ def _names(state: TableState, schema: MappedSchema, columns: list[list[tuple[str
             if field is None
             else f"the physical name of that column is {'.'.join(field.path or ())}"
         )
-        yield rules.CLUSTERING_NAMES.finding(
+        finding = rules.CLUSTERING_NAMES.finding(
             f"The table is clustered by {name}, but {what}: it still reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER "
             "TABLE … CLUSTER BY fail, or the table is no longer clustered. RESTORE it to the version before, or write "
             "it anew: CREATE OR REPLACE TABLE … CLUSTER BY (…) AS SELECT ….",
             version=state.version,
             column=name if field is None else str(field.column),
         )
+        # Delta Spark itself leaves it so where it takes column mapping away.
+        yield finding if schema.is_mapped else replace(finding, severity=Severity.WARNING)
 
 
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
