@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="airflow-home-")
+_HOME = tempfile.TemporaryDirectory(prefix="airflow-home-", ignore_cleanup_errors=True)  # goes with the process
+os.environ["AIRFLOW_HOME"] = _HOME.name
 os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
