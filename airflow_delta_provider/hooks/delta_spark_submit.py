@@ -28,6 +28,7 @@ from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobErro
 from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.delta_jars import DeltaJars
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.masked_command import masked
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.spark_installation import (
@@ -216,6 +217,11 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}
+
+    def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
+        """Return what is logged of the command: like the parent's, and without tokens and keys of object stores."""
+        words = [connection_cmd] if isinstance(connection_cmd, str) else connection_cmd
+        return str(super()._mask_cmd(masked(words)))
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         """Let the parent parse Spark's lines, without echoing them, and keep ours to ourselves."""

@@ -141,8 +141,10 @@ class DeltaJobOperator(SparkSubmitOperator):
             if is_literal(list(arguments)):
                 self.options()
             if is_literal([self.table, self.tables]):
-                for table in self._tables():
+                for table in (tables := self._tables()):
                     TableName.parse(table)
+                if not tables:
+                    raise RequestError("tables is empty. Name at least one.")
         except (RequestError, TableNameError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         if is_literal(self.delta_jars):

@@ -209,6 +209,36 @@ def test_classes_are_archived_by_the_first_run_and_shared_by_the_next(
     assert "-XX:SharedArchiveFile=" not in first
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.s3a.session.token",
+        "spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.sas.files.lake.dfs.core.windows.net",
+        "spark.hadoop.google.cloud.auth.service.account.private.key",
+    ],
+)
+def test_secret_setting_reaches_spark_and_neither_log_nor_request(
+    spark_submit: FakeSparkSubmit, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    spark_submit.does("assert 'AKIA=/+ z' not in json.dumps(request); report()")
+    make_hook(conf={name: "AKIA=/+ z", "spark.x": "shown"}).run()
+    assert f"{name}=AKIA=/+ z" in option(spark_submit.calls[0], "--conf")
+    logged = capsys.readouterr().out
+    assert f"{name}=******" in logged
+    assert "spark.x=shown" in logged
+    assert "AKIA" not in logged
+
+
+def test_secret_setting_stays_out_of_the_error_too(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does("sys.exit(3)")
+    with pytest.raises(DeltaJobError) as caught:
+        make_hook(conf={"spark.hadoop.fs.s3a.session.token": "AKIA"}).run()
+    assert "AKIA" not in str(caught.value)
+
+
 def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

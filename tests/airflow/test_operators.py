@@ -83,6 +83,10 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         (DeltaEnableFeatureOperator, {"table": "/t", "tables": ["/u"], "features": ["x"]}, "exactly one"),
         (DeltaEnableFeatureOperator, {"features": ["x"]}, "exactly one"),
         (DeltaEnableFeatureOperator, {"table": "a..b", "features": ["x"]}, "no catalog name"),
+        (DeltaEnableFeatureOperator, {"table": 5, "features": ["x"]}, "5 names no table"),
+        (DeltaEnableFeatureOperator, {"tables": ["/t", None], "features": ["x"]}, "None names no table"),
+        (DeltaEnableFeatureOperator, {"tables": [], "features": ["x"]}, "tables is empty"),
+        (DeltaEnableFeatureOperator, {"table": "s3://ann:pw@lake/t", "features": ["x"]}, "holds a password"),
         (
             DeltaEnableFeatureOperator,
             {"table": "/t", "features": ["x"], "on_violation": "ask"},

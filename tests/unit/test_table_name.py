@@ -47,6 +47,18 @@ def test_text_that_names_no_table_is_refused(text):
         TableName.parse(text)
 
 
+@pytest.mark.parametrize("text", ["s3://key:pw@lake/t", "delta.`s3a://key:p%2Fw@lake/t`", "`delta`.`s3://key:@lake/t`"])
+def test_location_with_a_password_is_refused_without_repeating_it(text):
+    with pytest.raises(TableNameError, match="holds a password") as caught:
+        TableName.parse(text)
+    assert "key" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["abfss://lake@account.dfs.core.windows.net/t", "s3://lake:9000/t@1", "/lake/a:b@c/t"])
+def test_location_with_an_at_sign_and_no_password_is_a_location(text):
+    assert TableName.parse(text).location == text
+
+
 @given(st.lists(awkward.filter(lambda part: "\x00" not in part), min_size=1, max_size=3))
 def test_identifier_of_any_parts_is_quoted_so_that_nothing_ends_the_quotes(parts):
     name = TableName.parse(".".join(map(quote, parts)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path, quote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/]*@")
 _WILDCARD = re.compile(r"[*?\[]")
 _DELTA_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
 #: Schemes that name the same object store.
@@ -35,10 +36,20 @@ class TableName:
     def parse(cls, text: str) -> TableName:
         """Read a name: a text with a slash is a location, unless it is quoted; else an identifier.
 
-        :raises TableNameError: if it is neither
+        :raises TableNameError: if it is neither, or holds a password
         """
-        if not text.strip() or "\x00" in text:
+        if not isinstance(text, str) or not text.strip() or "\x00" in text:
             raise TableNameError(f"{text!r} names no table. Give a path, a URI or a catalog name.")
+        name = cls._read(text)
+        if name.location is not None and _PASSWORD.match(name.location):
+            raise TableNameError(
+                "The name of a table holds a password before its @, which logs and reports would show. Leave it out, "
+                "and give Spark the credentials in its configuration, or as the platform does it."
+            )
+        return name
+
+    @classmethod
+    def _read(cls, text: str) -> TableName:
         if path := _DELTA_PATH.fullmatch(text):
             return cls(text, location=path[1].replace("``", "`"))
         if "/" in text and not text.startswith("`"):
