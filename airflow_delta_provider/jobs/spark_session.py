@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
 from pyspark import __version__ as spark_version
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import (
-    LEAN_JAVA_OPTIONS,
-    PACKAGES,
-    PROVIDED,
     default_delta_jars,
-    delta_coordinates,
-    is_local,
     missing_settings,
+    own_settings,
 )
+from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 
 
 def submitted_session(name: str) -> SparkSession:
@@ -39,6 +38,8 @@ def submitted_conf() -> SparkConf:
 def own_session(name: str, master: str | None = None, delta_jars: str | None = None) -> SparkSession:
     """Return the active session, the platform's or that of spark-submit, or else start one.
 
+    What the platform's ``spark-defaults.conf`` sets is kept.
+
     :param master: Spark master; by default the platform's, else ``local[*]``
     :param delta_jars: ``packages``, ``provided`` or jars separated by commas; by default packages on
         a local master and provided elsewhere
@@ -50,15 +51,19 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
         return SparkSession.builder.getOrCreate()
     if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # what spark-submit gives its applications
         return submitted_session(name)
-    master = master or os.environ.get("SPARK_MASTER") or "local[*]"
-    delta_jars = delta_jars or default_delta_jars(master)
-    builder = SparkSession.builder.master(master).appName(name).config("spark.log.level", "ERROR")
-    if delta_jars == PACKAGES:
-        builder = builder.config("spark.jars.packages", delta_coordinates(spark_version))
-    elif delta_jars != PROVIDED:
-        builder = builder.config("spark.jars", delta_jars)
-    if is_local(master):
-        builder = builder.config("spark.driver.extraJavaOptions", LEAN_JAVA_OPTIONS)
-    for key, value in missing_settings(master, {}).items():
+    present = platform_defaults()
+    master = master or os.environ.get("SPARK_MASTER") or present.get("spark.master") or "local[*]"
+    builder = SparkSession.builder.master(master).appName(name)
+    jars = delta_jars or default_delta_jars(master)
+    for key, value in own_settings(master, jars, present, spark_version).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def platform_defaults() -> dict[str, str]:
+    """Return what ``spark-defaults.conf`` sets: whoever sets it again overrides it."""
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
+    try:
+        return parse_defaults(Path(folder, "spark-defaults.conf").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}

@@ -44,6 +44,26 @@ def missing_settings(master: str, present: Mapping[str, str]) -> dict[str, str]:
     return missing
 
 
+def own_settings(master: str, delta_jars: str, present: Mapping[str, str], spark: str) -> dict[str, str]:
+    """Return the settings to add to ``present`` for a session that is started here, not by spark-submit.
+
+    :param delta_jars: ``packages``, ``provided`` or jars separated by commas
+    :param present: what the platform's defaults set
+    :param spark: version of Spark
+    :raises UnknownSparkError: if no release of Delta is known for it
+    """
+    wanted = {"spark.log.level": "ERROR"}
+    if is_local(master):
+        wanted["spark.driver.extraJavaOptions"] = LEAN_JAVA_OPTIONS
+    settings = {key: value for key, value in wanted.items() if key not in present} | missing_settings(master, present)
+    listed = "spark.jars.packages" if delta_jars == PACKAGES else "spark.jars"
+    others = present.get(listed, "")
+    if delta_jars == PROVIDED or (delta_jars == PACKAGES and "io.delta:" in others):
+        return settings
+    jars = delta_coordinates(spark) if delta_jars == PACKAGES else delta_jars
+    return {**settings, listed: ",".join(filter(None, [others, jars]))}
+
+
 #: Where Delta's jars come from: Maven, or the platform.
 PACKAGES, PROVIDED = "packages", "provided"
 
