@@ -391,7 +391,8 @@ class Table:
         if self.now.files:
             self.commit("REORG", *self._moved(), tags=self._tags())
         schema = self.schema
-        if any(wire["metadata"].pop(CHANGES, None) for wire in fields_of(schema)):
+        forgotten = [wire["metadata"].pop(CHANGES, None) for wire in fields_of(schema)]
+        if any(forgotten):
             self.commit("UPGRADE SCHEMA", self._changed(schema))
         return self.drop_feature("typeWidening")
 
