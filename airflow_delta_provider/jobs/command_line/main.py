@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
         kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
         kind.add_argument("--format", choices=("text", "json"), default="text", help="what to print: default text")
-        kind.add_argument("--master", help="Spark master; default local[*]")
+        kind.add_argument("--master", help="Spark master; default the platform's, else local[*]")
         kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
         kind.set_defaults(dry_run=False)
     return parser
