@@ -272,6 +272,7 @@ def test_schemes_of_one_store_are_one_address(table: str, url: str, account: str
         ("orders", "location"),
         ("warehouse/orders", "absolute"),
         ("s3://key:secret@bucket/t", "storage_conn_id"),
+        ("s3://secret@bucket/t", "storage_conn_id"),
     ],
 )
 def test_address_that_cannot_be_used_is_refused_with_the_remedy(table: str, remedy: str) -> None:

@@ -43,8 +43,8 @@ class TableName:
         name = cls._read(text)
         if name.location is not None and _PASSWORD.match(name.location):
             raise TableNameError(
-                "The name of a table holds a password before its @, which logs and reports would show. Leave it out, "
-                "and give Spark the credentials in its configuration, or as the platform does it."
+                "The name of a table holds a password before its @, which logs and reports would show. Leave it out: "
+                "Spark takes credentials from its configuration, a sensor from the connection in storage_conn_id."
             )
         return name
 
