@@ -21,10 +21,9 @@ from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
-from airflow_delta_provider.jobs.column_mapping.mapping_past import read_metadata
+from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.table_change import Change
-from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 
 
@@ -67,9 +66,3 @@ class AlterColumns(Change):
         return HandMadeCommit.in_session(
             self._session, table, self._planned_on, allow_unsafe_log_store=self._options.allow_unsafe_log_store
         )
-
-
-def read_memory(log: TableLog) -> ColumnMemory:
-    """Return the columns that a table has had, as far as its log is kept."""
-    metadata, why_incomplete = read_metadata(log)
-    return ColumnMemory.of(metadata, complete=not why_incomplete)

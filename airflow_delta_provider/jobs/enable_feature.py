@@ -21,8 +21,8 @@ from airflow_delta_provider.domain.usage_tracking.enabling import (
 )
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.column_mapping.foreign_columns import find_foreign_columns
-from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.recent_writers import recent_writers
 from airflow_delta_provider.jobs.table_change import Change, CommitRefusedError, TableMovedError
@@ -67,7 +67,7 @@ class EnableFeature(Change):
         self._planned_on = table.log.read_state(version=version)
 
     def _plan_tracking(self, table: OpenTable, state: TableState) -> Planned:
-        past = read_past(table.log)
+        past = read_memory(table.log)
         foreign = find_foreign_columns(self._session.storage, table, state) if needs_footers(state, past) else None
         return plan_tracking(table.name, self._options, state, Evidence(past, foreign, recent_writers(table.log)))
 

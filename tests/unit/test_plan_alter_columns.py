@@ -47,8 +47,8 @@ def unmapped_table(protocol=LEGACY, **configuration) -> TableState:
     return mapped_table(without(schema, "a.b"), settings, protocol=protocol)
 
 
-def remember(*states: TableState, complete=True) -> ColumnMemory:
-    return ColumnMemory.of([state.metadata for state in states], complete=complete)
+def remember(*states: TableState) -> ColumnMemory:
+    return ColumnMemory.of([state.metadata for state in states])
 
 
 def plan(state=None, *, memory=None, engine=ENGINE, **asked):
@@ -422,10 +422,10 @@ def test_memory_remembers_paths_and_ids_of_mapped_versions_only():
     state = sql_table()
     other = sql_table(renamed(without(MAPPED, "id"), "qty", "n"))
     memory = remember(unmapped_table(), state, other)
-    assert memory.complete
+    assert memory.is_complete
     assert ("col-1",) in memory.paths
     assert ("qty",) not in memory.paths
     assert memory.ids_at(("QTY",)) == memory.ids_at(("n",)) == (2,)
     assert remember(state, unmapped_table(), other).ids_at(("qty",)) == ()
-    damaged = ColumnMemory.of([Metadata("id", "{"), state.metadata], complete=True)
-    assert not damaged.complete
+    damaged = ColumnMemory.of([Metadata("id", "{"), state.metadata])
+    assert not damaged.is_complete

@@ -24,9 +24,8 @@ from airflow_delta_provider.domain.request.options import CreateTableOptions, En
 from airflow_delta_provider.domain.usage_tracking.creation import check_lockout, new_table
 from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit_of, needs_footers, plan_tracking
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
-from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.domain.writing.edit import Edit, Stamp
-from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
+from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.recent_writers import recent_writers
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 from tests.unit.local_table import LocalStore, OnDisk
@@ -34,7 +33,6 @@ from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, fields_of
 from tests.unit.states import TABLE, field, metadata_of, struct
 
-NEVER = MappingPast()
 NESTED = (
     field("a", "integer"),
     field("s", struct(field("x", "long"), field("y", ArrayType(struct(field("z", "date")))))),
@@ -52,7 +50,7 @@ def asked(*features: str, acknowledge: bool = True, **known: Any) -> EnableFeatu
 
 
 def planned(disk: OnDisk, options: EnableFeatureOptions | None = None, foreign: str | None = None) -> Planned:
-    evidence = Evidence(read_past(disk.opened.log), foreign, recent_writers(disk.opened.log))
+    evidence = Evidence(read_memory(disk.opened.log), foreign, recent_writers(disk.opened.log))
     return plan_tracking(TABLE, options or asked(), disk.opened.log.read_state(), evidence)
 
 
@@ -173,7 +171,7 @@ def test_table_whose_past_is_not_known_is_tracked_as_unused_by_its_footers_alone
         cleaned_up(disk)
     if how == "damaged commit":
         (disk.log / commit_name(1)).write_text('{"metaData": 3}\n', encoding="utf-8")
-    past = read_past(disk.opened.log)
+    past = read_memory(disk.opened.log)
     state = table_state(table)
     assert needs_footers(state, past)
 
@@ -203,7 +201,7 @@ def cleaned_up(disk: OnDisk) -> None:
 def test_table_that_was_ever_tracked_as_used_is_so_again(on_disk):
     disk = left(enabled(on_disk(mapped())))
     disk.others(lambda table: table.remove_mapping())
-    past = read_past(disk.opened.log)
+    past = read_memory(disk.opened.log)
     assert past.ever_used
     assert not needs_footers(disk.opened.log.read_state(), past)
     assert value(enabled(disk)) == "true"

@@ -43,7 +43,7 @@ class InMemory:
 
     def alter(self, change: Change) -> str | None:
         metadata = self.versions[-1]
-        memory = ColumnMemory.of(self.versions, complete=True)
+        memory = ColumnMemory.of(self.versions)
         state = TableState(len(self.versions), TRACKING, metadata)
         try:
             options = AlterColumnsOptions(**change.arguments)

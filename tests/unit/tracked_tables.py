@@ -21,8 +21,7 @@ from airflow_delta_provider.domain.request.options import AlterColumnsOptions, E
 from airflow_delta_provider.domain.usage_tracking import enabling
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.writing.edit import Edit
-from airflow_delta_provider.jobs.alter_columns import read_memory
-from airflow_delta_provider.jobs.column_mapping.mapping_past import read_past
+from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
@@ -131,7 +130,7 @@ class TrackedTable:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
         self.commit(leaving_edit)
         options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
-        evidence = enabling.Evidence(read_past(self.disk.opened.log), foreign_columns="")
+        evidence = enabling.Evidence(read_memory(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None
         (step,) = planned.plan.steps

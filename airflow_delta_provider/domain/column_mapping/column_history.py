@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 
 #: Operations after which files are live that the commits before do not account for. Not an exemption: the reverse.
-_FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
+FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class ColumnHistory:
         return self._schema
 
     def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
-        foreign = operation in _FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
+        foreign = operation in FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
             why = f"version {version} took files over from elsewhere, whose history is not known here"
             self._doubt(why, version)

@@ -1,4 +1,7 @@
-"""What columns a table has had: where each lay in data files, and under which ids each name stood."""
+"""What columns a table has had: where each lay in data files, and under which ids each name stood.
+
+Metadata alone tells it; what the files between them hold is for :mod:`.column_history`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.column_mapping.alteration import Parts
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -19,30 +23,33 @@ class ColumnMemory:
     :param paths: their physical paths
     :param ids: the ids of the columns that a path has led to since the table was mapped, oldest first, by the path in
         lower case
+    :param ever_mapped: whether a version had column mapping
     :param ever_used: whether a version said that a column had been dropped or renamed
-    :param complete: whether every version of the table is remembered
+    :param why_incomplete: why there may be versions, or files, that nobody knows of; empty where there are none
     """
 
     paths: frozenset[PhysicalPath] = frozenset()
     ids: Mapping[Parts, tuple[int, ...]] = field(default_factory=dict)
+    ever_mapped: bool = False
     ever_used: bool = False
-    complete: bool = False
+    why_incomplete: str = "its log was not read"
 
     @classmethod
-    def of(cls, versions: Iterable[Metadata], *, complete: bool) -> ColumnMemory:
+    def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> ColumnMemory:
         """Remember what the metadata of some versions says, oldest first.
 
-        :param complete: whether they are all that the table ever had
+        :param why_incomplete: why they may not be all that the table ever had
         """
         paths: set[PhysicalPath] = set()
         ids: dict[Parts, tuple[int, ...]] = {}
-        used = False
+        mapped = used = False
         for metadata in versions:
+            mapped |= mapping_mode(metadata.configuration) is not MappingMode.NONE
             used |= metadata.configuration.get(PROPERTY, "").lower() == "true"
             try:
                 schema = MappedSchema.of(metadata)
-            except BrokenLogError:
-                complete = False
+            except BrokenLogError as error:
+                why_incomplete = str(error)
                 continue
             if not schema.is_mapped:
                 ids.clear()  # they begin anew with the next mapping
@@ -54,7 +61,17 @@ class ColumnMemory:
                 known = ids.get(parts, ())
                 if column.id is not None and known[-1:] != (column.id,):
                     ids[parts] = (*known, column.id)
-        return cls(frozenset(paths), ids, used, complete)
+        return cls(frozenset(paths), ids, mapped, used, why_incomplete)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every version of the table is remembered."""
+        return not self.why_incomplete
+
+    @property
+    def never_mapped(self) -> bool:
+        """Whether no version had column mapping, and that is known of all."""
+        return self.is_complete and not self.ever_mapped
 
     def ids_at(self, parts: Parts) -> tuple[int, ...]:
         """Return the ids of the columns that ``parts`` has led to, oldest first."""

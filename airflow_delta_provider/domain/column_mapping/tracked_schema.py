@@ -62,7 +62,8 @@ def alter_tracked(
     used = alteration.drops_or_renames or says_used or memory.ever_used
     paths = memory.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
-    mapper = Mapper(Naming(used or not memory.complete, taken, new_name), max([before.max_column_id or 0, *before.ids]))
+    naming = Naming(used or not memory.is_complete, taken, new_name)
+    mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = altered(schema, alteration, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
     return TrackedSchema(after, properties | {PROPERTY: "true"} if used else properties)

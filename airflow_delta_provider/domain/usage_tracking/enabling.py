@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
 
+from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
 from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name, unmap
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.feature import feature_named
@@ -24,7 +25,6 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.usage_tracking.consistency import check_property, is_tracked
-from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.preconditions import check_writable
 from airflow_delta_provider.domain.writing.standing import Standing
@@ -37,13 +37,13 @@ _EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted y
 class Evidence:
     """What is known of a table besides its newest state.
 
-    :param past: its metadata history
+    :param past: the columns that it has had
     :param foreign_columns: what keeps the footers of its live files from proving that none holds a column that the
         table has not: empty where they prove it, None where they were not looked at
     :param writers: how many of its recent commits each engine wrote, the latest first
     """
 
-    past: MappingPast
+    past: ColumnMemory
     foreign_columns: str | None = None
     writers: Mapping[str, int] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
     return FEATURE in names or (_MAPPING in names and is_tracked(state))
 
 
-def needs_footers(state: TableState, past: MappingPast) -> bool:
+def needs_footers(state: TableState, past: ColumnMemory) -> bool:
     """Whether only the footers of the live files can tell that a table is unused."""
     mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
     return not (mapped or past.ever_used or past.never_mapped)

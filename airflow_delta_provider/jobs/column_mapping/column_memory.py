@@ -1,23 +1,21 @@
-"""What the kept log tells of a table's past: its metadata in every version."""
+"""Reading what columns a table has had, as far as its log is kept."""
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.column_mapping.column_history import FOREIGN_FILES
+from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.usage_tracking.past import MappingPast
 from airflow_delta_provider.jobs.table_log import TableLog
 
-#: Operations after which files are live that other logs account for, or none does.
-_FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
+
+def read_memory(log: TableLog) -> ColumnMemory:
+    """Return the columns that a table has had."""
+    return ColumnMemory.of(*_read_metadata(log))
 
 
-def read_past(log: TableLog) -> MappingPast:
-    """Return what the log tells of a table's past."""
-    return MappingPast.of(*read_metadata(log))
-
-
-def read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
+def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
     """Return the metadata of all versions that are kept, and why these may not be all that any file was written in."""
     names = log.list_names()
     versions = commit_versions(names)
@@ -32,7 +30,7 @@ def read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
     elif len(versions) != versions[-1] + 1:
         why = "commits are missing in the log"
     for version, content in zip(versions, log.read_files(map(commit_name, versions))):
-        if b'"metaData"' not in content and not any(name.encode() in content for name in _FOREIGN_FILES):
+        if b'"metaData"' not in content and not any(name.encode() in content for name in FOREIGN_FILES):
             continue
         try:
             commit = Commit.from_actions(version, parse_commit(commit_name(version), content))
@@ -40,6 +38,6 @@ def read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
             why = str(error)
             continue
         metadata += commit.metadata
-        if commit.operation in _FOREIGN_FILES:
+        if commit.operation in FOREIGN_FILES:
             why = f"version {version} took files over from elsewhere ({commit.operation})"
     return metadata, why
