@@ -313,6 +313,16 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
     enabled(disk, "columnMapping")
 
 
+def test_mapping_of_a_tracked_table_without_files_is_taken_away_whatever_its_columns_were_called(on_disk):
+    disk = enabled(on_disk(Table(*NESTED, features=["columnMapping"], properties={MODE: "name"})))
+    write(disk, lambda standing: edit_of(RemoveMapping("no files"), standing))
+    enabled(disk, "columnMapping")
+    schema = json.loads(body(disk.newest, "metaData")["schemaString"])
+    assert [wire["metadata"][NAME] for wire in fields_of(schema)] == ["a", "s", "x", "y", "z"]
+    assert value(disk) == "true"
+    assert audited(disk.commits()) == []
+
+
 # -- out again ------------------------------------------------------------------------------------
 
 
