@@ -184,7 +184,9 @@ def test_evidence_is_no_proof(table: Table, evidence: set[str]) -> None:
 
 def test_made_up_names_are_no_damage_and_the_way_to_own_names_is_told() -> None:
     created_mapped = Table(A, properties={MODE: "name"}, features=["columnMapping"]).append()
-    told = unknown_usage("/lake/t", usage(created_mapped)).message
+    finding = unknown_usage("/lake/t", usage(created_mapped))
+    told = finding.message
+    assert (finding.code, finding.version) == ("UM10", None)
     assert told.startswith("No commit renamed or dropped a column of /lake/t, but it does not count as UNUSED: names")
     assert "while it is mapped: a. That is no damage" in told
     assert "disable-column-mapping with allow_rewrite=True (--allow-rewrite)" in told
