@@ -217,6 +217,46 @@ def test_snapshot_that_expires_while_it_is_read_is_no_damage(paimon_archive: Pat
     assert check(table.root, storage).verdict is Verdict.PASS
 
 
+class Written(Storage):
+    """While its schemas are read, somebody commits."""
+
+    def __init__(self, table: EditedTable) -> None:
+        super().__init__()
+        self._table = table
+        self._wrote = False
+
+    def read(self, path: str) -> bytes:
+        if path.endswith("schema-0") and not self._wrote:
+            self._wrote = True
+            self._table.commit("OVERWRITE", "TRUNCATE", deleted=self._table.live())
+        return super().read(path)
+
+
+def test_table_that_is_written_while_it_is_read_is_checked_as_it_was(paimon_archive: Path, tmp_path: Path) -> None:
+    table = copy(paimon_archive, W, tmp_path)
+
+    report = check(table.root, Written(table))
+
+    assert (report.verdict, report.version) == (Verdict.PASS, 4)
+    assert (report.evidence or {})["files"] == 2
+    assert check(table.root).version == 5
+
+
+def test_thousand_snapshots_are_checked_to_the_last(paimon_archive: Path, tmp_path: Path) -> None:
+    table = copy(paimon_archive, W, tmp_path)
+    table.commit("APPEND", "WRITE")
+    table.commit("APPEND", "WRITE")
+    body = table.body(6)
+    for number in range(7, 1_001):
+        body |= {"id": number, "uuid": str(number), "totalRecordCount": 2 + number // 1_000}
+        (table.root / f"snapshot/snapshot-{number}").write_text(json.dumps(body))
+
+    report = check(table.root)
+
+    assert told(report.findings) == [("PM11", 1_000, None)]
+    assert (report.evidence or {})["snapshots"] == 1_000
+
+
 def opened(path: str) -> PaimonTable:
     session: Any = SimpleNamespace(storage=Storage(), spark=None)
     return open_paimon_table(session, parse_name(path))
