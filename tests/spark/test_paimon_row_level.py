@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
@@ -263,6 +265,27 @@ def _rename(*names: str) -> Damage:
     return edit
 
 
+def _by_date(table: EditedTable) -> None:
+    """Re-encoded: the connector wrote a table that is partitioned by a text. A directory has days since 1970."""
+    days = {"d0": 20_000, "d1": -1, "d2": 0, "d9": 19_000}
+    for number in (0, 1):
+        fields = json.loads((table.root / f"schema/schema-{number}").read_text())["fields"]
+        table.schema(number, fields=[{**one, "type": "DATE"} if one["name"] == "dt" else one for one in fields])
+    for name, day in days.items():
+        for path in (table.root / f"dt={name}").rglob("data-*"):
+            rows = parquet.ParquetFile(path).read()
+            dates = pyarrow.array([day] * len(rows), pyarrow.date32())
+            parquet.write_table(rows.set_column(rows.schema.names.index("dt"), "dt", dates), path)
+        (table.root / f"dt={name}").rename(table.root / f"dt={day}")
+
+    def change(record: dict[str, Any]) -> None:
+        partition = record["_PARTITION"]
+        record["_PARTITION"] = partition[:12] + struct.pack("<i4x", days[partition[12:14].decode()])
+
+    table.all_entries(change)
+    table.mend_data()
+
+
 def _restore(table: EditedTable) -> None:
     """Bring back the files of an older snapshot after all were deleted."""
     live = table.live()
@@ -274,6 +297,7 @@ ODD: dict[str, tuple[str, Damage, list[str]]] = {
     "deletion vectors of 64 bits": ("big/dv/06_call", reencode, []),
     "blobs beside rows": ("big/de/08_merge", _blob, []),
     "files that come back": (W1, _restore, []),
+    "partitions by date": (P, _by_date, []),
     "names that differ by case": (W1, _rename("data", "DATA"), ["data", "DATA"]),
     "a column that is called as what Spark knows of files": (W1, _rename("id", "_metadata"), ["_metadata"]),
     "columns that are called as those of frames": (W1, _rename("after", "a. `b`"), []),

@@ -210,6 +210,12 @@ DAMAGES = {
         [("PM09", 3, None)],
         says="of other commits than their own",
     ),
+    "M9 of another commit, of a file of columns": Damage(
+        "big/de/08_merge",
+        lambda t: t.entries(4, put(_MIN_SEQUENCE_NUMBER=3, _MAX_SEQUENCE_NUMBER=3)),
+        [("PM09", 4, None)],
+        says="8061e0a8",
+    ),
     "M9 of a compacted file, as older writers do": Damage(
         "big/p/final", lambda t: t.entries(21, put(_MIN_SEQUENCE_NUMBER=0)), [("PM09", 21, None)], Verdict.PASS
     ),

@@ -26,12 +26,14 @@ class NewIds:
     :param assigned: files that begin at that id or above
     :param reissued: files that begin below, have the ids of no file that the commit replaces, and were not there before
     :param missing: files without any ids
+    :param columns: files with columns of rows of others, under the ids of those
     """
 
     first: int | None
     assigned: tuple[DataFile, ...]
     reissued: tuple[DataFile, ...]
     missing: tuple[DataFile, ...]
+    columns: tuple[DataFile, ...] = ()
 
     @classmethod
     def of(
@@ -55,19 +57,19 @@ class NewIds:
         reissued = (
             file for ids, file in ranged if ids.start < first and ids not in replaced and file.key not in restored
         )
-        return cls(
-            first,
-            tuple(file for ids, file in ranged if ids.start >= first),
-            () if data_evolution else tuple(reissued),
-            missing,
-        )
+        assigned = tuple(file for ids, file in ranged if ids.start >= first)
+        if not data_evolution:
+            return cls(first, assigned, tuple(reissued), missing)
+        # What a commit puts in the place of files is none of its own, whatever ranges these had.
+        columns = () if change.deleted else tuple(reissued)
+        return cls(first, assigned, (), missing, columns)
 
 
 def check_change(change: Change, new: NewIds) -> Iterator[Violation]:
     """Yield what a commit broke, as far as its snapshot, the one before, and what it changed can tell."""
     yield from _check_next_row_id(change)
     yield from check_files(change.added, change.snapshot)
-    yield from _check_fresh_sequences(new.assigned, change.snapshot)
+    yield from _check_fresh_sequences((*new.assigned, *new.columns), change.snapshot)
     if change.complete:
         yield from _check_ids_given_out(change, new)
     yield from _check_manifests(change)
@@ -142,7 +144,7 @@ def _check_fresh_sequences(files: Sequence[DataFile], snapshot: Snapshot) -> Ite
         texts = (f"{file.name} from {file.min_sequence} to {file.max_sequence}" for file in other)
         yield Violation.of_files(
             rules.SEQUENCE_NUMBERS,
-            f"New rows have sequence numbers of other commits than their own, which is {snapshot.id}: {listed(texts)}.",
+            f"New files have sequence numbers of other commits than their own, {snapshot.id}: {listed(texts)}.",
             other,
         )
 

@@ -237,6 +237,7 @@ class RowLevel:
         gone = self._lifetimes.rows_gone_since(brought, comparison.snapshot)
         if gone is None and unique and finding.code == rules.REPEATED_ID.code:
             gone = self._lifetimes.last_deletion(comparison.snapshot)
+            finding = replace(finding, message=f"{finding.message} Snapshot {gone} at the latest put that right.")
         return replace(finding, healed_version=gone)
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
