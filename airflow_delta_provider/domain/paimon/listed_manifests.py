@@ -29,22 +29,21 @@ class ListedManifests:
             self._open[key] = self._standing.add(broken[key], commit.snapshot)
 
     def _violations(self, commit: Commit) -> Iterator[Violation]:
-        listed = (*(commit.base or ()), *(commit.delta or ()))
-        sizes = {manifest.name: self._sizes.get(manifest.name, manifest.size) for manifest in listed}
-        for manifest in listed:
-            if manifest.size != sizes[manifest.name]:
+        base = commit.base or ()
+        for manifest in (*base, *(commit.delta or ())):
+            if (size := self._sizes.setdefault(manifest.name, manifest.size)) != manifest.size:
                 path = manifest_path(manifest.name)
                 yield Violation(
                     rules.RECORDED_SIZES,
-                    f"{path} has {manifest.size} bytes by one list of manifests and {sizes[manifest.name]} by another. "
-                    "Paimon reads one of another size as empty, without an error.",
+                    f"{path} has {manifest.size} bytes by one list of manifests and {size} by another. Paimon reads "
+                    "one of another size as empty, without an error.",
                     path=path,
                 )
-        for name, times in Counter(manifest.name for manifest in commit.base or ()).items():
+        names = [manifest.name for manifest in base]
+        if len(set(names)) == len(names):
+            return
+        for name, times in Counter(names).items():
             if times > 1:
                 path = manifest_path(name)
-                message = (
-                    f"The base of the commit lists {path} {times} times, so that its files are added more than once."
-                )
+                message = f"The base of the commit lists {path} {times} times, so that its files are added each time."
                 yield Violation(rules.CONTRADICTING_MANIFESTS, message, path=path)
-        self._sizes = sizes
