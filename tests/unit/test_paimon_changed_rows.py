@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     judge,
     keeps_identities,
 )
-from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
+from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory, Vector
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.tables.paimon.archive import table_of
 from tests.unit.paimon_histories import history_of
@@ -108,6 +108,21 @@ def test_a_file_that_comes_back_is_known_as_restored(paimon_archive: Path) -> No
     found = comparisons_of(replace(history, steps=(history.steps[0], again)))
 
     assert (found[2].restored, found[3].restored) == (False, True)
+
+
+def test_a_file_from_before_the_history_that_takes_no_rows_place_is_known_as_restored(paimon_archive: Path) -> None:
+    whole = history_of(table_of(paimon_archive, "worked/05_delete"))
+    [old] = [file for file in whole.steps[0].added if file.write_cols]
+    start = LiveState(whole.steps[1].snapshot, ())
+    back = Step(whole.steps[2].snapshot, (old,), ())
+    update = replace(back, removed=whole.steps[2].removed)
+
+    def restored(step: Step) -> bool:
+        return comparisons_of(replace(whole, start=start, steps=(step,)))[4].restored
+
+    assert restored(back)
+    assert not restored(update)
+    assert not restored(replace(back, added=(old._replace(max_sequence=4),)))
 
 
 ROW = ChangedRow(7, 5, 4, "data-1.parquet", 3)

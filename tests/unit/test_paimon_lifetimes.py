@@ -215,6 +215,40 @@ def test_data_files_whose_vectors_are_in_one_missing_index_file_are_told_once(
     assert "The same of 1 more: data-2.parquet." in finding.message
 
 
+class Denying(Storage):
+    """One file may not be read, or the storage fails there."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self._error = error
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        if "57b71cd2" in path:
+            raise self._error
+        return super().read_range(path, start, end)
+
+
+def test_file_that_may_not_be_read_is_not_part_of_the_proof(history: TableHistory, paimon_archive: Path) -> None:
+    location = f"file:{table_of(paimon_archive, W1)}"
+    data = TableFiles(Denying(PermissionError("no key")), location, layout_of(history))  # type: ignore[arg-type]
+    found = survey(history.latest.files, data, lambda _: True)
+
+    [finding] = findings_of(found.faults, Lifetimes(history))
+    assert finding.code == "PD13"
+    assert "No permission: no key. Give the job's user or credentials access to the table. These" in finding.message
+    assert len(found.ids) == len(history.latest.files) - 1
+
+
+def test_storage_that_fails_for_now_ends_the_check_to_be_made_again(
+    history: TableHistory, paimon_archive: Path
+) -> None:
+    location = f"file:{table_of(paimon_archive, W1)}"
+    data = TableFiles(Denying(TimeoutError("slow down")), location, layout_of(history))  # type: ignore[arg-type]
+
+    with pytest.raises(TimeoutError):
+        survey(history.latest.files, data, lambda _: True)
+
+
 class Expiring(Storage):
     """While data files are read, the oldest snapshots expire: first the files go that they alone have."""
 

@@ -99,7 +99,9 @@ class ChangedRows:
             after_vectors = vectors if step.index_files == index_files else vectors_of(step.index_files)
             find = self._of_groups if evolution else self._of_files
             found = tuple(find(number, step, vectors, after_vectors))
-            restored = any(file.name in seen for file in step.added)
+            # What no row was taken for, and was written before the history begins, the table has had before.
+            older = not step.removed and all(file.max_sequence < start.snapshot.id for file in step.added)
+            restored = older or any(file.name in seen for file in step.added)
             if found:
                 yield Comparison(
                     number, step.snapshot, before, evolution, found, restored, vectors is not after_vectors

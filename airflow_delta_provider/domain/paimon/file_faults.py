@@ -49,7 +49,9 @@ def unreadable(file: DataFile, why: str) -> FileFault:
 
 def unread(file: DataFile, why: str, remedy: str = rules.UNREAD.remedy) -> FileFault:
     """Return that a file is none that can be read here."""
-    return FileFault(rules.UNREAD, file, f"was not read: {why}.", f"These rows are not part of the proof. {remedy}")
+    return FileFault(
+        rules.UNREAD, file, f"was not read: {why}.", f"These rows are not part of the proof. {remedy}".rstrip()
+    )
 
 
 def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Finding]:

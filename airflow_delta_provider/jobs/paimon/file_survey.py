@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JError
+
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, unread, unreadable
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
@@ -12,6 +14,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER, carries_ids
 from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 
 _PARQUET = "parquet"
@@ -66,7 +69,10 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
 
 
 def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
-    """Return what a footer says of ids, if its rows can be read, and what is wrong; None if there is no such file."""
+    """Return what a footer says of ids, if its rows can be read, and what is wrong; None if there is no such file.
+
+    Where the storage fails in a way that may pass, so does the check, to be made again.
+    """
     if file.format != _PARQUET:
         return None, [unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")]
     try:
@@ -82,6 +88,11 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
         return None, [differs(file, f"its column {ROW_ID} should hold 64-bit integers, but {error}")]
     except PaimonFormatError as error:
         return None, [unread(file, str(error))]
+    except (OSError, Py4JError) as error:
+        understood = understand(error)
+        if understood.retryable:
+            raise
+        return None, [unread(file, understood.message.rstrip("."), "")]
     if ids.rows != file.row_count:
         return ids, [differs(file, f"it has {ids.rows:,} rows, where the manifest says {file.row_count:,}")]
     lacks_ids = carries_ids(file) and footer.leaf((ROW_ID,)) is None
