@@ -10,12 +10,13 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import wraps
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.engine_errors import understand
@@ -32,10 +33,6 @@ _THREADS, _AHEAD = 32, 256
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 #: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
 _PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
-#: What Hadoop says of a storage that it cannot rename over a file in.
-_NO_OVERWRITE = frozenset(
-    {"org.apache.hadoop.fs.UnsupportedFileSystemException", "java.lang.UnsupportedOperationException"}
-)
 #: What makes a path a pattern to Hadoop.
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 
@@ -186,8 +183,13 @@ class HadoopStorage:
             self._create(file_system, target, content)
             return
         partial_path = self._jvm.org.apache.hadoop.fs.Path(f"{path}.{uuid.uuid4().hex}.tmp")
-        self._create(file_system, partial_path, content)
-        self._put_in_place(file_system, partial_path, target)
+        try:
+            self._create(file_system, partial_path, content)
+            self._put_in_place(file_system, partial_path, target)
+        except BaseException:
+            with suppress(Py4JJavaError):
+                file_system.delete(partial_path, False)
+            raise
 
     def _create(self, file_system: Any, path: Any, content: bytes) -> None:
         stream = file_system.create(path, True)
@@ -197,17 +199,15 @@ class HadoopStorage:
             stream.close()
 
     def _put_in_place(self, file_system: Any, partial: Any, target: Any) -> None:
-        """Rename a file over what is there: in one step, where the storage offers it."""
-        hadoop = self._jvm.org.apache.hadoop.fs
-        rename = getattr(hadoop, "Options$Rename")
+        """Rename a file over what is there: in one step where the storage can, as HDFS."""
+        rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
         options = self._spark.sparkContext._gateway.new_array(rename, 1)
         options[0] = rename.OVERWRITE
         try:
-            context = hadoop.FileContext.getFileContext(target.toUri(), self._configuration)
-            context.rename(partial, target, options)
-        except Py4JJavaError as error:
-            if error.java_exception.getClass().getName() not in _NO_OVERWRITE:
-                raise
+            file_system.rename(partial, target, options)
+        except Py4JJavaError:
+            raise
+        except Py4JError:  # it has no such method
             file_system.delete(target, False)
             if not file_system.rename(partial, target):
                 raise OSError(f"{partial} could not be renamed to {target}") from None
