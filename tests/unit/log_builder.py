@@ -387,7 +387,8 @@ class Table:
     def drop_type_widening(self) -> Table:
         """Unset the property, rewrite the files, forget the changes, drop the feature."""
         configuration = {key: value for key, value in self.configuration.items() if key != WIDENING}
-        self.commit("UNSET TBLPROPERTIES", self._changed(configuration=configuration))
+        if WIDENING in self.configuration:
+            self.commit("UNSET TBLPROPERTIES", self._changed(configuration=configuration))
         if self.now.files:
             self.commit("REORG", *self._moved(), tags=self._tags())
         schema = self.schema

@@ -455,6 +455,37 @@ def transaction_twice(before: State, actions: Actions) -> Damage | None:
     return edits.both(*(edits.extra({"txn": {"appId": "a", "version": n}}) for n in (1, 2)))
 
 
+def row_lost(before: State, actions: Actions) -> Damage | None:
+    moves = _of(actions, "add") and _of(actions, "remove")
+    if not moves or any(wire["dataChange"] for kind in ("add", "remove") for wire in _of(actions, kind)):
+        return None
+    return edits.statistics(lambda stats: stats.update(numRecords=stats["numRecords"] - 1))
+
+
+def too_many_deleted(before: State, actions: Actions) -> Damage | None:
+    adds = _of(actions, "add")
+    vector = adds[0].get("deletionVector") if adds else None
+    return edits.added(deletionVector={**vector, "cardinality": 1000}) if vector else None
+
+
+def other_removed(before: State, actions: Actions) -> Damage | None:
+    """Where no file takes the place of the one that is there, nor all of them go."""
+    paths = {wire["path"] for wire in _of(actions, "add")}
+    removes = _of(actions, "remove")
+    if not removes or len(removes) == len(before.files) or _of(actions, "metaData"):
+        return None
+    return edits.removed(path="part-nowhere.parquet") if removes[0]["path"] not in paths else None
+
+
+def column_lost(before: State, actions: Actions) -> Damage | None:
+    if not _is_alter(before, actions) or _mapped(before.metadata) or _mapped(_of(actions, "metaData")[0]):
+        return None
+    name = _old_column(before, actions, lambda wire: CHANGES not in wire["metadata"] and wire["name"] != "id")
+    if name is None:
+        return None
+    return edits.schema(lambda parsed: parsed["fields"].remove(edits.column_of(parsed, name)))
+
+
 CHANCES: tuple[tuple[str, Chance], ...] = (
     ("MD08", other_id),
     ("MD03", two_metadata),
@@ -483,6 +514,10 @@ CHANCES: tuple[tuple[str, Chance], ...] = (
     ("AC01", no_timestamp),
     ("AC02", early_timestamp),
     ("AC07", transaction_twice),
+    ("AC09", row_lost),
+    ("AC10", too_many_deleted),
+    ("AC14", other_removed),
+    ("MD16", column_lost),
 )
 
 
@@ -504,7 +539,7 @@ def test_one_damaged_action_is_told_by_its_code_and_version(table: Table, kind: 
         code = "RT13"
     for since in (None, version - 1):
         told = [(finding.code, finding.version) for finding in wrong(roots(audited(broken.commits, since)))]
-        assert told == [(code, version)], (since, shown(table)[: version + 1])
+        assert told == [(code, version)], (code, told, since, shown(table)[: version + 1])
 
 
 def test_kinds_of_damage_are_some_of_those_that_are_told_one_by_one() -> None:

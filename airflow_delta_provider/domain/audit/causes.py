@@ -15,6 +15,8 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "AC05": ("TF11", "TF12", "TF08"),
     "AC06": ("TF11", "TF12"),
     "AC08": ("MD11",),
+    "AC09": ("AC10",),
+    "AC14": ("LG04",),
     "CM01": ("TF11", "TF12"),
     "CM03": ("CM09",),
     "CM06": ("CM09",),
@@ -53,7 +55,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 #: Those of them that show later than their causes, too.
 LASTING = frozenset(
-    {"AC05", "AC06", "AC08", "CM18", "MD09", "TF13", "UT06"}
+    {"AC05", "AC06", "AC08", "AC09", "CM18", "MD09", "TF13", "UT06"}
     | {"RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"}
 )
 #: Those that are wrong with files which were right before their causes.
