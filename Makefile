@@ -3,9 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Two processes. Where tests of a file share something that takes long to make, each takes whole files, in the order
-# of their names, which begins with the longest of the Airflow tier; a session of Spark seldom keeps more than one core
-# busy.
+# Two processes: a session of Spark seldom keeps more than one core busy. Where tests of a file share what takes long to
+# make, each process takes whole files.
 TWICE := --numprocesses 2
 FILES := --dist loadfile --no-loadscope-reorder
 

@@ -19,7 +19,7 @@ from tests.airflow.fake_spark_submit import FakeSparkSubmit
 from tests.airflow.reports import NOW, ORDERS, RETURNS, finding, report
 from tests.airflow.smtp_server import Mail, SmtpServer, smtp_server
 
-_DAGS = Path(__file__).parent / "dags"
+_DAGS = Path(__file__).parent / "alert_dags"
 
 
 class Tables:
