@@ -1,4 +1,4 @@
-"""Bytes of the JVM, taken over by a file.
+"""Bytes that come from the JVM or go there, by a file.
 
 Py4J sends bytes as text, which Python decodes one by one, and what it sends beyond 8 KiB waits some 40 ms for the
 network's delayed acknowledgement (RFC 896 meets RFC 1122, 4.2.3.2). A file of the machine that both run on takes a few
@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -22,9 +24,24 @@ class JvmStreams:
     """Reads streams of the JVM; from many threads at once, where that is wanted."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
+        # Looked up once: each part of such a name is a call.
+        self._input, self._output = jvm.java.io.FileInputStream, jvm.java.io.FileOutputStream
+        self._copy = jvm.org.apache.commons.io.IOUtils.copyLarge
         self._directory = tempfile.TemporaryDirectory(prefix="airflow_delta_provider-")
         self._numbers = itertools.count()
+
+    @contextmanager
+    def giving(self, content: bytes) -> Iterator[Any]:
+        """Give bytes to the JVM, as a ``java.io.InputStream`` that is closed afterwards."""
+        with self._file() as path:
+            with open(path, "wb") as given:
+                given.write(content)
+            stream = self._input(path)
+            try:
+                yield stream
+            finally:
+                stream.close()
 
     def read(self, stream: Any, most: int = _ENDLESS) -> bytes:
         """Return what a stream holds, and close it.
@@ -33,18 +50,23 @@ class JvmStreams:
         :param most: bytes to read at most
         :raises Py4JJavaError: if the stream cannot be read
         """
-        path = os.path.join(self._directory.name, str(next(self._numbers)))
-        try:
+        with self._file() as path:
             try:
-                file = self._jvm.java.io.FileOutputStream(path)
+                file = self._output(path)
                 try:
-                    self._jvm.org.apache.commons.io.IOUtils.copyLarge(stream, file, 0, most)
+                    self._copy(stream, file, 0, most)
                 finally:
                     file.close()
             finally:
                 stream.close()
             with open(path, "rb") as taken:
                 return taken.read()
+
+    @contextmanager
+    def _file(self) -> Iterator[str]:
+        path = os.path.join(self._directory.name, str(next(self._numbers)))
+        try:
+            yield path
         finally:
             if os.path.exists(path):
                 os.remove(path)

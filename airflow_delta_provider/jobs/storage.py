@@ -75,6 +75,7 @@ class HadoopStorage:
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
         self._streams = JvmStreams(spark)
+        self._path = self._jvm.org.apache.hadoop.fs.Path  # looked up once: each part of the name is a call
 
     @_persistent
     def list_names(self, directory: str) -> list[str]:
@@ -229,7 +230,7 @@ class HadoopStorage:
         return str(file_system.makeQualified(path).toString())
 
     def _resolve(self, location: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(location)
+        path = self._path(location)
         return path.getFileSystem(self._configuration), path
 
 

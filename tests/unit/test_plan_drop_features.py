@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -31,6 +32,12 @@ EVERYTHING = dict.fromkeys(ALL, True)
 
 def table(*features, configuration=None, schema=SCHEMA, files=()):
     return state_of(schema, protocol=LEGACY.supporting(features), configuration=configuration, files=files)
+
+
+CLUSTERED = replace(
+    mapped_table(mapped(SCHEMA), protocol=LEGACY.supporting(["columnMapping", "clustering"])),
+    domains={"delta.clustering": '{"clusteringColumns": [["col-1"]]}'},
+)
 
 
 def plan(state, *features, survey=None, engine=ENGINE, **options):
@@ -132,6 +139,7 @@ def test_feature_that_no_engine_can_drop_is_refused_with_the_reason(name):
         ),
         (table("geospatial", schema=struct(field("g", "geometry(4326)"))), "geospatial", "RQ31", "columns: g"),
         (table("columnMapping", schema=struct(field("x y", "integer"))), "columnMapping", "RQ31", "'x y'"),
+        (CLUSTERED, "columnMapping", "RQ31", "CLUSTER BY NONE"),
         (table("columnMapping", "columnMappingUsageTracking"), "columnMappingUsageTracking", "RQ05", "does not know"),
         (table("catalogManaged"), "inCommitTimestamp", "RQ04", "managed by its catalog"),
     ],

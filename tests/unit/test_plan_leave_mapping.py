@@ -56,6 +56,32 @@ def plan(
     return plan_leaving(TABLE, DisableColumnMappingOptions(**options), found, ENGINE)
 
 
+CLUSTERING = "delta.clustering"
+
+
+def clustered(schema: Json, *parts: str) -> TableState:
+    return replace(state(schema), domains={CLUSTERING: json.dumps({"clusteringColumns": [list(parts)]})})
+
+
+def physical(schema: Json, number: int) -> str:
+    name: str = schema["fields"][number]["metadata"]["delta.columnMapping.physicalName"]
+    return name
+
+
+@pytest.mark.parametrize("strategy", ["auto", "rewrite"])
+def test_clustered_by_made_up_names_is_refused_since_clustering_would_keep_them(strategy):
+    planned = plan(clustered(OTHER, physical(OTHER, 0)), strategy=strategy, allow_rewrite=True)
+    assert codes(planned) == ["UM11"]
+    assert "is clustered by a," in planned.refusals[0].message
+    assert "CLUSTER BY NONE" in planned.refusals[0].message
+
+
+def test_clustered_by_names_as_they_are_leaves_mapping():
+    for parts in (("a",), ("S", "X")):
+        assert plan(clustered(OWN, *parts)).plan.steps == (RemoveMapping("history"),)
+    assert plan(clustered(OTHER), strategy="rewrite", allow_rewrite=True).refusals == ()
+
+
 def codes(planned: Planned) -> list[str]:
     return [finding.code for finding in planned.refusals]
 

@@ -65,6 +65,22 @@ def _names(state: TableState, schema: MappedSchema, columns: list[list[tuple[str
         yield finding if schema.is_mapped else replace(finding, severity=Severity.WARNING)
 
 
+def named_by_files(state: TableState) -> list[str]:
+    """Return the clustering columns that have no column's own name: without column mapping nobody finds them."""
+    try:
+        schema = MappedSchema.of(state.metadata)
+    except BrokenLogError:
+        return []
+    logical = {_folded(field.column.parts) for field in schema.fields}
+    physical = {_folded(field.path): str(field.column) for field in schema.fields if field.path is not None}
+    lost = [
+        parts
+        for parts in clustering_columns(state.domains.get(CLUSTERING))
+        if all(_folded(part) not in logical for part in parts)
+    ]
+    return [next((physical[_folded(p)] for p in parts if _folded(p) in physical), ".".join(parts[0])) for parts in lost]
+
+
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
     """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
     try:

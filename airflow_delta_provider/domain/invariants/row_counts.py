@@ -37,7 +37,8 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
     yield rules.ROWS_NOT_KEPT.finding(
         f"All files of the commit are marked as changing no data (dataChange is false), but those that it removes had "
         f"{before} rows, and those that it adds have {after}: {abs(lost)} row{'s' if abs(lost) > 1 else ''} "
-        f"{'vanished' if lost > 0 else 'appeared'} without a trace for whoever follows the table. {_RESTORE}.",
+        f"{'vanished' if lost > 0 else 'appeared'} without a trace for whoever follows the table, unless numRecords "
+        f"of one of them is wrong. {_RESTORE}.",
         path=commit.removes[0].path,
         **commit.provenance,
     )

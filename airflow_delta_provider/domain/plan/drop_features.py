@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
+from airflow_delta_provider.domain.invariants.clustering import named_by_files
 from airflow_delta_provider.domain.plan.dropped_features import features_of, waiting
 from airflow_delta_provider.domain.plan.explanation import counted
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
@@ -148,7 +149,7 @@ def _check_removal(
             f"{'them' if len(needing) > 1 else 'it'} first, or in the same request.",
             subject=name,
         )
-    if problem := _need(name, state.metadata):
+    if problem := _need(name, state):
         yield requests.FEATURE_IN_USE.finding(f"{name} cannot be dropped: {problem}", subject=name)
 
 
@@ -165,8 +166,9 @@ def _truncation_needed(name: str) -> Finding:
     )
 
 
-def _need(name: str, metadata: Metadata) -> str | None:
+def _need(name: str, state: TableState) -> str | None:
     """Return what people have to decide before a feature can go."""
+    metadata = state.metadata
     if name == "checkConstraints" and metadata.check_constraints:
         constraints = ", ".join(sorted(metadata.check_constraints))
         return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
@@ -174,6 +176,11 @@ def _need(name: str, metadata: Metadata) -> str | None:
         return f"the table has geospatial columns: {', '.join(columns)}. Drop them first."
     if name == "columnMapping" and is_mapped_name(metadata):
         return f"without it no column may be called {is_mapped_name(metadata)!r}. Rename the column first."
+    if name == "columnMapping" and (columns := named_by_files(state)):
+        return (
+            f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. Run ALTER TABLE "
+            "… CLUSTER BY NONE first, and CLUSTER BY these columns again afterwards."
+        )
     return None
 
 

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.invariants.clustering import named_by_files
 from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
 from airflow_delta_provider.domain.plan.explanation import counted
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
@@ -31,7 +32,7 @@ def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Findin
     """Return why the mapping of a table cannot go at all, whatever lies in its files."""
     if blocked := _blocked(table, state, engine):
         return blocked
-    return tuple(check_unmappable(table, state.metadata))
+    return (*check_unmappable(table, state.metadata), *_clustered(table, state))
 
 
 def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine) -> Planned:
@@ -71,6 +72,17 @@ def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ..
         return (requests.catalog_managed(table, managed[0]),)
     blocked = check_table(table, state.protocol, engine)
     return (blocked,) if blocked else ()
+
+
+def _clustered(table: str, state: TableState) -> Iterator[Finding]:
+    columns = named_by_files(state)
+    if columns:
+        yield rules.CLUSTERED.finding(
+            f"{table} is clustered by {', '.join(columns)}, and says so by names that only column mapping knows. "
+            "Nothing changes those with the mapping: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail from then on. "
+            "Run ALTER TABLE … CLUSTER BY NONE first, and CLUSTER BY these columns again afterwards.",
+            column=columns[0],
+        )
 
 
 def _no_rewrite(table: TableName) -> Finding:

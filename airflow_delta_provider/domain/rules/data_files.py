@@ -27,7 +27,7 @@ ROW_COUNT = _data.error(
     3,
     "numRecords is not the file's row count",
     effect="Engines that count or skip by statistics answer wrongly, and row ids may be given out twice.",
-    remedy="Recompute the statistics (ANALYZE TABLE … COMPUTE DELTA STATISTICS), or rewrite the file.",
+    remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
     source="PROTOCOL.md, Per-file Statistics",
 )
 DELETION_VECTOR = _data.error(

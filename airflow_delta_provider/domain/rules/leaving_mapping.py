@@ -85,5 +85,13 @@ USAGE_UNKNOWN = _history.undecided(
     source="RFC Column Mapping Usage Tracking, Usage Tracking",
     threads=("delta-io/delta#2682",),
 )
+CLUSTERED = _request.error(
+    11,
+    "clustered by columns that lie under other names in data files",
+    effect="Without mapping the table would be clustered by columns that nobody finds: OPTIMIZE, DESCRIBE DETAIL and "
+    "ALTER TABLE … CLUSTER BY fail on it.",
+    remedy="ALTER TABLE … CLUSTER BY NONE first; afterwards CLUSTER BY the columns again.",
+    source="PROTOCOL.md, Writer Requirements for Clustered Table",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, STANDARD_CODEC
 from airflow_delta_provider.domain.avro.primitives import AvroError
 from airflow_delta_provider.jobs.jvm_stream import JvmStreams
 
-#: Compressed bytes that go to the JVM in one call.
-_BATCH = 1 << 20
+#: Compressed bytes that go to the JVM in one call, and what they may come to.
+_BATCH, _MOST_OF_BATCH = 1 << 22, 1 << 26
 #: Bytes of what is put behind every block to find its end again.
 _MARK_SIZE = 16
 #: A Zstandard frame (RFC 8878) of one raw block of so many bytes, as far as those bytes.
@@ -72,7 +72,8 @@ def _checked(decompress: Callable[[bytes], bytes], error_type: type[Exception]) 
 
 class _JvmZstandard:
     def __init__(self, spark: SparkSession) -> None:
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
+        self._stream = jvm.com.github.luben.zstd.ZstdInputStream
         self._streams = JvmStreams(spark)
 
     def __call__(self, blocks: Sequence[bytes]) -> list[bytes | AvroError]:
@@ -97,12 +98,13 @@ class _JvmZstandard:
         end = _FRAME_HEAD + mark
         content = b"".join(piece for block in blocks for piece in (block, end))
         try:
-            stream = self._jvm.com.github.luben.zstd.ZstdInputStream(self._jvm.java.io.ByteArrayInputStream(content))
-            data = self._streams.read(stream, MOST_BYTES)
+            with self._streams.giving(content) as given:
+                stream = self._stream(given)
+                data = self._streams.read(stream, _MOST_OF_BATCH)
         except Py4JJavaError as error:
             raise AvroError(f"a block cannot be decompressed: {error.java_exception.getMessage()}") from None
         *pieces, rest = data.split(mark)
-        if rest or len(pieces) != len(blocks):
+        if rest or len(pieces) != len(blocks) or any(len(piece) > MOST_BYTES for piece in pieces):
             raise AvroError(f"a block ends too early, or comes to more than {MOST_BYTES} bytes")
         return pieces
 

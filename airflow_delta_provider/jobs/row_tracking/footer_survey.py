@@ -63,7 +63,7 @@ def survey(
                 file_rules.ROW_COUNT.finding(
                     f"{file.path} has {found.rows} rows, but numRecords in its statistics is {file.num_records}: "
                     "engines that count or skip by statistics answer wrongly, and row ids may be given out twice. "
-                    "Recompute the statistics (ANALYZE TABLE … COMPUTE DELTA STATISTICS), or rewrite the file.",
+                    "Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
                     path=file.path,
                 )
             )
