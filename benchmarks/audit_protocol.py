@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.runner import run
-from airflow_delta_provider.jobs.spark_session import own_session
+from airflow_delta_provider.jobs.session.spark_session import own_session
 
 RUNS = 5
 FILES = 10

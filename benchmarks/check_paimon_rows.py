@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.runner import run
-from airflow_delta_provider.jobs.spark_session import own_session
+from airflow_delta_provider.jobs.session.spark_session import own_session
 from benchmarks.paimon_rows import RowsTable
 from tests.unit.paimon_histories import history_of, layout_of
 

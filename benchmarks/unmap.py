@@ -25,9 +25,9 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.runner import run
-from airflow_delta_provider.jobs.spark_session import own_session
+from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
+from airflow_delta_provider.jobs.session.spark_session import own_session
 
 _STATEMENT = "SET TBLPROPERTIES"
 #: Bytes of a row: four random numbers of eight, and what compresses well.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from airflow_delta_provider.jobs.command_line.main import main
-from airflow_delta_provider.jobs.garbage_collection import collect_seldom
+from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 
 collect_seldom()
 sys.exit(main())

@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError, footer_size, parse_footer
-from airflow_delta_provider.jobs.ranged_file import RangedFile
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.ranged_file import RangedFile
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -19,10 +19,10 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.session_profile import DELTA_CATALOG, SESSION_CATALOG
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.spark_settings import configured
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.table_formats import DELTA, format_of
-from airflow_delta_provider.jobs.table_log import TableLog
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _ADAPTIVE = "spark.sql.adaptive.enabled"

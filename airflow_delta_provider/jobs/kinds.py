@@ -21,20 +21,20 @@ from airflow_delta_provider.domain.request.options import (
     PaimonCheckRowTrackingOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
+from airflow_delta_provider.jobs.changes.create_table import create_table
+from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
+from airflow_delta_provider.jobs.changes.enable_feature import EnableFeature
+from airflow_delta_provider.jobs.changes.table_change import Change, TableChange
+from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
 from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
-from airflow_delta_provider.jobs.create_table import create_table
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.drop_feature import DropFeatures
-from airflow_delta_provider.jobs.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
-from airflow_delta_provider.jobs.table_change import Change, TableChange
 from airflow_delta_provider.jobs.table_detail import TableDetail
-from airflow_delta_provider.jobs.widen_types import WidenTypes
 
 #: Does what a request asks for to the table of a name and reports on it; raises TableError where there is none.
 RunTable = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]

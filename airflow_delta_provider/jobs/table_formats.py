@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
 #: Format, directory, and what the name of a file in it is like.

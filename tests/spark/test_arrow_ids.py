@@ -150,7 +150,7 @@ def test_check_says_the_same_without_pyarrow(check, tmp_path, monkeypatch):
 
 def test_submitted_job_has_pyarrow_though_pyspark_does_without():
     program = (
-        "from airflow_delta_provider.jobs.optional_packages import forgo_pandas, have\n"
+        "from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas, have\n"
         "forgo_pandas()\n"
         "import sys, pyspark.sql\n"
         "assert not {'numpy.core', 'pandas.core', 'pyarrow.lib'} & set(sys.modules)\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned

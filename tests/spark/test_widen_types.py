@@ -11,8 +11,8 @@ from airflow_delta_provider.domain.delta.column import find_column, quote
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs import column_values
-from airflow_delta_provider.jobs.column_values import differing_columns
+from airflow_delta_provider.jobs.changes import column_values
+from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from tests.tables import log
 from tests.tables.protocols import mapped_by_id
 from tests.tables.widening import (

@@ -11,8 +11,8 @@ from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.jobs.delta_session import OpenTable
-from airflow_delta_provider.jobs.storage import HadoopStorage
-from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from tests.unit.log_builder import Actions, Table
 
 

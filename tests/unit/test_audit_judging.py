@@ -11,8 +11,8 @@ from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import judging
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import silent
-from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 from tests.unit.damages.edits import metadata

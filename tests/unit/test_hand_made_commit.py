@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.writing.edit import ENGINE_INFO, Edit
 from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.domain.writing.schema_text import SchemaText
-from airflow_delta_provider.jobs.table_change import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.writing import put_if_absent
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.unit.local_table import LocalStore, OnDisk

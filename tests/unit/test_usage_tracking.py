@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.writing.edit import Edit, Stamp
 from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.recent_writers import recent_writers
+from airflow_delta_provider.jobs.log.recent_writers import recent_writers
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body

@@ -37,8 +37,8 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
+from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.log.table_log import TableLog
 
 
 class KeptLog(LogMemory):

@@ -7,7 +7,7 @@ from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMem
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.log.table_log import TableLog
 
 
 def read_memory(log: TableLog) -> ColumnMemory:

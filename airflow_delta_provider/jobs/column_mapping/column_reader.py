@@ -23,8 +23,8 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.recent_writers import RECENT
-from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.log.recent_writers import RECENT
+from airflow_delta_provider.jobs.log.table_log import TableLog
 
 
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:

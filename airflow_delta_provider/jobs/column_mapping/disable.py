@@ -30,11 +30,11 @@ from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
 from airflow_delta_provider.domain.usage_tracking.enabling import edit_of
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.jobs.changes.table_change import Change, TableMovedError
 from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.table_change import Change, TableMovedError
 from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 

@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.column_mapping.column_reader import FooterReader
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import OpenTable
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 
 def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableState) -> str:

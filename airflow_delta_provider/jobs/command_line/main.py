@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from airflow_delta_provider.jobs.delta_session import DeltaSession
     from airflow_delta_provider.jobs.engine_errors import understand
     from airflow_delta_provider.jobs.runner import run
-    from airflow_delta_provider.jobs.spark_session import own_session
+    from airflow_delta_provider.jobs.session.spark_session import own_session
 
     try:
         spark = own_session(f"airflow-delta-provider {request.kind}", parsed.master, parsed.delta_jars)

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
 from airflow_delta_provider.domain.avro.primitives import AvroError
-from airflow_delta_provider.jobs.jvm_stream import JvmStreams
+from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
 
 #: Compressed bytes that go to the JVM in one call, and what they may come to.
 _BATCH, _MOST_OF_BATCH = 1 << 22, 1 << 26

@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.jobs.storage import HadoopStorage, read_present
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage, read_present
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import words_of
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.storage import literal
+from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 
 _LOOKUP = (
     "path: string, file: int, base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>, "

@@ -22,11 +22,11 @@ from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.log.table_log import History
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
-from airflow_delta_provider.jobs.table_log import History
 from airflow_delta_provider.jobs.timings import Timings
 
 

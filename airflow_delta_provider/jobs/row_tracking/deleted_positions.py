@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.engine.session_profile import is_local
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.storage import literal
+from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 
 #: Positions of a file that one row of the result tells of.
 _CHUNK = 32768

@@ -21,7 +21,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.spark_settings import configured
+from airflow_delta_provider.jobs.session.spark_settings import configured
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
 #: that lie close together. By default it is 16, and most rows take the slower map behind it.

@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.spark_settings import configured
+from airflow_delta_provider.jobs.session.spark_settings import configured
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.

@@ -25,11 +25,11 @@ from airflow_delta_provider.domain.row_tracking.stability_rules import (
 )
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.log.table_log import History, TableLog
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
-from airflow_delta_provider.jobs.table_log import History, TableLog
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.domain.writing.preconditions import check_timestamp, check_writable
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
+from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.table_change import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.writing.log_store import LogStore
 from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent, Store
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.engine_errors import understand
-from airflow_delta_provider.jobs.table_log import TableLog
+from airflow_delta_provider.jobs.log.table_log import TableLog
 
 #: Seconds before each further try after a failure of the storage.
 _WAITS = (0.2, 1.0, 3.0)

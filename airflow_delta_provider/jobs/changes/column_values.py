@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.jobs.data_files import file_uri
 from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.storage import literal
+from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"

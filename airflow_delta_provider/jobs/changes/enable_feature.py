@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.usage_tracking.enabling import (
 )
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.column_mapping.foreign_columns import find_foreign_columns
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.recent_writers import recent_writers
-from airflow_delta_provider.jobs.table_change import Change, CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.log.recent_writers import recent_writers
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 
 

@@ -35,12 +35,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
 from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.changes.rewritten_files import rewritten_files
+from airflow_delta_provider.jobs.changes.table_change import Change
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.log.recent_writers import recent_writers
 from airflow_delta_provider.jobs.progress import silent
-from airflow_delta_provider.jobs.recent_writers import recent_writers
-from airflow_delta_provider.jobs.rewritten_files import rewritten_files
-from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit

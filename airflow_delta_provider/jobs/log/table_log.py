@@ -27,8 +27,8 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.writing.standing import Standing
-from airflow_delta_provider.jobs.checkpoint_files import CheckpointFiles
-from airflow_delta_provider.jobs.storage import HadoopStorage, read_ahead
+from airflow_delta_provider.jobs.log.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage, read_ahead
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10

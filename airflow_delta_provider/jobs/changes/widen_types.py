@@ -16,9 +16,9 @@ from airflow_delta_provider.domain.plan.widen_types import (
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from airflow_delta_provider.domain.rules import type_widening as widening_rules
-from airflow_delta_provider.jobs.column_values import differing_columns
+from airflow_delta_provider.jobs.changes.column_values import differing_columns
+from airflow_delta_provider.jobs.changes.table_change import Change
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.table_change import Change
 
 
 class WidenTypes(Change):

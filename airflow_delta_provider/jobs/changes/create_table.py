@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.usage_tracking.creation import NewTable, chec
 from airflow_delta_provider.domain.writing.edit import Stamp
 from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.table_log import TableLog
 from airflow_delta_provider.jobs.timings import Timings
 from airflow_delta_provider.jobs.writing.log_store import LogStore
 from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.optional_packages import have
+from airflow_delta_provider.jobs.session.optional_packages import have
 
 #: Bytes up to which a file of a checkpoint is read here: some 100,000 files of a table.
 MOST_BYTES = 16 * 1024 * 1024

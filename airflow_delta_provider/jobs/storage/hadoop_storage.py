@@ -20,7 +20,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.engine_errors import understand
-from airflow_delta_provider.jobs.jvm_stream import JvmStreams
+from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
 
 P = ParamSpec("P")
 T = TypeVar("T")

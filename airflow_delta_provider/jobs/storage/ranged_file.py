@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from airflow_delta_provider.jobs.storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 
 class RangedFile(io.RawIOBase):

@@ -21,9 +21,9 @@ from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.jobs.changes.table_change import Change
 from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.table_change import Change
 from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
 
 

@@ -1,0 +1,1 @@
+"""Files, where the session's Spark can read and write them."""
