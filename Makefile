@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Two processes: a session of Spark seldom keeps more than one core busy. Where tests of a file share what takes long to
 # make, each process takes whole files.
 TWICE := --numprocesses 2
-FILES := --dist loadfile --no-loadscope-reorder
+FILES := --dist loadfile
 
 .PHONY: setup test unit airflow spark system soak lint docs demo benchmark clean
 
