@@ -141,10 +141,11 @@ class DeltaJobOperator(SparkSubmitOperator):
             if is_literal(list(arguments)):
                 self.options()
             if is_literal([self.table, self.tables]):
-                for table in (tables := self._tables()):
-                    TableName.parse(table)
+                tables = self._tables()
                 if not tables:
                     raise RequestError("tables is empty. Name at least one.")
+                for table in tables:
+                    TableName.parse(table)
         except (RequestError, TableNameError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         if is_literal(self.delta_jars):

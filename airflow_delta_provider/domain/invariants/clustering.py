@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path
 from airflow_delta_provider.domain.delta.json_values import parse_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -17,6 +17,9 @@ from airflow_delta_provider.domain.rules import column_mapping as rules
 from airflow_delta_provider.domain.rules import metadata as metadata_rules
 
 CLUSTERING = "delta.clustering"
+
+#: Fields by their names, or their paths in data files, in lower case.
+_Fields = Mapping[tuple[str, ...], MappedField]
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
@@ -39,13 +42,12 @@ def check_state(state: TableState) -> Iterator[Finding]:
 
 
 def _names(state: TableState, schema: MappedSchema, columns: list[list[tuple[str, ...]]]) -> Iterator[Finding]:
-    paths = [field.path if schema.is_mapped else field.column.parts for field in schema.fields]
-    in_files = {_folded(path) for path in paths if path is not None}
-    logical = {_folded(field.column.parts): field for field in schema.fields}
+    logical = _by_name(schema)
+    in_files = _by_path(schema) if schema.is_mapped else logical
     for parts in columns:
-        if any(_folded(part) in in_files for part in parts):
+        if _called(parts, in_files) is not None:
             continue
-        field = next((logical[_folded(part)] for part in parts if _folded(part) in logical), None)
+        field = _called(parts, logical)
         if field is not None and field.path is None:
             continue  # its missing physical name is the fault
         name = ".".join(parts[0])
@@ -71,14 +73,13 @@ def named_by_files(state: TableState) -> list[str]:
         schema = MappedSchema.of(state.metadata)
     except BrokenLogError:
         return []
-    logical = {_folded(field.column.parts) for field in schema.fields}
-    physical = {_folded(field.path): str(field.column) for field in schema.fields if field.path is not None}
-    lost = [
-        parts
-        for parts in clustering_columns(state.domains.get(CLUSTERING))
-        if all(_folded(part) not in logical for part in parts)
-    ]
-    return [next((physical[_folded(p)] for p in parts if _folded(p) in physical), ".".join(parts[0])) for parts in lost]
+    logical, in_files = _by_name(schema), _by_path(schema)
+    found: list[str] = []
+    for parts in clustering_columns(state.domains.get(CLUSTERING)):
+        if _called(parts, logical) is None:
+            field = _called(parts, in_files)
+            found.append(".".join(parts[0]) if field is None else str(field.column))
+    return found
 
 
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
@@ -97,6 +98,19 @@ def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]
             except UnknownColumnError:
                 found.append([(entry,)])
     return found
+
+
+def _by_name(schema: MappedSchema) -> _Fields:
+    return {_folded(field.column.parts): field for field in schema.fields}
+
+
+def _by_path(schema: MappedSchema) -> _Fields:
+    return {_folded(field.path): field for field in schema.fields if field.path is not None}
+
+
+def _called(parts: list[tuple[str, ...]], fields: _Fields) -> MappedField | None:
+    """Return the field that has one of the names a clustering column may have."""
+    return next((fields[_folded(part)] for part in parts if _folded(part) in fields), None)
 
 
 def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.plan.preconditions import check_table
 from airflow_delta_provider.domain.plan.step import DropFeature
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.rules import leaving_mapping, requests
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Characters that a column's name may only have while it is mapped.
@@ -178,8 +178,8 @@ def _need(name: str, state: TableState) -> str | None:
         return f"without it no column may be called {is_mapped_name(metadata)!r}. Rename the column first."
     if name == "columnMapping" and (columns := named_by_files(state)):
         return (
-            f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. Run ALTER TABLE "
-            "… CLUSTER BY NONE first, and CLUSTER BY these columns again afterwards."
+            f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. "
+            f"{leaving_mapping.CLUSTERED.remedy}"
         )
     return None
 

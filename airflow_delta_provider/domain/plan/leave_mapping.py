@@ -80,7 +80,7 @@ def _clustered(table: str, state: TableState) -> Iterator[Finding]:
         yield rules.CLUSTERED.finding(
             f"{table} is clustered by {', '.join(columns)}, and says so by names that only column mapping knows. "
             "Nothing changes those with the mapping: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail from then on. "
-            "Run ALTER TABLE … CLUSTER BY NONE first, and CLUSTER BY these columns again afterwards.",
+            f"{rules.CLUSTERED.remedy}",
             column=columns[0],
         )
 

@@ -9,7 +9,7 @@ each block takes 6 s.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -42,32 +42,22 @@ def by_zstandard() -> Codec | None:
 
     def decompress(block: bytes) -> bytes:
         pieces, size = [], 0
-        for piece in decompressor.read_to_iter(block):
-            pieces.append(piece)
-            size += len(piece)
-            if size > MOST_BYTES:
-                break
+        try:
+            for piece in decompressor.read_to_iter(block):
+                pieces.append(piece)
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise AvroError(f"a block comes to more than {MOST_BYTES} bytes")
+        except zstandard.ZstdError as error:
+            raise AvroError(f"a block cannot be decompressed: {error}") from None
         return b"".join(pieces)
 
-    return _checked(decompress, zstandard.ZstdError)
+    return one_by_one(decompress)
 
 
 def by_jvm(spark: SparkSession) -> Codec:
     """Return Zstandard by the library that Spark ships."""
     return _JvmZstandard(spark)
-
-
-def _checked(decompress: Callable[[bytes], bytes], error_type: type[Exception]) -> Codec:
-    def decompress_checked(block: bytes) -> bytes:
-        try:
-            data = decompress(block)
-        except error_type as error:
-            raise AvroError(f"a block cannot be decompressed: {error}") from None
-        if len(data) > MOST_BYTES:
-            raise AvroError(f"a block comes to more than {MOST_BYTES} bytes")
-        return data
-
-    return one_by_one(decompress_checked)
 
 
 class _JvmZstandard:

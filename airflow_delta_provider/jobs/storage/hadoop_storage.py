@@ -183,7 +183,7 @@ class HadoopStorage:
         if str(target.toUri().getScheme()) in _PUT_WHOLE:
             self._create(file_system, target, content)
             return
-        partial_path = self._jvm.org.apache.hadoop.fs.Path(f"{path}.{uuid.uuid4().hex}.tmp")
+        partial_path = self._path(f"{path}.{uuid.uuid4().hex}.tmp")
         try:
             self._create(file_system, partial_path, content)
             self._put_in_place(file_system, partial_path, target)
@@ -221,7 +221,7 @@ class HadoopStorage:
         """Return the ways in which Spark may write the URI of a file: encoded or not, with or without an authority."""
         found = {uri}
         if not _PLAIN.fullmatch(uri):
-            found.add(str(self._jvm.org.apache.hadoop.fs.Path(uri).toUri().toString()))
+            found.add(str(self._path(uri).toUri().toString()))
         return found | {re.sub(r"^file:/+", "file:///", spelling) for spelling in found}
 
     def qualify(self, location: str) -> str:

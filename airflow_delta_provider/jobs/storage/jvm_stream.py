@@ -21,7 +21,7 @@ _ENDLESS = (1 << 63) - 1
 
 
 class JvmStreams:
-    """Reads streams of the JVM; from many threads at once, where that is wanted."""
+    """Reads streams of the JVM, and gives it some; for many threads at once, where that is wanted."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
