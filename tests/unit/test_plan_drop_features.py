@@ -158,6 +158,11 @@ def test_older_engine_is_refused_what_it_cannot_drop(delta, codes_):
     ) == (codes_)
 
 
+def test_mapping_that_is_off_is_dropped_whatever_the_table_is_clustered_by():
+    off = replace(CLUSTERED, metadata=table("columnMapping").metadata)
+    assert codes(plan(off, "columnMapping", **EVERYTHING)) == []
+
+
 def test_feature_that_no_sql_can_drop_is_a_step_without_one():
     state = table("columnMappingUsageTracking")
     planned = plan(state, "columnMappingUsageTracking", survey=DropSurvey(by_hand=["columnMappingUsageTracking"]))

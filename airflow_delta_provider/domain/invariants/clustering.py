@@ -68,10 +68,15 @@ def _names(state: TableState, schema: MappedSchema, columns: list[list[tuple[str
 
 
 def named_by_files(state: TableState) -> list[str]:
-    """Return the clustering columns that have no column's own name: without column mapping nobody finds them."""
+    """Return the clustering columns that have no column's own name: without column mapping nobody finds them.
+
+    None where it is off already: then taking the feature away loses nothing more.
+    """
     try:
         schema = MappedSchema.of(state.metadata)
     except BrokenLogError:
+        return []
+    if not schema.is_mapped:
         return []
     logical, in_files = _by_name(schema), _by_path(schema)
     found: list[str] = []

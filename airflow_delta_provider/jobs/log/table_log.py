@@ -168,11 +168,14 @@ class TableLog:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
         wanted = set(paths)
         found: set[str] = set()
-        for earlier in commit_versions(self.list_names()):
-            if earlier < version and found != wanted:
-                with suppress(BrokenLogError):  # which is said of that commit
-                    commit = Commit.from_actions(earlier, self.read_commit(commit_name(earlier)))
-                    found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
+        versions = [earlier for earlier in commit_versions(self.list_names()) if earlier < version]
+        names = [commit_name(earlier) for earlier in versions]
+        for earlier, name, content in zip(versions, names, self.read_files(names)):
+            with suppress(BrokenLogError):  # which is said of that commit
+                commit = Commit.from_actions(earlier, parse_commit(name, content))
+                found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
+            if found == wanted:
+                break
         return found
 
     def commits_that_added(self, files: Iterable[LiveFile]) -> dict[str, Commit]:
