@@ -52,6 +52,30 @@ def test_bytes_and_names_from_elsewhere_are_as_they_lie_there(spark, remote, tmp
             missing(f"{there}/missing")
 
 
+def test_many_files_elsewhere_are_read_ahead_in_order_whatever_becomes_of_some(spark, remote, tmp_path) -> None:
+    storage = HadoopStorage(spark)
+    folder, chance = tmp_path / "many", random.Random(5)
+    folder.mkdir()
+    contents = [chance.randbytes(chance.choice([0, 1, 900, 70_000, 3_000_000])) for _ in range(150)]
+    for number, content in enumerate(contents):
+        (folder / f"{number} größer").write_bytes(content)
+    paths = [f"{remote.uri}/many/{number} größer" for number in range(len(contents))]
+
+    assert list(storage.read_ahead(paths)) == contents
+    remote.fail("7 größer", 6)  # each of 7, 17, …: once, or twice
+    assert list(storage.read_ahead(paths)) == contents
+    assert list(storage.read_present([*paths[:20], f"{remote.uri}/many/0\n1"])) == [*contents[:20], None]
+
+    first = iter(storage.read_ahead(paths))
+    assert next(first) == contents[0]
+    first.close()  # the rest is not waited for
+
+    (folder / "99 größer").unlink()
+    assert list(storage.read_present(paths)) == [*contents[:99], None, *contents[100:]]
+    with pytest.raises(FileNotFoundError, match="99 größer"):
+        list(storage.read_ahead(paths))
+
+
 @pytest.mark.parametrize("builder", [operations, partitioned])
 def test_table_elsewhere_is_checked_like_one_here(table, check, remote, builder: Callable[..., None]) -> None:
     path = table(builder)

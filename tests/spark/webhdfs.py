@@ -18,6 +18,10 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 _PREFIX = "/webhdfs/v1"
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 256  # clients come by dozens at once: one that is not heard waits for seconds
+
+
 class WebHdfs:
     """The server, and what it was asked for.
 
@@ -31,7 +35,7 @@ class WebHdfs:
         self._failures: dict[str, int] = {}
         self._denied: set[str] = set()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
 
     @property
     def uri(self) -> str:

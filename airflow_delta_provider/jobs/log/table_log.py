@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.log.checkpoint_files import CheckpointFiles
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage, read_ahead
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10
@@ -98,8 +98,8 @@ class TableLog:
                 checkpointed = self._replay(newest, with_files=True).state(newest.version)
             replay = self._replay(base, with_files=True, like=checkpointed)
             transitions = [
-                advance(replay, version, self.read_commit(commit_name(version)))
-                for version in range(base.version + 1, newest.version + 1)
+                advance(replay, version, parse_commit(name, content))
+                for version, name, content in self._commits(range(base.version + 1, newest.version + 1))
             ]
         except (BrokenLogError, FileNotFoundError):
             if since is not None:
@@ -140,7 +140,7 @@ class TableLog:
 
         :raises FileNotFoundError: if one of them is gone
         """
-        return read_ahead(self._storage, [f"{self._directory}/{name}" for name in names])
+        return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
 
     def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
         """Return a replay that has taken a segment, with the files.
@@ -159,18 +159,14 @@ class TableLog:
 
     def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits after ``version``, oldest first, with their versions."""
-        versions = [later for later in commit_versions(self.list_names()) if later > version]
-        names = [commit_name(later) for later in versions]
-        for later, name, content in zip(versions, names, self.read_files(names)):
+        for later, name, content in self._commits(v for v in commit_versions(self.list_names()) if v > version):
             yield later, parse_commit(name, content)
 
     def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
         wanted = set(paths)
         found: set[str] = set()
-        versions = [earlier for earlier in commit_versions(self.list_names()) if earlier < version]
-        names = [commit_name(earlier) for earlier in versions]
-        for earlier, name, content in zip(versions, names, self.read_files(names)):
+        for earlier, name, content in self._commits(v for v in commit_versions(self.list_names()) if v < version):
             with suppress(BrokenLogError):  # which is said of that commit
                 commit = Commit.from_actions(earlier, parse_commit(name, content))
                 found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
@@ -187,12 +183,11 @@ class TableLog:
         found: dict[str, Commit] = {}
         if not wanted:
             return found
-        names = [commit_name(version) for version in commit_versions(self.list_names())]
-        for name, content in zip(names, self.read_files(names)):
+        for version, name, content in self._commits(commit_versions(self.list_names())):
             if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
                 continue
             try:
-                commit = Commit.from_actions(int(name[:20]), parse_commit(name, content))
+                commit = Commit.from_actions(version, parse_commit(name, content))
             except BrokenLogError:
                 continue
             for add in commit.adds:
@@ -203,6 +198,16 @@ class TableLog:
             if not wanted:
                 break
         return found
+
+    def _commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield versions, each with the name and the content of its commit file.
+
+        :raises FileNotFoundError: if one is gone
+        """
+        of_versions = [(version, commit_name(version)) for version in versions]
+        contents = self.read_files(name for _, name in of_versions)
+        for (version, name), content in zip(of_versions, contents):
+            yield version, name, content
 
     def _replay(
         self,
@@ -223,9 +228,9 @@ class TableLog:
                 replay.state(segment.version)
         except BrokenLogError as error:
             raise BrokenCheckpointError(str(error)) from error
-        for name in segment.commits:
+        for name, content in zip(segment.commits, self.read_files(segment.commits)):
             try:
-                replay.take(_noted(self.read_commit(name), head))
+                replay.take(_noted(parse_commit(name, content), head))
             except BrokenLogError as error:
                 raise BrokenCommitError(str(error), version_of(name)) from error
         return replay

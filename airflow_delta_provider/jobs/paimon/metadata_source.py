@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage, read_present
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 T = TypeVar("T")
 
@@ -251,7 +251,7 @@ class MetadataSource:
             raise SnapshotGoneError(snapshot_path(snapshot_id))
 
     def _read(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        return read_present(self._storage, [f"{self.location}/{path}" for path in paths])
+        return self._storage.read_present([f"{self.location}/{path}" for path in paths])
 
     def _names(self, directory: str) -> list[str]:
         try:

@@ -7,19 +7,18 @@ import os
 import re
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import wraps
-from itertools import islice
+from functools import cached_property, wraps
+from itertools import repeat
 from typing import Any, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
 
 P = ParamSpec("P")
@@ -27,10 +26,10 @@ T = TypeVar("T")
 
 #: Seconds before each further try of what the storage could not do.
 _WAITS = (0.2, 1.0)
-#: Files that are read at once, and how many are read before they are needed.
-_THREADS, _AHEAD = 32, 256
 #: URIs that look the same whether encoded or not.
 _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
+#: Files for which it is not worth while to read ahead.
+_FEW = 8
 #: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
 _PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
 #: What makes a path a pattern to Hadoop.
@@ -113,6 +112,33 @@ class HadoopStorage:
             return self._streams.read(file_system.open(hadoop_path))
         except Py4JJavaError as error:
             raise FileNotFoundError(path) if _says_gone(error) else error from None
+
+    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files of one storage, in order; of some that are not here, many are read at once.
+
+        :raises FileNotFoundError: if one of them is gone
+        """
+        for path, content in zip(paths, self._copied(paths)):
+            yield self.read(path) if content is None else content
+
+    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
+        for path, content in zip(paths, self._copied(paths)):
+            if content is None:
+                with suppress(FileNotFoundError):
+                    content = self.read(path)
+            yield content
+
+    def _copied(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files as far as they are read ahead, and None for one that is not, or failed."""
+        if len(paths) < _FEW or self.is_local(paths[0]) or any("\n" in path for path in paths):
+            return repeat(None)
+        file_system, _ = self._resolve(paths[0])
+        return self._copies.contents(file_system, paths)
+
+    @cached_property
+    def _copies(self) -> FileCopies:
+        return FileCopies(self._spark)
 
     @_persistent
     def size(self, path: str) -> int:
@@ -232,39 +258,6 @@ class HadoopStorage:
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._path(location)
         return path.getFileSystem(self._configuration), path
-
-
-def read_ahead(storage: HadoopStorage, paths: Sequence[str]) -> Iterator[bytes]:
-    """Yield the contents of files, in order: of some that are not on this machine, many are read at once.
-
-    :raises FileNotFoundError: if one of them is gone
-    """
-    return _ahead(storage, storage.read, paths)
-
-
-def read_present(storage: HadoopStorage, paths: Sequence[str]) -> Iterator[bytes | None]:
-    """Yield the contents of files as :func:`read_ahead` does, and None for one that is not there."""
-
-    def read(path: str) -> bytes | None:
-        try:
-            return storage.read(path)
-        except FileNotFoundError:
-            return None
-
-    return _ahead(storage, read, paths)
-
-
-def _ahead(storage: HadoopStorage, read: Callable[[str], T], paths: Sequence[str]) -> Iterator[T]:
-    if not paths or storage.is_local(paths[0]):
-        yield from map(read, paths)
-        return
-    with ThreadPoolExecutor(_THREADS) as pool:
-        waiting = deque(pool.submit(read, path) for path in paths[:_AHEAD])
-        rest = iter(paths[_AHEAD:])
-        while waiting:
-            content = waiting.popleft().result()
-            waiting.extend(pool.submit(read, path) for path in islice(rest, 1))
-            yield content
 
 
 def _says_gone(error: Py4JJavaError) -> bool:

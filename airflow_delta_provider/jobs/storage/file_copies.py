@@ -1,0 +1,87 @@
+"""Contents of many files of one storage, copied to this machine by the JVM.
+
+A call to the JVM takes 0.1 ms, and a file takes several: read one by one, it takes 0.8 ms of this process, however many
+threads wait. Copied by threads of the JVM, a call for hundreds, it takes 0.03. Spark's executors do not make it faster:
+``benchmarks/read_log.py``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from importlib.resources import files
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+
+#: Files that are copied at once.
+_THREADS = 64
+#: Files of the first call and of any other, by how much calls may grow, and the bytes that they shall not exceed.
+_FIRST, _MOST, _GROWTH, _BYTES = 16, 1024, 4, 1 << 26
+
+
+class _Copy(NamedTuple):
+    """Where a copy lies; its size in bytes is -1 if there is none."""
+
+    file: int
+    start: int
+    size: int
+
+
+class FileCopies:
+    """Copies files ahead: some are copied while those before are used."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm: Any = spark._jvm
+        self._file = jvm.java.io.File
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
+        compiler.cook(files(__package__).joinpath("FileCopies.java").read_text(encoding="utf-8"))
+        self._copies = compiler.getClassLoader().loadClass("airflow_delta_provider.FileCopies").newInstance()
+
+    def contents(self, file_system: Any, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files, in order, and None for one that could not be copied.
+
+        :param file_system: the ``org.apache.hadoop.fs.FileSystem`` that all of them are on
+        """
+        with TemporaryDirectory(prefix="airflow_delta_provider-") as root, ThreadPoolExecutor(1) as pool:
+            start, count = 0, _FIRST
+            copying = pool.submit(self._copy, file_system, paths[:count], os.path.join(root, "0"))
+            while start < len(paths):
+                folder, copies = os.path.join(root, str(start)), copying.result()
+                start += len(copies)
+                count = _next_count(copies)
+                if start < len(paths):
+                    following = paths[start : start + count]
+                    copying = pool.submit(self._copy, file_system, following, os.path.join(root, str(start)))
+                yield from _read(folder, copies)
+
+    def _copy(self, file_system: Any, paths: Sequence[str], folder: str) -> list[_Copy]:
+        os.mkdir(folder)
+        threads = min(_THREADS, len(paths))
+        lines = str(self._copies.copy(file_system, "\n".join(paths), self._file(folder), threads))
+        return [_Copy(*map(int, line.split())) for line in lines.split("\n")]
+
+
+def _next_count(copies: Sequence[_Copy]) -> int:
+    """Return how many files to copy after some, going by their sizes."""
+    mean = max(1, sum(copy.size for copy in copies) // len(copies))
+    return max(1, min(_BYTES // mean, _GROWTH * len(copies), _MOST))
+
+
+def _read(folder: str, copies: Sequence[_Copy]) -> Iterator[bytes | None]:
+    """Yield what was copied into a folder, and remove that."""
+    with ExitStack() as opened:
+        names = sorted({copy.file for copy in copies})
+        by_name = {name: opened.enter_context(open(os.path.join(folder, str(name)), "rb")) for name in names}
+        for name in names:
+            os.remove(os.path.join(folder, str(name)))
+        for file, start, size in copies:
+            if size < 0:
+                yield None
+            else:
+                by_name[file].seek(start)
+                yield by_name[file].read(size)
