@@ -21,6 +21,34 @@ def remote(tmp_path: Path) -> Iterator[WebHdfs]:
         yield storage
 
 
+#: As S3A, which the jars of Spark lack: it lists in an array of its own type, which Py4J does not take for the general.
+OWN_ARRAYS = """
+import java.net.URI;
+import org.apache.hadoop.fs.*;
+
+public class OwnArrays extends RawLocalFileSystem {
+    public static class Status extends FileStatus {
+        public Status(FileStatus of) throws java.io.IOException { super(of); }
+    }
+
+    FileSystem local() throws java.io.IOException { return FileSystem.getLocal(getConf()); }
+
+    public URI getUri() { return URI.create("own:///"); }
+
+    public FileStatus getFileStatus(Path path) throws java.io.IOException {
+        return local().getFileStatus(new Path(path.toUri().getPath()));
+    }
+
+    public FileStatus[] listStatus(Path path) throws java.io.IOException {
+        FileStatus[] found = local().listStatus(new Path(path.toUri().getPath()));
+        Status[] own = new Status[found.length];
+        for (int i = 0; i < own.length; i++) { own[i] = new Status(found[i]); }
+        return own;
+    }
+}
+"""
+
+
 def data_file(path: Path) -> str:
     """Return the name of a data file that is live."""
     return next(
@@ -50,6 +78,18 @@ def test_bytes_and_names_from_elsewhere_are_as_they_lie_there(spark, remote, tmp
     for missing in (storage.read, storage.list_names, storage.size, storage.written_at):
         with pytest.raises(FileNotFoundError):
             missing(f"{there}/missing")
+
+
+def test_storage_that_lists_in_its_own_way_is_listed(spark, tmp_path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").mkdir()
+    storage = HadoopStorage(spark)
+    compiler = spark._jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(OWN_ARRAYS)
+    storage._configuration.setClassLoader(compiler.getClassLoader())
+    storage._configuration.set("fs.own.impl", "OwnArrays")
+    assert sorted(storage.list_names(f"own:{tmp_path}")) == ["a", "b"]
+    assert storage.list_names(f"own:{tmp_path}/b") == []
 
 
 def test_many_files_elsewhere_are_read_ahead_in_order_whatever_becomes_of_some(spark, remote, tmp_path) -> None:

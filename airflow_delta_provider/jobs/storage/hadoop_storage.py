@@ -91,7 +91,10 @@ class HadoopStorage:
         file_system, path = self._resolve(directory)
         if not file_system.exists(path):
             raise FileNotFoundError(directory)
-        statuses = file_system.listStatus(path)
+        found = file_system.listStatus(path)
+        # Py4J finds a method for the very type alone, and some storages give an array of their own.
+        statuses = self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, len(found))
+        self._jvm.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
         paths = self._jvm.scala.Predef.genericWrapArray(self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses))
         joined = paths.addString(self._jvm.scala.collection.mutable.StringBuilder(), "\n")
         text = self._streams.read(self._jvm.org.apache.commons.io.IOUtils.toInputStream(joined, "UTF-8"))
