@@ -7,8 +7,9 @@ STAMP := $(VENV)/.installed
 # make, each process takes whole files.
 TWICE := --numprocesses 2
 FILES := --dist loadfile
+S3 := .venv-s3
 
-.PHONY: setup test unit airflow spark system soak lint docs demo benchmark clean
+.PHONY: setup test unit airflow spark system soak s3 lint docs demo benchmark clean
 
 setup: $(STAMP)
 
@@ -38,6 +39,14 @@ system: setup
 soak: setup
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
 
+# Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
+s3: setup $(S3)/bin/moto_server
+	$(BIN)/python -m pytest tests/s3 --s3-server $(S3)/bin/moto_server
+
+$(S3)/bin/moto_server:
+	$(PYTHON) -m venv $(S3)
+	$(S3)/bin/python -m pip install --quiet --disable-pip-version-check "moto[server]==5.2.5"
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,9 +64,10 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.widen_many_columns
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
+	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.unmap
 	$(BIN)/python -m benchmarks.check_paimon_metadata
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .demo build dist *.egg-info
+	rm -rf $(VENV) $(S3) .demo build dist *.egg-info
