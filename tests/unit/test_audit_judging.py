@@ -9,7 +9,7 @@ import pytest
 from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.jobs.audit import judging
+from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import silent
@@ -72,7 +72,7 @@ def test_commits_that_remove_files_are_read_once_after_those_of_before(on_disk):
 
 @pytest.mark.parametrize("bound", ["_FEW", "_SMALL"])
 def test_of_many_new_commits_not_all_are_looked_at_ahead(on_disk, monkeypatch, bound):
-    monkeypatch.setattr(judging, bound, 1)
+    monkeypatch.setattr(commit_file, bound, 1)
     memory = remembered(on_disk)
     on_disk.others(lambda table: table.append().append().append())
     audit, reads = judge(on_disk, memory)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import Restored
-from airflow_delta_provider.domain.audit.violations import Stands, Violation, key_of, sound_before
+from airflow_delta_provider.domain.audit.violations import Before, Stands, Violation, key_of, sound_before
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.feature import with_requirements
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -35,7 +36,7 @@ ChangeRule = Callable[[Transition], Iterator[Finding]]
 #: Rules that need to know no more than the commit.
 _RULES: tuple[ChangeRule, ...] = (mapping_changes.check_transition, type_changes.check_transition)
 #: Families of such rules.
-_FAMILIES = frozenset({"TF", "MD", "CM", "TW"})
+_FAMILIES = frozenset({"TF", "MD", "CM", "TW", "UT"})
 #: Rules about older files: a change back to what was before a damage breaks them for what was written meanwhile.
 _WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
 #: What cannot be told of a commit that says it restores a version that is not kept.
@@ -86,14 +87,16 @@ class ChangeJudge:
             yield Broken(finding, stands, before)
         self._used |= used_features(transition.after)
 
-    def recall(self, finding: Finding, base: TableState) -> Stands | None:
+    def recall(self, finding: Finding, base: TableState, before: Before | None) -> Stands | None:
         """Return what tells whether a change of long ago is still wrong; None where no later commit can tell.
 
         :param base: the state of now
+        :param before: gives that of before the change, where the log may have it
         """
         if finding.code == "CM16":
-            return _same_path(finding, base)
-        return self._remembered(finding) if finding.code[:2] in _FAMILIES else None
+            then = None if finding.at_or_before else self._log.state_at(finding.version or 0)
+            return _same_path(finding, then or base)
+        return self._remembered(finding, before) if finding.code[:2] in _FAMILIES else None
 
     def _rules(self, transition: Transition, restored: Restored) -> tuple[ChangeRule, ...]:
         used = self._used
@@ -114,16 +117,27 @@ class ChangeJudge:
 
         return (*_RULES, check_metadata, check_protocol, check_usage)
 
-    def _remembered(self, finding: Finding) -> Stands:
+    def before(self, finding: Finding) -> Before | None:
+        """Return what gives the state before a finding of long ago, read once, when it is asked for."""
+        version = finding.version
+        if not version or finding.at_or_before:
+            return None
+        return lru_cache(maxsize=None)(lambda: self._log.state_at(version - 1))
+
+    def _remembered(self, finding: Finding, before: Before | None) -> Stands:
         """Return what compares with the state before a finding, as far as the log has that."""
-        known: list[Stands] = []
+        rules: tuple[ChangeRule, ...] = (
+            *_RULES,
+            metadata_changes.check_transition,
+            lambda change: protocol_changes.check_transition(change, self._used),
+            lambda change: usage_tracking.check_transition(change, self._ever_dropped),
+        )
 
         def stands(later: Transition) -> bool:
-            if not known:
-                before = None if finding.version is None else self._log.state_at(finding.version - 1)
-                rules = (*_RULES, lambda change: protocol_changes.check_transition(change, self._used))
-                known.extend([] if before is None else [_compared(rule, finding, before) for rule in rules])
-            return not known or any(still(later) for still in known)
+            if not (later.commit.metadata or later.commit.protocols):
+                return True
+            state = None if before is None else before()
+            return state is None or any(_compared(rule, finding, state)(later) for rule in rules)
 
         return stands
 
@@ -158,7 +172,7 @@ def _same_path(finding: Finding, state: TableState) -> Stands:
     path = next((field.path for field in fields if str(field.column) == finding.column), None)
 
     def stands(later: Transition) -> bool:
-        if not later.commit.metadata:
+        if not later.commit.metadata or later.commit.version <= (finding.version or 0):
             return True
         if later.replaces_all:
             return False

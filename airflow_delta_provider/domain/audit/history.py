@@ -152,6 +152,13 @@ class HistoryAudit:
         """Take a finding that does not come from the commits themselves."""
         self._violations.open(finding)
 
+    def settle(self, known: Iterable[Finding]) -> None:
+        """Note that an earlier audit came as far: what it did not find to stand is not told.
+
+        :param known: what it found
+        """
+        self._violations.settle(known)
+
     def findings(self) -> list[Finding]:
         """Return everything that is, or was, wrong: what stands first."""
         if self._version < 0:
@@ -179,13 +186,15 @@ class HistoryAudit:
         rule = CATALOGUE.get(finding.code)
         aspect: str | None = None
         stands: Stands | None = None
+        before = self._changes.before(finding)
         if rule is not None and finding.path is None:
             if rule.scope is Scope.STATE:
                 aspect = "row tracking" if finding.code.startswith("RT") else "head"
             else:
-                stands = self._changes.recall(finding, base)
+                stands = self._changes.recall(finding, base, before)
         self._file_findings.recall(finding)
-        self._violations.recall(finding, aspect, stands)
+        compares = aspect is not None or stands is not None
+        self._violations.recall(finding, aspect, stands, before if compares else None)
 
     def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:
         """Take the state that the history starts from, with its files."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,12 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding, Status
-from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from airflow_delta_provider.domain.rules.column_mapping import REUSED_PATH
+from airflow_delta_provider.domain.rules.log import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
+from airflow_delta_provider.domain.rules.row_tracking import MATERIALIZED_NAMES_CHANGED
+from airflow_delta_provider.domain.rules.rule import Scope
 
 SCHEMA_VERSION = 1
 
@@ -49,6 +54,25 @@ class AuditMemory:
         kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
         return cls(replace(state, files=None), commit_info, kept, level)
 
+    def begin(self, earliest: int) -> int:
+        """Return the version after which to judge anew, this one at the latest, to tell what becomes of what stood.
+
+        What is wrong with files, or counts as an error, has more to it than its finding tells, such as the other files
+        that are wrong in the same way.
+
+        :param earliest: the first version that the log leads to; of what is older, no more is known than was told
+        """
+        versions = [f.version - 1 for f in self.findings if f.version is not None and _is_judged_anew(f)]
+        return min((version for version in versions if version >= earliest), default=self.version)
+
+    def recalled(self, begin: int, names: Collection[str]) -> list[Finding]:
+        """Return the findings that judging anew does not tell again, and that may still be so.
+
+        :param begin: the version after which commits are judged
+        :param names: of the files in the log
+        """
+        return [f for f in self.findings if _is_older(f, begin) and _may_stand(f, names)]
+
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         state = self.state
@@ -81,6 +105,34 @@ class AuditMemory:
             if isinstance(error, BrokenMemoryError):
                 raise
             raise BrokenMemoryError(f"it is damaged: {error!r}") from error
+
+
+def _is_older(finding: Finding, begin: int) -> bool:
+    return finding.version is None or finding.version <= begin or _needs_more(finding)
+
+
+def _needs_more(finding: Finding) -> bool:
+    """Whether the commit of the finding and the state before do not show it."""
+    rule = CATALOGUE.get(finding.code)
+    return rule is None or rule.scope is Scope.DATA or rule is REUSED_PATH
+
+
+def _may_stand(finding: Finding, names: Collection[str]) -> bool:
+    """Whether what was said of a file of the log may still be so: one that was missing is, others are there."""
+    directory, _, name = (finding.path or "").rpartition("/")
+    if directory != "_delta_log" or finding.code == WRONG_POINTER.code:  # the pointer is looked at each time
+        return directory != "_delta_log"
+    return (name in names) != (finding.code == GAP.code)
+
+
+def _is_judged_anew(finding: Finding) -> bool:
+    if finding.at_or_before or _needs_more(finding):
+        return False
+    return (
+        finding.severity is not Severity.WARNING
+        or finding.path is not None
+        or finding.code == MATERIALIZED_NAMES_CHANGED.code
+    )
 
 
 def with_status(findings: Iterable[Finding], before: AuditMemory | None) -> list[Finding]:

@@ -19,6 +19,8 @@ Key = tuple[str, str | None, str | None, str | None]
 _Violated = tuple[Key, "int | None"]
 #: Whether a commit leaves a violation standing.
 Stands = Callable[[Transition], bool]
+#: Gives the state before a violation; None where the log no longer has it.
+Before = Callable[[], "TableState | None"]
 
 #: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
 _MOST_FILES = 1000
@@ -31,7 +33,7 @@ class Violation:
 
     :param finding: as of the commit that broke it
     :param stands: looks at later commits; None where only its file's removal heals it, if anything does
-    :param before: the state that the commit found, where the rule compares with it
+    :param before: gives the state that the commit found, where the rule compares with it
     :param paths: the files that are still wrong, where it is about files: it is healed when none is left
     :param files: how many were wrong
     :param healed: the version that put it right
@@ -40,7 +42,7 @@ class Violation:
     finding: Finding
     key: _Violated
     stands: Stands | None = None
-    before: TableState | None = None
+    before: Before | None = None
     paths: set[str] = field(default_factory=set)
     files: int = 1
     healed: int | None = None
@@ -71,6 +73,7 @@ class Violations:
         self._uncounted: Counter[str] = Counter()
         self._groups: dict[tuple[object, ...], Violation] = {}
         self._forgotten: frozenset[_Violated] = frozenset()
+        self._settled: frozenset[Violation] = frozenset()
 
     def look(
         self, aspect: str, version: int, findings: Iterable[Finding], before: TableState | None = None
@@ -83,14 +86,14 @@ class Violations:
         healed = [self._heal(key, version) for key in self._aspects[aspect] - found.keys()]
         self._aspects[aspect] = set(found)
         for key, finding in found.items():
-            self._open(key, finding, None, before)
+            self._open(key, finding, None, None if before is None else lambda: before)
         return [violation for violation in healed if violation is not None]
 
     def open(self, finding: Finding, stands: Stands | None = None, before: TableState | None = None) -> None:
         """Take what a commit did wrong. Of a file that is wrong in that way already, the first counts."""
-        self._open((key_of(finding), finding.version), finding, stands, before)
+        self._open((key_of(finding), finding.version), finding, stands, None if before is None else lambda: before)
 
-    def _open(self, key: _Violated, finding: Finding, stands: Stands | None, before: TableState | None) -> None:
+    def _open(self, key: _Violated, finding: Finding, stands: Stands | None, before: Before | None) -> None:
         if key in self._standing:
             return
         violation = Violation(finding, key, stands, before)
@@ -122,15 +125,27 @@ class Violations:
         """Tell nothing of what stands now: it was there before the history began."""
         self._forgotten = frozenset(self._standing)
 
-    def recall(self, finding: Finding, aspect: str | None, stands: Stands | None = None) -> None:
+    def recall(
+        self, finding: Finding, aspect: str | None, stands: Stands | None = None, before: Before | None = None
+    ) -> None:
         """Take what is remembered of an earlier audit.
 
         :param aspect: of the state that :meth:`look` will be told of, where it is about one
         """
         key: _Violated = (key_of(finding), finding.version if aspect is None else None)
-        self._open(key, finding, stands, None)
+        self._open(key, finding, stands, before)
         if aspect is not None:
             self._aspects[aspect].add(key)
+
+    def settle(self, known: Iterable[Finding]) -> None:
+        """Tell nothing that an earlier audit, which came as far, did not find to stand.
+
+        :param known: what it found
+        """
+        about = {_told_by(finding) for finding in known}
+        for key in [key for key, violation in self._standing.items() if _told_by(violation.finding) not in about]:
+            self._drop(key)
+        self._settled = frozenset(self._healed)
 
     def withdraw(self, code: str, paths: Collection[str | None] | None = None) -> None:
         """Take back what stands of a rule: it was said for want of knowing better.
@@ -185,7 +200,7 @@ class Violations:
         return list(self._told(groups, told_as, table_id))
 
     def _remembered(self, violations: Iterable[Violation]) -> list[Violation]:
-        return [violation for violation in violations if not self._is_forgotten(violation)]
+        return [v for v in violations if v not in self._settled and not self._is_forgotten(v)]
 
     def _told(
         self, groups: Iterable[list[Violation]], told_as: Mapping[int, Finding], table_id: str
@@ -237,14 +252,19 @@ def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
     for violation in violations:
         finding, healed = violation.finding, violation.healed
         until = healed if finding.severity is Severity.ERROR else healed is not None
-        groups[finding.code, finding.severity, finding.column, finding.subject, until].append(violation)
+        groups[(*_told_by(finding), until)].append(violation)
     return list(groups.values())
 
 
 def sound_before(healed: Sequence[Violation]) -> TableState | None:
     """Return the state before the oldest of those violations: what a commit leads back to that heals them."""
-    states = [violation.before for violation in healed if violation.before is not None]
-    return min(states, key=lambda state: state.version, default=None)
+    states = [violation.before() for violation in healed if violation.before is not None]
+    return min((state for state in states if state is not None), key=lambda state: state.version, default=None)
+
+
+def _told_by(finding: Finding) -> tuple[object, ...]:
+    """Return what those violations have in common of which one is told for all."""
+    return finding.code, finding.severity, finding.column, finding.subject
 
 
 def key_of(finding: Finding) -> Key:

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NamedTuple
 
 from airflow_delta_provider.domain.audit.beside import (
     check_checkpoint,
@@ -21,7 +20,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.span import Span, find_span
 from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -31,11 +30,13 @@ from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_versions,
     commit_name,
     compaction_files,
+    earliest_version,
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
+from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import Progress
@@ -45,14 +46,6 @@ from airflow_delta_provider.jobs.timings import Timings
 _POINTER = "_last_checkpoint"
 #: Commits between two lines of progress.
 _STEP = 5000
-#: New commits, and their bytes, up to which it is worth looking whether the files of before matter to them.
-_FEW, _SMALL = 1000, 1 << 26
-
-
-class _CommitFile(NamedTuple):
-    version: int
-    content: bytes
-    checksum: bytes | None
 
 
 class Judging:
@@ -115,21 +108,39 @@ class Judging:
 
         :raises BrokenLogError: if a state that is needed cannot be read
         """
-        base, kept = memory.state, KeptLog(self._log)
-        previous = Commit(base.version, memory.commit_info)
-        replay = Replay.of(base)
-        compared = any(base.version < version <= last for version in checkpoint_versions(self._names))
-        commits = self._read(range(base.version + 1, last + 1))
-        ahead: list[_CommitFile] = []
-        if self._with_files or compared or _touch_files(commits, ahead):
+        base, replay = memory.state, Replay.of(memory.state)
+        begin, until = memory.begin(self._earliest()), memory.version
+        compared = any(until < version <= last for version in checkpoint_versions(self._names))
+        commits = self._read(range(until + 1, last + 1))
+        ahead: list[CommitFile] = []
+        if begin < until or self._with_files or compared or touch_files(commits, ahead):
             try:
-                replay = self._log.replay(select_segment(self._names, base.version))
-                base = replay.state(base.version)
+                replay = Replay(with_files=True) if begin < 0 else self._log.replay(select_segment(self._names, begin))
+                base = base if begin < 0 else replay.state(begin)
             except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
                 return self.judge(find_span(self._names, last))
-        audit = HistoryAudit(replay, base, kept, recalled=memory.findings, previous=previous, follow=self._follow)
-        self._judge(audit, chain(ahead, commits), range(base.version + 1, last + 1))
+        audit = HistoryAudit(
+            replay,
+            None if begin < 0 else base,
+            KeptLog(self._log),
+            recalled=memory.recalled(begin, self._names),
+            previous=Commit(until, memory.commit_info) if begin == until else None,
+            follow=None if self._follow is None else _later(self._follow, until),
+        )
+        known = range(begin + 1, until + 1)
+        self._judge(audit, self._read(known), known)
+        if audit.version == until:
+            audit.settle(memory.findings)
+            self.commits, self.first = 0, None
+            self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
+        for finding in self._pointer():
+            audit.note(finding)
         return audit
+
+    def _earliest(self) -> int:
+        """Return the first version that the log leads to; the one before the first where it is kept whole."""
+        earliest = earliest_version(self._names)
+        return -1 if commit_name(0) in self._names and not earliest else earliest or 0
 
     def _start(self, span: Span, known: bool) -> tuple[Span, Replay, list[Finding]]:
         """Return from where to judge, with the state there and what is damaged on the way to it.
@@ -159,15 +170,15 @@ class Judging:
                 raise broken from None
         return span, Replay(with_files=True), damaged
 
-    def _read(self, versions: range) -> Iterator[_CommitFile]:
+    def _read(self, versions: range) -> Iterator[CommitFile]:
         """Yield those commits that the log has."""
         present = set(self._names)
         found = [version for version in versions if commit_name(version) in present]
         files = self._log.read_files([name for version in found for name in _files_of(version, present)])
         for version in found:
-            yield _CommitFile(version, next(files), next(files) if checksum_name(version) in present else None)
+            yield CommitFile(version, next(files), next(files) if checksum_name(version) in present else None)
 
-    def _judge(self, audit: HistoryAudit, commits: Iterable[_CommitFile], versions: range) -> None:
+    def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version
         checkpoints = [v for v in checkpoint_versions(_after(self._names, versions.start)) if v in versions]
         compactions = defaultdict(list)
@@ -254,29 +265,9 @@ class Judging:
         yield from check_pointer(pointer, checkpoints)
 
 
-def _touch_files(commits: Iterator[_CommitFile], ahead: list[_CommitFile]) -> bool:
-    """Return whether commits can only be judged with the files that were live before them: all but mere additions.
-
-    :param ahead: takes the commits that had to be looked at
-    """
-    size = 0
-    for commit in commits:
-        ahead.append(commit)
-        size += len(commit.content)
-        if len(ahead) > _FEW or size > _SMALL:
-            return True
-        try:
-            if any(map(_touches_files, parse_commit(commit_name(commit.version), commit.content))):
-                return True
-        except BrokenLogError:
-            return True
-    return False
-
-
-def _touches_files(action: Action) -> bool:
-    added = action.get("add")
-    vector = isinstance(added, dict) and added.get("deletionVector")
-    return bool(vector) or any(action.get(kind) for kind in ("remove", "protocol", "metaData"))
+def _later(follow: Callable[[Moves], None], version: int) -> Callable[[Moves], None]:
+    """Return what takes the moves of commits after ``version`` only."""
+    return lambda moves: follow(moves) if moves.version > version else None
 
 
 def _after(names: Sequence[str], version: int) -> list[str]:

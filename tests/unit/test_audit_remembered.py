@@ -1,0 +1,161 @@
+"""Audits that go on from what an earlier one remembered: what stands is what the whole history says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.timings import Timings
+from tests.unit.damages import CASES, edits, histories
+from tests.unit.damages.case import Case
+from tests.unit.damages.edits import added, metadata
+from tests.unit.local_table import LocalStorage
+from tests.unit.log_builder import Actions, Table
+from tests.unit.test_audit_history import HEALS, damaged, named
+
+THEN: dict[str, Callable[[Case, Table, int], Any]] = {"carry on": lambda case, table, version: None, **HEALS}
+
+
+class Kept(LocalStorage):
+    """A log in memory."""
+
+    def __init__(self, commits: Sequence[Actions]) -> None:
+        super().__init__()
+        self.files = {
+            commit_name(version): "".join(f"{json.dumps(action)}\n" for action in actions).encode()
+            for version, actions in enumerate(commits)
+        }
+
+    def list_names(self, directory: str) -> list[str]:
+        return sorted(self.files)
+
+    def read(self, path: str) -> bytes:
+        return self.files[path.rsplit("/", 1)[-1]]
+
+
+def told(storage: Kept, memory: AuditMemory | None = None) -> tuple[list[Finding], AuditMemory, Judging]:
+    """Audit a log; return the findings, what is remembered, and how they came about."""
+    log = TableLog(None, storage, "file:/t")  # type: ignore[arg-type]
+    names = log.list_names()
+    last = max(int(name[:20]) for name in names if name[:20].isdecimal())
+    judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
+    audit = judging.judge(find_span(names, last)) if memory is None else judging.go_on(memory, last)
+    kept = AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log")
+    return audit.findings(), AuditMemory.from_json(json.loads(json.dumps(kept.to_json()))), judging
+
+
+def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
+    """Audit a history several times while it grows: up to each of ``ends``, then up to its end."""
+    memory: AuditMemory | None = None
+    found: list[Finding] = []
+    for end in (*ends, len(commits) - 1):
+        found, memory, _ = told(Kept(commits[: end + 1]), memory)
+    return found
+
+
+def standing(findings: Sequence[Finding]) -> set[Finding]:
+    return {finding for finding in findings if finding.healed_version is None}
+
+
+@pytest.mark.parametrize(
+    ("case", "then"),
+    [(case, then) for case in CASES for then in THEN if then != "undo" or then in case.healed_by],
+    ids=lambda value: value if isinstance(value, str) else named(value),
+)
+def test_what_stands_after_audits_in_parts_is_what_stands_after_one_of_the_whole(case: Case, then: str) -> None:
+    table, version = damaged(case, None if then == "carry on" else lambda table: table)
+    grown = table.version
+    THEN[then](case, table, version)
+    whole, _, _ = told(Kept(table.commits))
+    for end in {version, grown}:
+        found = audited_in_parts(table.commits, end)
+        assert standing(found) == standing(whole)
+        assert {f for f in found if (f.healed_version or 0) > end} == {
+            f for f in whole if (f.healed_version or 0) > end
+        }
+
+
+def test_commit_that_puts_right_what_is_known_is_no_damage_itself() -> None:
+    table = histories.mapped()
+    sound = table.now.metadata
+    table.damaged(metadata(id="another")).set_properties(a="b")
+    known = table.version
+    table.commit("REPAIR", {"metaData": sound})
+    (finding,) = audited_in_parts(table.commits, known)
+    assert (finding.code, finding.version, finding.healed_version) == ("MD08", known, known + 1)
+
+
+def test_what_is_wrong_with_many_files_stands_until_the_last_of_them_is_gone() -> None:
+    table = histories.mapped_partitions()
+    table.damaged(edits.both(*(added(number, partitionValues={"id": "1"}) for number in (0, 1)))).append(2)
+    version, (first, second) = table.version, table.paths[-2:]
+    table.delete(first)
+    (finding,) = audited_in_parts(table.commits, version)
+    assert (finding.code, finding.version, finding.healed_version) == ("CM14", version, None)
+    table.delete(second)
+    (finding,) = audited_in_parts(table.commits, version, version + 1)
+    assert (finding.code, finding.version, finding.healed_version) == ("CM14", version, version + 2)
+
+
+def test_high_water_mark_that_was_lost_stays_lost_while_engines_begin_anew() -> None:
+    table = histories.tracked()
+    before = table.version
+    table.drop_row_tracking().optimize().restore(before)
+    lost = table.version
+    table.append().append()
+    for ends in ([lost], [lost + 1], [lost, lost + 1]):
+        assert ("RT10", lost) in {(f.code, f.version) for f in standing(audited_in_parts(table.commits, *ends))}
+
+
+def test_what_was_healed_before_the_earlier_audit_is_not_told_again() -> None:
+    table = histories.tracked()
+    table.damaged(added(baseRowId=None)).append()
+    table.damaged(metadata(id="another")).set_properties(a="b").delete(table.paths[-1])
+    found = audited_in_parts(table.append().commits, table.version - 1)
+    assert [(f.code, f.healed_version) for f in found] == [("MD08", None)]
+
+
+def test_only_what_is_new_counts_as_judged() -> None:
+    table = histories.tracked()
+    table.damaged(metadata(id="another")).set_properties(a="b")
+    _, memory, _ = told(Kept(table.commits))
+    _, _, judging = told(Kept(table.append().commits), memory)
+    assert (judging.first, judging.commits) == (table.version, 1)
+
+
+@pytest.mark.parametrize("name", [checksum_name(2), "_last_checkpoint"])
+def test_file_beside_the_commits_is_wrong_as_long_as_it_is_there(name: str) -> None:
+    storage = Kept(histories.plain().commits)
+    storage.files[name] = b"{"
+    found, memory, _ = told(storage)
+    assert [finding.path for finding in found] == [f"_delta_log/{name}"]
+    assert standing(told(storage, memory)[0]) == standing(found)
+    del storage.files[name]
+    assert told(storage, memory)[0] == []
+
+
+def test_pointer_that_is_damaged_after_an_audit_is_told_by_the_next() -> None:
+    storage = Kept(histories.plain().commits)
+    _, memory, _ = told(storage)
+    storage.files["_last_checkpoint"] = b"{"
+    assert [finding.code for finding in told(storage, memory)[0]] == ["LG11"]
+
+
+def test_what_an_older_release_told_by_a_code_that_is_no_longer_is_kept() -> None:
+    storage = Kept(histories.plain().commits)
+    _, memory, _ = told(storage)
+    wire = memory.to_json()
+    wire["findings"] = [{"code": "XX99", "severity": "ERROR", "message": "x", "version": 1, "fingerprint": "f"}]
+    assert [finding.code for finding in told(storage, AuditMemory.from_json(wire))[0]] == ["XX99"]
