@@ -127,6 +127,18 @@ def test_what_was_healed_before_the_earlier_audit_is_not_told_again() -> None:
     assert [(f.code, f.healed_version) for f in found] == [("MD08", None)]
 
 
+def test_what_stands_is_known_by_the_same_fingerprint_when_the_table_gets_another_id() -> None:
+    table = histories.tracked()
+    table.damaged(added(baseRowId=None)).append()
+    before, _, _ = told(Kept(table.commits))
+    known = table.version
+    table.damaged(metadata(id="another")).set_properties(a="b")
+    after = {finding.code: finding.fingerprint for finding in audited_in_parts(table.commits, known)}
+    whole = {finding.code: finding.fingerprint for finding in audited_in_parts(table.commits)}
+    assert after == whole
+    assert {finding.fingerprint for finding in before} == {after["RT05"]}
+
+
 def test_only_what_is_new_counts_as_judged() -> None:
     table = histories.tracked()
     table.damaged(metadata(id="another")).set_properties(a="b")

@@ -162,16 +162,16 @@ class HistoryAudit:
     def findings(self) -> list[Finding]:
         """Return everything that is, or was, wrong: what stands first."""
         if self._version < 0:
-            return self._violations.findings("")
+            return self._violations.findings()
         try:
             state = self.state()
         except BrokenLogError:
             found = (self._replay.has_protocol, protocol.no_protocol), (self._replay.has_metadata, metadata.no_metadata)
             for finding in (missing(self._version) for is_there, missing in found if not is_there):
                 self._violations.look(finding.code, self._version, [finding])
-            return self._violations.findings("")
+            return self._violations.findings()
         self._file_findings.finish(state)
-        return self._violations.findings(state.metadata.id)
+        return self._violations.findings()
 
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
         """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
@@ -202,6 +202,7 @@ class HistoryAudit:
         self._changes.begin(state)
         self._tracking.begin(state)
         self._files.begin(state)
+        self._violations.identify(state.version, state.metadata.id)
         self._look(state, where, actions)
 
     def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
@@ -231,6 +232,7 @@ class HistoryAudit:
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         if head:
             transition = replace(transition, restores=restored.version is not None)
+            self._violations.identify(commit.version, transition.after.metadata.id)
         healed: list[Violation] = []
         if head or commit.domains or commit.transactions or any(map(self._violations.stands, _OF_FILES)):
             healed += self._violations.look_again(transition)

@@ -74,6 +74,11 @@ class Violations:
         self._groups: dict[tuple[object, ...], Violation] = {}
         self._forgotten: frozenset[_Violated] = frozenset()
         self._settled: frozenset[Violation] = frozenset()
+        self._ids: list[tuple[int, str]] = []
+
+    def identify(self, version: int, table_id: str) -> None:
+        """Take the id that the table has from a version on: a violation is known by the one that it had then."""
+        self._ids.append((version, table_id))
 
     def look(
         self, aspect: str, version: int, findings: Iterable[Finding], before: TableState | None = None
@@ -187,7 +192,7 @@ class Violations:
         """Whether anything stands that is wrong with single files."""
         return bool(self._paths)
 
-    def findings(self, table_id: str) -> list[Finding]:
+    def findings(self) -> list[Finding]:
         """Return what stands, the worst first, then what was healed; each with its fingerprint and its cause."""
         standing = sorted(self._standing.values(), key=_rank)
         healed = sorted(self._healed, key=_rank)
@@ -197,14 +202,12 @@ class Violations:
             violation.cause = _cause(violation, standing + healed)
         groups = [*_alike(self._remembered(standing)), *_alike(self._remembered(healed))]
         told_as = {id(violation): group[0].finding for group in groups for violation in group}
-        return list(self._told(groups, told_as, table_id))
+        return list(self._told(groups, told_as))
 
     def _remembered(self, violations: Iterable[Violation]) -> list[Violation]:
         return [v for v in violations if v not in self._settled and not self._is_forgotten(v)]
 
-    def _told(
-        self, groups: Iterable[list[Violation]], told_as: Mapping[int, Finding], table_id: str
-    ) -> Iterator[Finding]:
+    def _told(self, groups: Iterable[list[Violation]], told_as: Mapping[int, Finding]) -> Iterator[Finding]:
         for first, *others in groups:
             finding, root = first.finding, first.root
             more = sum(violation.number for violation in (first, *others)) - 1
@@ -217,9 +220,16 @@ class Violations:
                 finding,
                 message=message,
                 healed_version=max(healed, default=None),
-                fingerprint=fingerprint(finding, table_id),
-                caused_by=None if root is first else fingerprint(told_as.get(id(root), root.finding), table_id),
+                fingerprint=self._fingerprint(finding),
+                caused_by=None if root is first else self._fingerprint(told_as.get(id(root), root.finding)),
             )
+
+    def _fingerprint(self, finding: Finding) -> str:
+        """Return that of an earlier audit, where it comes from one; else one of the table as it was then."""
+        first, version = self._ids[:1], finding.version
+        later = [known for known in self._ids[1:] if version is None or known[0] <= version]
+        table_id = next((known for _, known in reversed(first + later)), "")
+        return finding.fingerprint or fingerprint(finding, table_id)
 
     def _is_forgotten(self, violation: Violation) -> bool:
         return bool(violation.finding.at_or_before) and violation.key in self._forgotten
