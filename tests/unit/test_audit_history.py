@@ -314,8 +314,32 @@ def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> No
     table = histories.tracked().damaged(all_at_once).append(20)
     findings = audited(table.commits)
     assert [(f.code, f.version, f.caused_by is None) for f in findings] == [("RT08", 3, False), ("RT15", 3, True)]
-    assert "20 new files" in findings[1].message
+    assert findings[1].message.endswith("The same is wrong with 19 more.")
     assert all(finding.engine == CULPRIT for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("code", "tracked", "wrong"),
+    [
+        ("RT05", True, {"baseRowId": None}),
+        ("RT09", True, {"defaultRowCommitVersion": 9999}),
+        ("RT13", False, {"baseRowId": None}),
+        ("RT15", True, {"baseRowId": 0}),
+        ("RT16", True, {"defaultRowCommitVersion": 1}),
+    ],
+)
+def test_what_is_wrong_with_the_ids_of_files_stands_until_the_last_is_gone(
+    code: str, tracked: bool, wrong: dict[str, Any]
+) -> None:
+    table = histories.tracked() if tracked else Table(KEY, V, features=["rowTracking"]).append().append()
+    table.damaged(edits.both(*(added(number, **wrong) for number in range(2)))).append(2, rows=1)
+    version, paths = table.version, table.paths[-2:]
+    for path in paths:
+        (root,) = (finding for finding in audited(table.commits) if finding.code == code)
+        assert (root.version, root.healed_version) == (version, None)
+        table.delete(path)
+    (root,) = (finding for finding in audited(table.commits) if finding.code == code)
+    assert (root.version, root.healed_version) == (version, table.version)
 
 
 def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:

@@ -49,14 +49,14 @@ def _without_ids(transition: Transition, tracking: RowTracking, earlier: Collect
     del earlier
     if tracking.enabled or not tracking.assigns:  # RT05 says it where row tracking is enabled
         return
-    without = [f for f in transition.commit.adds if f.base_row_id is None or f.default_row_commit_version is None]
-    if without:
-        yield missing_ids_finding(
-            rules.ADDED_WITHOUT_ROW_IDS,
-            without,
-            "Row tracking is supported and not suspended, but in what this commit added",
-            **transition.commit.provenance,
-        )
+    for file in transition.commit.adds:
+        if file.base_row_id is None or file.default_row_commit_version is None:
+            yield missing_ids_finding(
+                rules.ADDED_WITHOUT_ROW_IDS,
+                [file],
+                "Row tracking is supported and not suspended, but in what this commit added",
+                **transition.commit.provenance,
+            )
 
 
 def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
@@ -92,39 +92,29 @@ def _reissued(transition: Transition, tracking: RowTracking, earlier: Collection
     mark = row_tracking_of(transition.before).high_water_mark
     if mark is None:
         return
-    again = [
-        file
-        for file in transition.new_files
-        if file.base_row_id is not None and file.base_row_id <= mark and file.path not in earlier
-    ]
-    if again:
-        first = again[0]
-        yield rules.REISSUED_ROW_IDS.finding(
-            f"Row ids up to {mark} were given out before this commit, but it adds {len(again)} new "
-            f"file{'s' if len(again) > 1 else ''} with ids from below, the first one {first.path} with baseRowId "
-            f"{first.base_row_id}: those ids are, or once were, other rows'. RESTORE the table to the version before "
-            "and write the rows again.",
-            path=first.path,
-            **transition.commit.provenance,
-        )
+    for file in transition.new_files:
+        if file.base_row_id is not None and file.base_row_id <= mark and file.path not in earlier:
+            yield rules.REISSUED_ROW_IDS.finding(
+                f"Row ids up to {mark} were given out before this commit, but it adds the new file {file.path} with "
+                f"baseRowId {file.base_row_id}: the ids from there on are, or once were, other rows'. RESTORE the "
+                "table to the version before and write the rows again.",
+                path=file.path,
+                **transition.commit.provenance,
+            )
 
 
 def _other_commit_version(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     del tracking
     version = transition.commit.version
-    other = [
-        file
-        for file in transition.new_files
-        if file.default_row_commit_version not in (None, version) and file.path not in earlier
-    ]
-    if other:
-        yield rules.OTHER_COMMIT_VERSION.finding(
-            f"The commit of version {version} adds {len(other)} new file{'s' if len(other) > 1 else ''} with another "
-            f"defaultRowCommitVersion, the first one {other[0].path} with {other[0].default_row_commit_version}: "
-            "whoever reads changes by row commit version sees these rows too early or too late.",
-            path=other[0].path,
-            **transition.commit.provenance,
-        )
+    for file in transition.new_files:
+        if file.default_row_commit_version not in (None, version) and file.path not in earlier:
+            yield rules.OTHER_COMMIT_VERSION.finding(
+                f"The commit of version {version} adds the new file {file.path} with the defaultRowCommitVersion "
+                f"{file.default_row_commit_version}: whoever reads changes by row commit version sees its rows too "
+                "early or too late.",
+                path=file.path,
+                **transition.commit.provenance,
+            )
 
 
 def _names_changed(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:

@@ -43,14 +43,14 @@ def _without_ids(step: _Step) -> Iterator[Finding]:
     transition = step.transition
     if not (step.before.relied_upon and step.after.relied_upon):
         return  # RT05 of the state, with all files, where row tracking is enabled just now
-    without = [f for f in transition.commit.adds if f.base_row_id is None or f.default_row_commit_version is None]
-    if without:
-        yield missing_ids_finding(
-            rules.MISSING_ROW_IDS,
-            without,
-            "Row tracking is enabled, but in what this commit added",
-            **transition.commit.provenance,
-        )
+    for file in transition.commit.adds:
+        if file.base_row_id is None or file.default_row_commit_version is None:
+            yield missing_ids_finding(
+                rules.MISSING_ROW_IDS,
+                [file],
+                "Row tracking is enabled, but in what this commit added",
+                **transition.commit.provenance,
+            )
 
 
 def _above_mark(step: _Step) -> Iterator[Finding]:
@@ -94,15 +94,15 @@ def _overlapping(step: _Step) -> Iterator[Finding]:
 def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
     transition = step.transition
     version = transition.commit.version
-    future = [file for file in transition.commit.adds if (file.default_row_commit_version or 0) > version]
-    if future:
-        yield _finding(
-            rules.COMMIT_VERSION_IN_FUTURE,
-            transition,
-            future,
-            f"has the defaultRowCommitVersion {future[0].default_row_commit_version}, though it was added by version "
-            f"{version}: its rows seem to be of a commit that did not exist yet. {_RESTORE}",
-        )
+    for file in transition.commit.adds:
+        if (file.default_row_commit_version or 0) > version:
+            yield _finding(
+                rules.COMMIT_VERSION_IN_FUTURE,
+                transition,
+                [file],
+                f"has the defaultRowCommitVersion {file.default_row_commit_version}, though it was added by version "
+                f"{version}: its rows seem to be of a commit that did not exist yet. {_RESTORE}",
+            )
 
 
 def _mark_lowered(step: _Step) -> Iterator[Finding]:
