@@ -317,14 +317,21 @@ def test_no_bytes_stop_the_audit(version, content):
         ('{"metaData":{"schemaString":{}}}', "its schemaString is a map, not a text"),
         ('{"domainMetadata":{"domain":"d","configuration":{}}}', "its configuration is a map, not a text"),
         ('{"commitInfo":"x"}', "a commitInfo action of version 0 is malformed: it is no map"),
+        ('{"txn":{"appId":"a","version":1},"remove":{"path":"a"}}', "it holds remove and txn, though a line is one"),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_damaged_commit_says_what_is_wrong_where(line, problem):
     (finding,) = judge([line.encode()])
     assert (finding.code, finding.version) == ("LG09", 0)
     assert finding.path == "_delta_log/00000000000000000000.json"
     assert problem[0].upper() + problem[1:] in finding.message or problem in finding.message
+
+
+def test_keys_beside_an_action_that_hold_nothing_or_that_nobody_knows_are_no_damage():
+    contents = [content_of(actions) for actions in HISTORY]
+    contents[3] = contents[3].replace(b'{"commitInfo"', b'{"add": null, "fancy": {}, "commitInfo"', 1)
+    assert judge(contents) == []
 
 
 def test_key_twice_in_what_users_add_to_a_commit_is_no_damage():

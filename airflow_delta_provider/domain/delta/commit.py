@@ -142,6 +142,8 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
             action = _parse_line(line)
             if not isinstance(action, dict):
                 raise BrokenLogError(f"line {number} of commit {name} is no action")
+            if len(action) > 1:
+                _check_single(action)
             actions.append(action)
     except json.JSONDecodeError as error:
         raise BrokenLogError(f"line {number} of commit {name} is not JSON: the file is damaged or truncated") from error
@@ -153,6 +155,12 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
     if not actions:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
     return actions
+
+
+def _check_single(action: Action) -> None:
+    kinds = [kind for kind in (*_READERS, "cdc") if action.get(kind) is not None]
+    if len(kinds) > 1:
+        raise ValueError(f"it holds {' and '.join(kinds)}, though a line is one action: some readers take one of them")
 
 
 def _parse_line(line: str) -> Any:
