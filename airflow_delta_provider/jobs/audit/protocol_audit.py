@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -108,21 +110,20 @@ class ProtocolAudit:
         """Return the newest version that is not later than a time, or that there is none."""
         time = time_or_none("timestamp", text)
         versions = commit_versions(names)
-        low, high = 0, len(versions)
-        while low < high:
-            middle = (low + high) // 2
-            commit = Commit.from_actions(versions[middle], self._log.read_commit(commit_name(versions[middle])))
-            made = time_or_none("timestamp", commit.provenance["timestamp"])
-            if made is not None and time is not None and made <= time:
-                low = middle + 1
-            else:
-                high = middle
-        if low:
-            return versions[low - 1]
+        later = bisect(versions, 0, key=lambda version: time is None or self._made_at(version) > time)
+        if later:
+            return versions[later - 1]
         return requests.NO_SUCH_VERSION.finding(
             f"No version that the log still has is as old as {text}. The oldest commit is that of version "
             f"{versions[0] if versions else None}. Give a later time, or a version."
         )
+
+    def _made_at(self, version: int) -> datetime:
+        """Return the time of a commit: as it says, else when its file was written, as engines go by that."""
+        name, said = commit_name(version), None
+        with suppress(BrokenLogError):
+            said = Commit.from_actions(version, self._log.read_commit(name)).provenance["timestamp"]
+        return time_or_none("timestamp", said) or self._log.written_at(name)
 
     def _memory(self, last: int) -> AuditMemory | None:
         """Return what the audit before left, if it was of this very table and looked as deep."""
