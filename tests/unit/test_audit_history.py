@@ -18,7 +18,7 @@ from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata
 from tests.unit.damages.histories import KEY, V
 from tests.unit.damages.steps import carry_on
-from tests.unit.log_builder import CULPRIT, ENGINE, Table, audited, body, roots
+from tests.unit.log_builder import CULPRIT, ENGINE, History, Table, audited, body, roots
 from tests.unit.mapped_tables import NAME
 from tests.unit.states import field
 
@@ -356,6 +356,77 @@ def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
     assert [(f.code, f.version) for f in audited(table.commits)] == [("RT07", 3), ("RT11", 3)]
     table.damaged(edits.nothing).append().delete(table.paths[-1])
     assert [(f.code, f.version) for f in roots(audited(table.commits))] == [("RT11", 3)]
+
+
+# -- logs that were cleaned up --------------------------------------------------------------------
+
+
+class Shortened(History):
+    """A history whose commits up to a version are not kept, though the state of that version is."""
+
+    def __init__(self, commits: list[Any], first: int) -> None:
+        super().__init__(commits)
+        self._first = first
+
+    def commit_at(self, version: int) -> Any:
+        return super().commit_at(version) if version > self._first else None
+
+    def state_at(self, version: int) -> Any:
+        return super().state_at(version) if version >= self._first else None
+
+    def added_before(self, version: int, paths: Any) -> frozenset[str]:
+        return frozenset()
+
+    def commits_that_added(self, files: Any) -> Any:
+        found = super().commits_that_added(files).items()
+        return {path: commit for path, commit in found if commit.version > self._first}
+
+
+def audited_from(table: Table, first: int) -> list[Finding]:
+    """Judge a history of which the commits up to a version are not kept."""
+    replay, log = Replay(with_files=True), Shortened(table.commits, first)
+    for actions in table.commits[: first + 1]:
+        replay.take(actions)
+    audit = HistoryAudit(replay, replay.state(first), log)
+    for version in range(first + 1, len(table.commits)):
+        audit.take(version, table.commits[version])
+    return audit.findings()
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        (added(baseRowId=None), "RT05"),
+        (edits.statistics(lambda stats: stats.pop("numRecords")), "RT06"),
+        (added(baseRowId=1), "RT08"),
+        (added(defaultRowCommitVersion=9999), "RT09"),
+    ],
+)
+def test_what_is_wrong_with_files_of_commits_that_are_not_kept_is_of_the_oldest_version_or_before(
+    damage: Any, code: str
+) -> None:
+    table = histories.tracked()
+    table.damaged(damage).append().append().append()
+    for first in (3, 4, 5):
+        (finding,) = audited_from(table, first)
+        assert (finding.code, finding.version, finding.at_or_before) == (code, first, True)
+
+
+def test_later_damage_does_not_hide_that_the_oldest_version_has_it_already() -> None:
+    table = histories.tracked()
+    for _ in range(2):
+        table.damaged(added(baseRowId=None)).append()
+    (finding,) = audited_from(table, 3)
+    assert (finding.code, finding.version, finding.at_or_before) == ("RT05", 3, True)
+
+
+def test_violation_stays_the_same_one_while_the_log_is_cleaned_up() -> None:
+    table = histories.tracked().set_properties(**{"delta.rowTrackingSuspended": "true"})
+    for _ in range(4):
+        table.append()
+    found = [audited_from(table, first) for first in (4, 5, 6)]
+    assert [{finding.version for finding in each} for each in found] == [{4}, {5}, {6}]
+    assert len({tuple(sorted(str(finding.fingerprint) for finding in each)) for each in found}) == 1
 
 
 # -- usage tracking -------------------------------------------------------------------------------

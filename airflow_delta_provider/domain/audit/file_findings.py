@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.rules.rule import Scope
 #: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
 _OF_COMMITS = frozenset({"RT22", "RT23"})
 #: What a finding says of the commit that is to blame.
-_PROVENANCE = ("version", "engine", "writer", "operation", "user", "timestamp")
+_PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp")
 
 
 class FileFindings:
@@ -37,6 +37,15 @@ class FileFindings:
         self._since = since
         self._recalled: dict[Key, Finding] = {}
         self._rows_of: RowCount = _said_rows
+        self._begun: int | None = None
+
+    def begin(self, state: TableState) -> None:
+        """Take the state that a history starts from whose first commits are not judged, with its files."""
+        self._begun = state.version
+
+    def look_at_first(self, state: TableState) -> None:
+        """Take what is wrong with the files of that state, of which no earlier audit has told."""
+        self._take(state, self._tracking.of_files(state))
 
     def recall(self, finding: Finding) -> None:
         """Take what an earlier audit found, if only a look at the data files tells whether it is still so."""
@@ -95,6 +104,8 @@ class FileFindings:
                 finding = replace(finding, **commit.provenance)
             elif (known := self._recalled.get(key_of(finding))) is not None:
                 finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
+            elif self._begun is not None:
+                finding = replace(finding, version=self._begun, at_or_before=True)
             yield finding
 
 

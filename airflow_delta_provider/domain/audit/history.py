@@ -84,7 +84,9 @@ class HistoryAudit:
                 self._recall(finding, base)
             if self._previous is None:
                 self._previous = self._log.commit_at(base.version)
-            self._begin(base, {"at_or_before": True, "version": base.version}, ())
+            self._begin_late(base)
+            if not recalled:
+                self._file_findings.look_at_first(base)
             if known:
                 self._violations.forget()
 
@@ -146,7 +148,7 @@ class HistoryAudit:
         self._knows_files = base.files is not None
         self._previous = None
         self._version = base.version
-        self._begin(base, {"at_or_before": True, "version": base.version}, ())
+        self._begin_late(base)
 
     def note(self, finding: Finding) -> None:
         """Take a finding that does not come from the commits themselves."""
@@ -195,6 +197,10 @@ class HistoryAudit:
         self._file_findings.recall(finding)
         compares = aspect is not None or stands is not None
         self._violations.recall(finding, aspect, stands, before if compares else None)
+
+    def _begin_late(self, base: TableState) -> None:
+        self._file_findings.begin(base)
+        self._begin(base, {"at_or_before": True, "version": base.version}, ())
 
     def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:
         """Take the state that the history starts from, with its files."""

@@ -104,6 +104,14 @@ class TrackingJudge:
         if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
             yield from state_rules.check_files(state, tracking)
 
+    def of_files(self, state: TableState) -> Iterator[Finding]:
+        """Yield what is wrong with single files of a state, whatever led to it.
+
+        :param state: with its files
+        """
+        if state.protocol.supports("rowTracking"):
+            yield from state_rules.check_files(state, row_tracking_of(state))
+
     def final(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
         """Yield what is wrong with the files of the last state, unless the history has shown it already.
 
@@ -112,7 +120,7 @@ class TrackingJudge:
         if not state.protocol.supports("rowTracking"):
             return
         tracking = row_tracking_of(state)
-        yield from (f for f in state_rules.check_files(state, tracking) if not violations.stands(f.code))
+        yield from (f for f in self.of_files(state) if not violations.stands(f.code))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap] = {}
         for finding in state_rules.check_fresh_ids(state, tracking, rows_of):

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
 
 #: What a violation is about: the code of the rule, file, column and subject.
 Key = tuple[str, str | None, str | None, str | None]
@@ -284,7 +285,9 @@ def key_of(finding: Finding) -> Key:
 
 def fingerprint(finding: Finding, table_id: str) -> str:
     """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
-    parts = (finding.code, table_id, finding.path, finding.column, finding.subject, finding.version)
+    # Which version is the oldest that is kept changes from day to day.
+    version = None if finding.at_or_before or finding.code == HISTORY_NOT_KEPT.code else finding.version
+    parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
     text = "\0".join("" if part is None else str(part) for part in parts)
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
