@@ -429,6 +429,30 @@ def test_violation_stays_the_same_one_while_the_log_is_cleaned_up() -> None:
     assert len({tuple(sorted(str(finding.fingerprint) for finding in each)) for each in found}) == 1
 
 
+def test_mark_that_was_lost_before_the_oldest_version_is_lost_however_ids_are_given_out_again() -> None:
+    table = histories.tracked()
+    before = table.version
+    table.drop_row_tracking().optimize().restore(before)
+    lost = table.version
+    table.append().append()
+    late = {finding.code: finding for finding in audited_from(table, lost)}
+    assert (late["RT10"].version, late["RT10"].at_or_before, late["RT10"].healed_version) == (lost, True, None)
+    follows = {code for code, finding in late.items() if finding.caused_by == late["RT10"].fingerprint}
+    assert follows == {"RT07", "RT08", "RT11", "RT15"}
+    assert {finding.code for finding in audited(table.commits, lost)} == follows
+
+
+@pytest.mark.parametrize("since", [None, 6])
+def test_restore_that_lowers_the_highest_column_id_is_no_restore(since: int | None) -> None:
+    table = histories.mapped()
+    then = table.version
+    table.add_column(field("extra", "string")).append()
+    while table.version < 6:
+        table.append()
+    table.damaged(configured(delta__columnMapping__maxColumnId="1")).restore(then)
+    assert "CM10" in {finding.code for finding in audited(table.commits, since) if finding.version == table.version}
+
+
 # -- usage tracking -------------------------------------------------------------------------------
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.log.table_log import TableLog
@@ -22,7 +24,7 @@ from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, metadata
 from tests.unit.local_table import LocalStorage
-from tests.unit.log_builder import Actions, Table
+from tests.unit.log_builder import Actions, History, Table
 from tests.unit.test_audit_history import HEALS, damaged, named
 
 THEN: dict[str, Callable[[Case, Table, int], Any]] = {"carry on": lambda case, table, version: None, **HEALS}
@@ -117,6 +119,21 @@ def test_high_water_mark_that_was_lost_stays_lost_while_engines_begin_anew() -> 
     table.append().append()
     for ends in ([lost], [lost + 1], [lost, lost + 1]):
         assert ("RT10", lost) in {(f.code, f.version) for f in standing(audited_in_parts(table.commits, *ends))}
+
+
+def test_high_water_mark_that_was_lost_before_the_oldest_version_stays_lost_in_later_audits() -> None:
+    table = histories.tracked()
+    before = table.version
+    table.drop_row_tracking().optimize().restore(before)
+    lost = table.version
+    replay = Replay(with_files=True)
+    for actions in table.commits:
+        replay.take(actions)
+    audit = HistoryAudit(replay, replay.state(lost), History(table.commits))
+    memory = AuditMemory.of(audit.state(), {}, audit.findings(), "log")
+    table.append().append()
+    again, _, _ = told(Kept(table.commits), memory)
+    assert [(f.version, f.at_or_before, f.healed_version) for f in again if f.code == "RT10"] == [(lost, True, None)]
 
 
 def test_what_was_healed_before_the_earlier_audit_is_not_told_again() -> None:

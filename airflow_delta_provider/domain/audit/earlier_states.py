@@ -92,9 +92,16 @@ class EarlierStates:
         return (*here, state.protocol), (*here, identity_of(state.metadata))
 
 
-def equal_states(one: TableState, other: TableState) -> bool:
-    """Whether two states, both with their files, are the same as far as a RESTORE brings them back."""
-    return _essence(one.metadata) == _essence(other.metadata) and (one.files or {}).keys() == (other.files or {}).keys()
+def leads_back(earlier: TableState, now: TableState) -> bool:
+    """Whether a state is an earlier one again as far as a RESTORE brings it back: never with a lower maxColumnId.
+
+    Both with their files.
+    """
+    return (
+        _essence(earlier.metadata) == _essence(now.metadata)
+        and (earlier.files or {}).keys() == (now.files or {}).keys()
+        and _max_column_id(earlier.metadata) <= _max_column_id(now.metadata)
+    )
 
 
 def identity_of(metadata: Metadata) -> tuple[str, int | None]:

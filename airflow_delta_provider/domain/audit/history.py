@@ -190,7 +190,9 @@ class HistoryAudit:
         stands: Stands | None = None
         before = self._changes.before(finding)
         if rule is not None and finding.path is None:
-            if rule.scope is Scope.STATE:
+            if finding.code == "RT10":
+                stands = self._tracking.recall(base)
+            elif rule.scope is Scope.STATE:
                 aspect = "row tracking" if finding.code.startswith("RT") else "head"
             else:
                 stands = self._changes.recall(finding, base, before)
@@ -298,10 +300,11 @@ class HistoryAudit:
         actions: Sequence[Action],
         before: TableState | None = None,
     ) -> list[Violation]:
-        found = self._tracking.look(state) if before is None else self._tracking.look_after(state)
+        found = self._tracking.look(state)
         placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]
         for broken in placed:
-            if broken.stands is not None:
+            recalled = before is None and self._violations.stands(broken.finding.code)
+            if broken.stands is not None and not recalled:
                 self._violations.open(broken.finding, broken.stands)
         seen = [broken.finding for broken in placed if broken.stands is None]
         return self._violations.look("row tracking", state.version, seen, before)

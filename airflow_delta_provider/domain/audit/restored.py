@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, equal_states, identity_of
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, identity_of, leads_back
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -51,7 +51,7 @@ def restored_by(
     if then is None:
         return Restored(untold=named)
     after = replace(transition.after, files=live)
-    if not equal_states(then, after):
+    if not leads_back(then, after):
         return Restored()
     return Restored(named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
-from airflow_delta_provider.domain.audit.violations import Violation, Violations, key_of, sound_before
+from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -41,32 +41,36 @@ class TrackingJudge:
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one."""
         self._mark = row_tracking_of(state).high_water_mark
+        if self._mark is None and state.protocol.supports("rowTracking"):
+            self._mark = self._given(state)
 
     def resume(self) -> None:
         """Note that commits were left out."""
         self._begun_late = True
 
     def look(self, state: TableState) -> list[Broken]:
-        """Return what is wrong with properties and domain of a state.
+        """Return what is wrong with properties and domain of a state: where the mark was lost, any mark will not do.
 
         :param state: with its files
         """
         if readable_columns(state.metadata) is None:
             return []
-        return [Broken(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
-
-    def look_after(self, state: TableState) -> list[Broken]:
-        """Return the same of the state that a commit leads to: where the mark was lost, any mark will not do."""
-        found = self.look(state)
+        found = [Broken(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
         if all(broken.finding.code != "RT10" for broken in found):
             return found
-        given = (last_id(file) for file in (state.files or {}).values())
-        due = max((last for last in (self._mark, *given) if last is not None), default=None)
-        if due is None:
-            return found
-        self._due = due
-        stands = mark_is_below(due)
+        self._due = self._given(state)
+        stands = self.recall(state)
         return [replace(broken, stands=stands) if broken.finding.code == "RT10" else broken for broken in found]
+
+    def recall(self, state: TableState) -> Stands | None:
+        """Return what tells until when the mark is lost that a state, with its files, lacks."""
+        given = self._given(state)
+        return None if given is None else mark_is_below(given)
+
+    def _given(self, state: TableState) -> int | None:
+        """Return the last row id that was given out, as far as the mark and the live files tell."""
+        given = (last_id(file) for file in (state.files or {}).values())
+        return max((last for last in (self._mark, *given) if last is not None), default=None)
 
     def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Broken]:
         """Yield what a commit breaks.
