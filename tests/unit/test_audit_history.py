@@ -527,6 +527,13 @@ def test_warnings_leave_errors_alone() -> None:
         assert root.severity is CATALOGUE[case.code].severity or root.severity is Severity.WARNING, named(case)
 
 
+def test_mark_that_the_first_files_lack_is_the_fault_of_the_commit_that_adds_them() -> None:
+    table = Table(KEY, V, features=["rowTracking"], properties={"delta.enableRowTracking": "true"})
+    table.damaged(lambda actions: actions.remove(next(a for a in actions if "domainMetadata" in a))).append()
+    (finding,) = audited(table.set_properties(note="innocent").commits)
+    assert (finding.code, finding.version, finding.operation, finding.healed_version) == ("RT10", 1, "WRITE", None)
+
+
 def test_mark_that_a_restore_loses_is_not_found_again_by_ids_that_begin_anew() -> None:
     # As Delta Spark 4.4.0 restores a version of before row tracking was dropped.
     table = histories.tracked()

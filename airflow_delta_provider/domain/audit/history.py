@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import Restored, restored_by
 from airflow_delta_provider.domain.audit.stands import remains
-from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
+from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -250,7 +250,7 @@ class HistoryAudit:
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = replace(transition.after, files=live)
             healed += self._look(state, commit.provenance, actions, transition.before)
-        elif commit.domains:
+        elif commit.domains or (not self._violations.stands("RT10") and gives_ids_without_mark(transition)):
             state = replace(transition.after, files=live)
             healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):

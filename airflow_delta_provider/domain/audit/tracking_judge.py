@@ -160,6 +160,14 @@ class TrackingJudge:
         return max((one.path, other.path), key=lambda path: versions.get(path, -1))
 
 
+def gives_ids_without_mark(transition: Transition) -> bool:
+    """Whether a commit adds files with row ids to a table that has no domain of row tracking."""
+    after = transition.after
+    if DOMAIN in after.domains or not after.protocol.supports("rowTracking"):
+        return False
+    return any(file.base_row_id is not None for file in transition.commit.adds)
+
+
 def _has_names_of(state: TableState | None, after: TableState) -> bool:
     if state is None:
         return False
