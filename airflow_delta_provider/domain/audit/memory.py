@@ -129,7 +129,7 @@ def _is_judged_anew(finding: Finding) -> bool:
     if finding.at_or_before or _needs_more(finding):
         return False
     return (
-        finding.severity is not Severity.WARNING
+        finding.severity is Severity.ERROR
         or finding.path is not None
         or finding.code == MATERIALIZED_NAMES_CHANGED.code
     )
