@@ -67,6 +67,15 @@ def test_findings_are_new_known_changed_or_resolved():
     assert [found.status for found in with_status(now[:1], None)] == [Status.NEW]
 
 
+@pytest.mark.parametrize(
+    ("code", "name", "there"),
+    [("LG08", f"{7:020d}.crc", True), ("LG11", "_last_checkpoint", True), ("LG02", f"{3:020d}.json", False)],
+)
+def test_what_was_said_of_a_file_of_the_log_may_be_so_while_that_is_there_or_missing(code, name, there):
+    kept = memory(finding("RT05", path="_delta_logs/a.parquet"), finding(code, path=f"_delta_log/{name}"))
+    assert (kept.may_stand([name]), kept.may_stand([])) == (there, not there)
+
+
 @pytest.mark.parametrize("wire", [None, [], {}, {"schema_version": 2}, {"schema_version": 1, "version": "x"}, 7, "x"])
 def test_memory_of_another_kind_is_refused(wire):
     with pytest.raises(BrokenMemoryError):

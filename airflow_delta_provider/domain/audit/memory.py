@@ -71,7 +71,13 @@ class AuditMemory:
         :param begin: the version after which commits are judged
         :param names: of the files in the log
         """
-        return [f for f in self.findings if _is_older(f, begin) and _may_stand(f, names)]
+        # The pointer is looked at each time.
+        kept = (f for f in self.findings if _is_older(f, begin) and f.code != WRONG_POINTER.code)
+        return [finding for finding in kept if _may_stand(finding, names)]
+
+    def may_stand(self, names: Collection[str]) -> bool:
+        """Whether all findings may still be so, going by the names of the files in the log."""
+        return all(_may_stand(finding, names) for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -120,9 +126,7 @@ def _needs_more(finding: Finding) -> bool:
 def _may_stand(finding: Finding, names: Collection[str]) -> bool:
     """Whether what was said of a file of the log may still be so: one that was missing is, others are there."""
     directory, _, name = (finding.path or "").rpartition("/")
-    if directory != "_delta_log" or finding.code == WRONG_POINTER.code:  # the pointer is looked at each time
-        return directory != "_delta_log"
-    return (name in names) != (finding.code == GAP.code)
+    return directory != "_delta_log" or (name in names) != (finding.code == GAP.code)
 
 
 def _is_judged_anew(finding: Finding) -> bool:

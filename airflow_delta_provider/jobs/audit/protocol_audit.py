@@ -65,7 +65,7 @@ class ProtocolAudit:
         if isinstance(last, Finding):
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
-        if memory is not None and memory.version == last and not self._data.reads:
+        if memory is not None and memory.version == last and memory.may_stand(names) and not self._data.reads:
             return self._report(list(memory.findings), memory, last)
         try:
             with self._timings.phase("commits"):
