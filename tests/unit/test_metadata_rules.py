@@ -116,9 +116,7 @@ BROKEN = {
     "MD07 another format": (metadata(format_provider="orc"), "MD07", "WARNING"),
     "MD07 options": (metadata(format_options={"compression": "zstd"}), "MD07", "WARNING"),
     "MD13 a number": (
-        Metadata.from_json(
-            {"id": "id", "schemaString": metadata().schema_string, "configuration": {"delta.appendOnly": True}}
-        ),
+        Metadata.from_json({**metadata().to_json(), "configuration": {"delta.appendOnly": True}}),
         "MD13",
         "ERROR",
     ),
@@ -289,5 +287,27 @@ def test_log_without_metadata_is_said() -> None:
 
 
 def test_every_metadata_rule_has_its_test() -> None:
-    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"MD04", "MD09", "MD14"}
+    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"MD04", "MD09", "MD14", "MD17"}
     assert tested == {rule.code for rule in vars(rules).values() if isinstance(rule, Rule)}
+
+
+@pytest.mark.parametrize(
+    ("gone", "subject", "severity"),
+    [
+        (("format",), "format", Severity.ERROR),
+        (("partitionColumns",), "partitionColumns", Severity.ERROR),
+        (("configuration",), "configuration", Severity.ERROR),
+        (("configuration", "format"), "format", Severity.ERROR),
+        ((), "format.provider", Severity.WARNING),
+    ],
+)
+def test_required_field_that_is_missing_is_named_and_stays_missing_in_what_is_remembered(gone, subject, severity):
+    wire = metadata_of(SIMPLE).to_json()
+    for key in gone:
+        del wire[key]
+    if not gone:
+        del wire["format"]["provider"]
+    for read in (Metadata.from_json(wire), Metadata.from_json(Metadata.from_json(wire).to_json())):
+        (finding,) = check_state(TableState(3, LEGACY, read))
+        assert (finding.code, finding.subject, finding.severity) == ("MD17", subject, severity)
+    assert [key for key in gone if key not in finding.message] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,11 @@ from typing import Any
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
 from airflow_delta_provider.domain.delta.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+
+#: Fields that every metaData action has to have, besides id and schemaString, which are empty where they are missing.
+_REQUIRED = ("format", "partitionColumns", "configuration")
+#: One that engines differ about.
+PROVIDER = "format.provider"
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class Metadata:
     :param configuration: values as texts; see ``not_texts``
     :param created_time: milliseconds since 1970, UTC
     :param not_texts: keys of the configuration whose values are no texts in the log
+    :param missing: required fields that the log does not have
     """
 
     id: str
@@ -33,6 +39,7 @@ class Metadata:
     format_options: Mapping[str, str] = field(default_factory=dict)
     created_time: int | None = field(default=None, compare=False)
     not_texts: tuple[str, ...] = ()
+    missing: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
@@ -54,6 +61,7 @@ class Metadata:
             dict(map_of(file_format, "options")),
             integer_or_none(wire, "createdTime"),
             not_texts,
+            tuple(_missing(wire)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -63,13 +71,16 @@ class Metadata:
             "id": self.id,
             "name": self.name,
             "description": self.description,
-            "format": {"provider": self.format_provider, "options": dict(self.format_options)},
+            "format": {
+                **({} if PROVIDER in self.missing else {"provider": self.format_provider}),
+                "options": dict(self.format_options),
+            },
             "schemaString": self.schema_string,
             "partitionColumns": list(self.partition_columns),
             "configuration": configuration | {key: json.loads(configuration[key]) for key in self.not_texts},
             "createdTime": self.created_time,
         }
-        return {key: value for key, value in wire.items() if value is not None}
+        return {key: value for key, value in wire.items() if value is not None and key not in self.missing}
 
     @cached_property
     def schema(self) -> StructType:
@@ -90,6 +101,12 @@ class Metadata:
         """CHECK constraints: expression by name."""
         prefix = "delta.constraints."
         return {key[len(prefix) :]: value for key, value in self.configuration.items() if key.startswith(prefix)}
+
+
+def _missing(wire: Mapping[str, Any]) -> Iterator[str]:
+    yield from (key for key in _REQUIRED if wire.get(key) is None)
+    if wire.get("format") is not None and wire["format"].get("provider") is None:
+        yield PROVIDER
 
 
 def _text_or_nothing(wire: Mapping[str, Any], key: str) -> str:

@@ -1,4 +1,4 @@
-"""What has to hold of the metaData action: MD01, MD07, MD09, MD13, and what :mod:`.schema` judges.
+"""What has to hold of the metaData action: MD01, MD07, MD09, MD13, MD17, and what :mod:`.schema` judges.
 
 Commits are judged in :mod:`.metadata_changes`. PROTOCOL.md, Change Metadata.
 """
@@ -6,11 +6,14 @@ Commits are judged in :mod:`.metadata_changes`. PROTOCOL.md, Change Metadata.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from airflow_delta_provider.domain.delta.metadata import PROVIDER
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.invariants.metadata_changes import check_first, check_transition
 from airflow_delta_provider.domain.invariants.schema import check_columns, check_readable
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import metadata as rules
 
 __all__ = ["check_first", "check_state", "check_transition", "no_metadata"]
@@ -43,6 +46,26 @@ def _no_id(state: TableState) -> Iterator[Finding]:
         )
 
 
+def _fields_missing(state: TableState) -> Iterator[Finding]:
+    missing = [name for name in state.metadata.missing if name != PROVIDER]
+    if missing:
+        yield rules.FIELD_MISSING.finding(
+            f"The metaData action has no {' and no '.join(missing)}, which every one must have: engines cannot open "
+            "the table, Delta Spark ends with an internal error. Bring the file of the log back from a backup, or write "
+            "a metaData action that has all required fields.",
+            version=state.version,
+            subject=missing[0],
+        )
+    elif state.metadata.missing:
+        finding = rules.FIELD_MISSING.finding(
+            "The format in the metaData action names no provider: delta-rs cannot open the table, Delta Spark takes it "
+            "for Parquet. Write a metaData action whose format has the provider 'parquet'.",
+            version=state.version,
+            subject=PROVIDER,
+        )
+        yield replace(finding, severity=Severity.WARNING)
+
+
 def _other_format(state: TableState) -> Iterator[Finding]:
     metadata = state.metadata
     if metadata.format_provider.lower() != "parquet":
@@ -71,6 +94,7 @@ def _values_that_are_no_texts(state: TableState) -> Iterator[Finding]:
 
 _RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
     _no_id,
+    _fields_missing,
     check_readable,
     _other_format,
     _values_that_are_no_texts,

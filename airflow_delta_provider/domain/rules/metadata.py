@@ -111,6 +111,12 @@ NOTHING_CHANGED = _pair.warning(
     effect="Every writer at work on the table meanwhile fails, since the metadata seems to have changed.",
     remedy="Leave such commits out.",
 )
+FIELD_MISSING = _state.error(
+    17,
+    "required field missing",
+    effect="Engines cannot open the table: Delta Spark ends with an internal error.",
+    remedy="Bring the file of the log back from a backup, or write a metaData action that has all required fields.",
+)
 CLUSTERED_AND_PARTITIONED = _state.error(
     14,
     "clustered and partitioned",

@@ -56,5 +56,7 @@ CASES = (
     ),
     Case("MD15", counted, set_property, column("number", metadata={MARK: 19}), MARK, column="number"),
     Case("MD15", counted, set_property, column("number", metadata={MARK: None}), STEP, column="number", name="lost"),
+    Case("MD17", plain, set_property, metadata(format=None), "schemaString", name="format"),
+    Case("MD17", plain, set_property, metadata(format={"options": {}}), "schemaString", name="provider"),
     Case("MD16", plain, set_property, schema(lambda parsed: parsed["fields"].pop()), "schemaString", column="v"),
 )
