@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.unit.damages.edits import added, column, configured, metadata
 from tests.unit.damages.histories import KEY, V
 from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import CULPRIT, ENGINE, History, Table, audited, body, roots
-from tests.unit.mapped_tables import NAME
+from tests.unit.mapped_tables import ID, NAME
 from tests.unit.states import field
 
 #: Told of a log without protocol or metadata, of which there is no history of states: see below.
@@ -191,6 +192,41 @@ def everything() -> Table:
         },
     )
     return table.append(2).widen("w", "integer").append(2)
+
+
+@pytest.mark.parametrize(
+    ("damage", "code", "follows"),
+    [
+        (column("v", metadata={NAME: None, ID: None}), "CM02", {"CM03"}),
+        (column("v", metadata={ID: 99}), "CM12", {"CM07"}),
+        (column("v", type="complex"), "MD13", {"TW08"}),
+        (column("w", metadata={"delta.typeChanges": None}, type="short"), "TW08", {"TW12"}),
+    ],
+)
+def test_what_follows_from_a_damaged_column_is_told_under_it(damage: Any, code: str, follows: set[str]) -> None:
+    table = everything()
+    table.damaged(damage).set_properties(a="b").append()
+    findings = audited(table.commits)
+    (root,) = roots(findings)
+    assert (root.code, {finding.code for finding in findings if finding.caused_by == root.fingerprint}) == (
+        code,
+        follows,
+    )
+
+
+def test_type_that_is_put_right_is_no_damage() -> None:
+    table = Table(KEY, field("v", "complex")).append()
+    parsed = table.schema
+    parsed["fields"][1]["type"] = "long"
+    table.commit("REPAIR", {"metaData": {**table.now.metadata, "schemaString": json.dumps(parsed)}})
+    assert [(finding.code, finding.healed_version) for finding in audited(table.commits)] == [("MD13", 2)]
+
+
+def test_file_that_is_live_twice_is_none_that_takes_ids_of_others() -> None:
+    table = histories.tracked_vectors()
+    table.damaged(lambda actions: actions.remove(next(a for a in actions if "remove" in a)))
+    table.mark_deleted(table.paths[0])
+    assert told(roots(audited(table.commits))) == [("LG04", table.version, None)]
 
 
 def test_several_damages_are_each_told_with_their_own_commit() -> None:

@@ -279,7 +279,8 @@ class HistoryAudit:
             yield Broken(finding, remains(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Broken, commit_actions.check_live_vectors(transition, twice))
-        yield from self._tracking.judge(transition, again, healed)
+        # A path that is live with another deletion vector is no new one, either.
+        yield from self._tracking.judge(transition, again | {file.path for file in twice}, healed)
 
     def _look(
         self,

@@ -51,8 +51,8 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
     if missing:
         yield rules.FIELD_MISSING.finding(
             f"The metaData action has no {' and no '.join(missing)}, which every one must have: engines cannot open "
-            "the table, Delta Spark ends with an internal error. Bring the file of the log back from a backup, or write "
-            "a metaData action that has all required fields.",
+            "the table, Delta Spark ends with an internal error. Bring the file of the log back from a backup, or "
+            "write a metaData action that has all required fields.",
             version=state.version,
             subject=missing[0],
         )

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.data_type import (
     MAX_PRECISION,
     ArrayType,
+    DataType,
     DecimalType,
     MapType,
     PrimitiveType,
@@ -163,19 +164,21 @@ def _duplicate_columns(state: TableState, columns: tuple[Column, ...]) -> Iterat
             )
 
 
+def is_known_type(data_type: DataType) -> bool:
+    """Whether the protocol has a type, whatever it holds."""
+    if isinstance(data_type, PrimitiveType):
+        return data_type.name in _PRIMITIVES or data_type.name.startswith(_GEOSPATIAL)
+    if isinstance(data_type, DecimalType):
+        return 1 <= data_type.precision <= MAX_PRECISION and data_type.scale <= data_type.precision
+    return True
+
+
 def _unknown_types(state: TableState, columns: tuple[Column, ...]) -> Iterator[Finding]:
     for column in columns:
-        data_type = column.data_type
-        if isinstance(data_type, PrimitiveType):
-            known = data_type.name in _PRIMITIVES or data_type.name.startswith(_GEOSPATIAL)
-        elif isinstance(data_type, DecimalType):
-            known = 1 <= data_type.precision <= MAX_PRECISION and data_type.scale <= data_type.precision
-        else:
-            continue
-        if not known:
+        if not is_known_type(column.data_type):
             yield rules.UNKNOWN_TYPE_OR_VALUE.finding(
-                f"The column {column} is of the type {str(data_type)[:_MOST_TEXT]!r}, which the protocol does not "
-                "have: readers refuse the table. RESTORE the table to the version before.",
+                f"The column {column} is of the type {str(column.data_type)[:_MOST_TEXT]!r}, which the protocol does "
+                "not have: readers refuse the table. RESTORE the table to the version before.",
                 version=state.version,
                 column=str(column),
             )

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
+from airflow_delta_provider.domain.invariants.schema import is_known_type
 from airflow_delta_provider.domain.invariants.type_record import (
     ENABLING_PROPERTY,
     FEATURE,
@@ -70,6 +71,8 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
     for old, new in (change for pair in pairs for change in _changes(*pair)):
         was, now = old.data_type, new.data_type
         if was in VOID or between_texts(was, now) or (not on and stored_alike(was, now)):
+            continue
+        if not is_known_type(was):  # MD13: a change away from it is none for the worse
             continue
         where = {"column": str(new), **transition.commit.provenance}
         if not can_widen(was, now):
