@@ -548,6 +548,49 @@ def test_first_commit_without_protocol_or_metadata(kind: str, first: str, never:
     assert [(f.code, f.healed_version) for f in audited(table.commits)] == [(first, 2 if kind == "metaData" else 3)]
 
 
+def created(history: Callable[[], Table], damage: Any) -> list[list[dict[str, Any]]]:
+    """A table whose first commit has its first rows, too, as a clone and CREATE TABLE AS SELECT write it."""
+    first, rows = history().commits[:2]
+    actions = [*first, *(action for action in rows if "commitInfo" not in action)]
+    for action in actions:
+        if "defaultRowCommitVersion" in action.get("add", {}):
+            action["add"]["defaultRowCommitVersion"] = 0
+    damage(actions)
+    return [actions]
+
+
+VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 34}
+OTHER = {"path": "another", "baseRowId": 5}
+CREATED = [
+    ("AC01", histories.timed, edits.info(inCommitTimestamp=None)),
+    ("AC01", histories.timed, edits.last_first),
+    ("AC05", histories.plain, edits.extra(edits.domain("mine"))),
+    ("AC06", histories.plain, added(deletionVector={**VECTOR, "cardinality": 1})),
+    ("AC10", histories.with_vectors, added(deletionVector={**VECTOR, "cardinality": 1}, stats=None)),
+    ("AC10", histories.with_vectors, added(deletionVector={**VECTOR, "cardinality": 99})),
+    ("LG04", histories.with_vectors, edits.twice("add", deletionVector={**VECTOR, "cardinality": 1})),
+    ("RT05", histories.tracked, added(baseRowId=None)),
+    ("RT07", histories.tracked, edits.marked('{"rowIdHighWaterMark": 4}')),
+    ("RT08", histories.tracked, edits.twice("add", **OTHER)),
+    ("RT13", histories.supported, added(baseRowId=None)),
+    ("RT16", histories.tracked, added(defaultRowCommitVersion=-1)),
+]
+
+
+@pytest.mark.parametrize(
+    "history", [*dict.fromkeys(history for _, history, _ in CREATED)], ids=lambda history: history.__name__
+)
+def test_table_may_be_created_with_its_rows(history: Callable[[], Table]) -> None:
+    assert audited(created(history, edits.nothing)) == []
+
+
+@pytest.mark.parametrize(("code", "history", "damage"), CREATED)
+def test_commit_that_creates_a_table_is_judged_like_others(
+    code: str, history: Callable[[], Table], damage: Any
+) -> None:
+    assert told(roots(audited(created(history, damage)))) == [(code, 0, None)]
+
+
 def test_version_that_cannot_be_made_of_the_commits_is_not_judged() -> None:
     audit = HistoryAudit(Replay(with_files=True))
     for version, actions in enumerate(histories.plain().commits):

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.audit.violations import Stands, Violation, Vi
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Transition, apply_commit
+from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first
 from airflow_delta_provider.domain.invariants import (
     commit_actions,
     metadata,
@@ -215,7 +215,7 @@ class HistoryAudit:
 
     def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
         """Take the commit that creates the table, or one before the table has protocol and metadata."""
-        self._replay.apply(values)
+        transition = apply_first(self._replay, commit, values)
         found = list(commit_actions.check_commit(commit))
         if commit.version == 0:
             found += [*protocol_changes.check_first(commit), *metadata_changes.check_first(commit)]
@@ -227,10 +227,14 @@ class HistoryAudit:
         for code, is_there in zip(_FIRST, (self._replay.has_protocol, self._replay.has_metadata)):
             if is_there:
                 self._violations.look(code, commit.version, ())
-        if not self._replay.is_complete:
+        if transition is None:
             return
         state = self.state()
         self._begin(state, commit.provenance, actions)
+        for finding in commit_actions.check_change(transition, self._previous):
+            self._open(Broken(finding, remains(finding, transition)), actions)
+        for broken in self._tracking.judge_first(transition):
+            self._open(broken, actions)
         for finding in self._files.descriptions(actions, state, ()):
             self._violations.open(self._placed(finding, commit.provenance, actions))
 

@@ -99,6 +99,11 @@ class TrackingJudge:
             if key_of(finding) not in right:
                 yield Broken(finding, remains(finding, transition))
 
+    def judge_first(self, transition: Transition) -> Iterator[Broken]:
+        """Yield what the commit breaks that creates the table: before it there were no row ids."""
+        for finding in (*commit_rules.check_transition(transition, ()), *history_rules.check_history(transition)):
+            yield Broken(finding, remains(finding, transition))
+
     def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:
         """Yield what is wrong with all files where a commit enables row tracking.
 

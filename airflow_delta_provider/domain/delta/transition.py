@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Commit, read_actions
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 
@@ -59,10 +59,35 @@ def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) 
     """
     before = replace(replay.state(commit.version - 1), files=None)
     live = replay.files
-    removed = {file.key[0]: live[file.key] for file in commit.removes if file.key in live}
-    added_again = {file.path: live[file.key] for file in commit.adds if file.key in live}
+    removed, added_again = _live_before(commit, live)
     gone = {file.key for file in commit.removes if file.key in live}
     replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
     replay.apply(values)
     after = replace(replay.state(commit.version), files=None)
     return Transition(before, commit, after, removed, replaces_all, added_again=added_again)
+
+
+def apply_first(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -> Transition | None:
+    """Let ``replay`` take a commit before which there is no state, and return what it did; None if there is still none.
+
+    What it does to files is judged by its own protocol and metadata; no domain was there before.
+
+    :param values: its actions
+    """
+    removed, added_again = _live_before(commit, replay.files)
+    replay.apply(values)
+    if not replay.is_complete:
+        return None
+    after = replace(replay.state(commit.version), files=None)
+    before = replace(after, version=commit.version - 1, domains={})
+    return Transition(before, commit, after, removed, added_again=added_again)
+
+
+def _live_before(
+    commit: Commit, live: Mapping[FileKey, LiveFile]
+) -> tuple[Mapping[str, LiveFile], Mapping[str, LiveFile]]:
+    """Return which files a commit removes, and which it adds again, of those that were live, each by path."""
+    return (
+        {file.path: live[file.key] for file in commit.removes if file.key in live},
+        {file.path: live[file.key] for file in commit.adds if file.key in live},
+    )

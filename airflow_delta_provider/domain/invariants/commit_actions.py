@@ -29,6 +29,14 @@ def check_transition(transition: Transition, previous: Commit | None) -> Iterato
     :param previous: the commit before; None where it is not kept
     """
     yield from check_commit(transition.commit)
+    yield from check_change(transition, previous)
+
+
+def check_change(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
+    """Yield what the actions of a commit must not do on such a table.
+
+    :param previous: as of :func:`check_transition`
+    """
     for rule in _TRANSITION_RULES:
         yield from rule(transition)
     yield from check_timestamps(transition, previous)
