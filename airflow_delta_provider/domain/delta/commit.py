@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -39,7 +40,7 @@ class Commit:
     :param protocols: its protocol actions: one at most, where it is right
     :param metadata: its metaData actions, likewise
     :param transactions: its ``txn`` actions, as in the log
-    :param first_kind: what its first action is, of those kinds that are read here
+    :param first_kind: what its first action is
     """
 
     version: int
@@ -63,7 +64,7 @@ class Commit:
     @classmethod
     def of(cls, version: int, values: Iterable[ActionValue]) -> Commit:
         """Return the commit whose actions have these values."""
-        found: dict[str, list[Any]] = {kind: [] for kind in _READERS}
+        found: dict[str, list[Any]] = defaultdict(list)
         first: str | None = None
         for kind, value in values:
             first = first or kind
@@ -107,16 +108,21 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def read_actions(
-    actions: Iterable[Action], kinds: Collection[str] = _READERS.keys(), where: str = ""
+    actions: Iterable[Action], kinds: Collection[str] | None = None, where: str = ""
 ) -> Iterator[ActionValue]:
-    """Yield the values of those actions that are of ``kinds``, in their order.
+    """Yield the values of actions in their order; of an action that is not known here, what it holds.
 
+    :param kinds: of which kinds, all of them known; None for all actions
     :param where: which commit's they are, for the error
     :raises BrokenLogError: if an action lacks what its kind must have
     """
     for action in actions:
         for kind, body in action.items():
-            if body is None or kind not in kinds:
+            if body is None or not (kinds is None or kind in kinds):
+                continue
+            if kind not in _READERS:
+                if len(action) == 1:  # beside what is known it is no action of its own
+                    yield kind, body
                 continue
             try:
                 if not isinstance(body, dict):

@@ -167,12 +167,12 @@ def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
     if isinstance(wire, Mapping):
         kind = wire.get("type")
         if kind == "array":
-            return ArrayType(type_from_json(wire["elementType"], levels - 1), bool(wire.get("containsNull", True)))
+            return ArrayType(type_from_json(wire["elementType"], levels - 1), _is_true(wire, "containsNull"))
         if kind == "map":
             return MapType(
                 type_from_json(wire["keyType"], levels - 1),
                 type_from_json(wire["valueType"], levels - 1),
-                bool(wire.get("valueContainsNull", True)),
+                _is_true(wire, "valueContainsNull"),
             )
         if kind == "struct":
             return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
@@ -183,4 +183,15 @@ def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
     if not isinstance(wire["name"], str):
         raise ValueError("the name of a field is no text")
     data_type = type_from_json(wire["type"], levels)
-    return StructField(wire["name"], data_type, bool(wire.get("nullable", True)), wire.get("metadata") or {})
+    metadata = wire.get("metadata")
+    if not isinstance(metadata, (Mapping, type(None))):
+        raise ValueError("the metadata of a field is no map")
+    return StructField(wire["name"], data_type, _is_true(wire, "nullable"), metadata or {})
+
+
+def _is_true(wire: Mapping[str, Any], key: str) -> bool:
+    """Return a value that has to be true or false; true where there is none."""
+    value = wire.get(key, True)
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} is neither true nor false")
+    return value

@@ -110,6 +110,13 @@ def extra(action: Json) -> Damage:
     return damage
 
 
+def first(action: Json) -> Damage:
+    def damage(actions: Actions) -> None:
+        actions.insert(0, action)
+
+    return damage
+
+
 def twice(kind: str, **changes: Any) -> Damage:
     """The first action of a kind once more, with other fields."""
 

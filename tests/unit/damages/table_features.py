@@ -22,6 +22,17 @@ INTS = {"type": "array", "elementType": "integer", "containsNull": True}
 CASES = (
     Case("TF01", plain, enable_vectors, protocol(readerFeatures=None), "minReaderVersion", healed_by=UNDO),
     Case("TF02", plain, enable_vectors, protocol(writerFeatures=None), "minWriterVersion", healed_by=KEPT),
+    Case(
+        "TF02",
+        tracked,
+        enable_vectors,
+        protocol(writerFeatures=None),
+        "minWriterVersion",
+        follows={"RT01"},
+        then=only_append,
+        name="row tracking",
+        healed_by=KEPT,
+    ),
     Case("TF03", plain, enable_vectors, protocol(minReaderVersion=1), "readerFeatures", healed_by=UNDO),
     Case(
         "TF04",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.damages.case import KEPT, Case
 from tests.unit.damages.edits import column, column_of, configured, domain, extra, metadata, schema, twice
-from tests.unit.damages.histories import counted, partitioned, plain
+from tests.unit.damages.histories import counted, mapped, partitioned, plain
 from tests.unit.damages.steps import add_column, nothing_that_reads, only_append, set_property
 from tests.unit.mapped_tables import Json
 
@@ -26,6 +26,15 @@ CASES = (
         "partitionColumns",
         then=nothing_that_reads,
         name="no JSON",
+    ),
+    Case(
+        "MD02",
+        mapped,
+        set_property,
+        schema(lambda parsed: column_of(parsed, "id").update(metadata="none")),
+        "schemaString",
+        then=nothing_that_reads,
+        name="metadata of a column is no map",
     ),
     Case("MD03", plain, set_property, twice("metaData", configuration={}), "metaData", then=only_append),
     Case("MD05", partitioned, set_property, metadata(partitionColumns=["q"]), '"q"', column="q"),
