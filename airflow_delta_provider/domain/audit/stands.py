@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from airflow_delta_provider.domain.audit.violations import Stands
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants.in_commit_timestamps import (
-    ENABLEMENT_TIMESTAMP,
-    ENABLEMENT_VERSION,
+    due_enablement,
     has_timestamps,
 )
 from airflow_delta_provider.domain.invariants.row_counts import writes_vectors
@@ -58,11 +57,12 @@ def _size_is_another(finding: Finding, transition: Transition) -> Stands:
 
 def _enablement_is_wrong(finding: Finding, transition: Transition) -> Stands:
     """AC11: until the properties are right, or the timestamps are off."""
-    due = (str(finding.version), str(transition.commit.info.get("inCommitTimestamp")))
+    del finding
+    due = due_enablement(transition).items()
 
     def stands(later: Transition) -> bool:
         configuration = later.after.metadata.configuration
-        right = (configuration.get(ENABLEMENT_VERSION), configuration.get(ENABLEMENT_TIMESTAMP)) == due
+        right = due <= configuration.items()
         anew = bool(later.commit.metadata) and not has_timestamps(later.before)
         return has_timestamps(later.after) and not right and not anew
 

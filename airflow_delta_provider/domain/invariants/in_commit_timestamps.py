@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -33,8 +33,8 @@ def check_timestamps(transition: Transition, previous: Commit | None) -> Iterato
             **commit.provenance,
         )
         return
+    yield from _enablement(transition)
     if not has_timestamps(transition.before):
-        yield from _enablement(transition, now)
         return
     before = None if previous is None else previous.info.get("inCommitTimestamp")
     if isinstance(before, int) and now <= before:
@@ -51,15 +51,32 @@ def has_timestamps(state: TableState) -> bool:
     return enabled and state.protocol.supports("inCommitTimestamp")
 
 
-def _enablement(transition: Transition, now: int) -> Iterator[Finding]:
-    """Yield that a commit which enables them does not say so, for readers of the versions before: AC11."""
+def due_enablement(transition: Transition) -> Mapping[str, str]:
+    """Return the properties by which a commit has to say since when there are such timestamps."""
+    if not has_timestamps(transition.before):
+        now = transition.commit.info.get("inCommitTimestamp")
+        return {ENABLEMENT_VERSION: str(transition.commit.version), ENABLEMENT_TIMESTAMP: str(now)}
+    said = transition.before.metadata.configuration
+    if said.get(ENABLEMENT_VERSION, "0") == "0":
+        return {}  # since the table is there, as far as anybody knows
+    return {name: said[name] for name in (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP) if name in said}
+
+
+def _enablement(transition: Transition) -> Iterator[Finding]:
+    """Yield that a commit enables them and does not say so, or takes away since when they are enabled: AC11.
+
+    Only what is taken away is judged of a later commit: other values may be the right ones at last.
+    """
     commit, configuration = transition.commit, transition.after.metadata.configuration
-    due = {ENABLEMENT_VERSION: str(commit.version), ENABLEMENT_TIMESTAMP: str(now)}
-    wrong = [name for name, value in due.items() if configuration.get(name) != value]
+    due = due_enablement(transition)
+    later = has_timestamps(transition.before)
+    said_now = {name: configuration.get(name) for name in due}
+    wrong = [name for name, now in said_now.items() if now is None or (now != due[name] and not later)]
     if wrong:
         said = " and ".join(f"{name} is {configuration.get(name, 'missing')}, not {due[name]}" for name in wrong)
+        what = "leaves in-commit timestamps enabled" if later else "enables in-commit timestamps"
         yield rules.NO_ENABLEMENT.finding(
-            f"The commit enables in-commit timestamps on a table that has versions without them, but {said}: readers "
+            f"The commit {what} on a table that has versions without them, but {said}: readers "
             "that look for a version by its time take the times of older versions for such timestamps, and go wrong or "
             "fail. Disable delta.enableInCommitTimestamps and enable it again with an up-to-date engine.",
             **commit.provenance,

@@ -48,6 +48,11 @@ def timed() -> Table:
     return Table(KEY, V, features=["inCommitTimestamp"], properties={TIMESTAMPS: "true"}).append(2).append()
 
 
+def timed_late() -> Table:
+    """In-commit timestamps on top of an existing table."""
+    return plain().support("inCommitTimestamp", delta__enableInCommitTimestamps="true").append()
+
+
 def mapped(mode: str = "name", **known: Any) -> Table:
     table = Table(KEY, V, S, features=["columnMapping"], properties={MODE: mode}, **known)
     return table.append(2).rename_column("v", "w").append()
