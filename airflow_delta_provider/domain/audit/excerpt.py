@@ -51,9 +51,11 @@ def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
 
 def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]:
     if finding.path is not None:
-        for kind in ("remove", "add") if finding.code in ("RT12", "AC03", "AC09", "AC14") else ("add", "remove"):
+        removed = finding.code in ("RT12", "AC03", "AC09", "AC14") or finding.subject == "remove"
+        for kind in ("remove", "add", "cdc") if removed else ("add", "remove", "cdc"):
             yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
-    what = _KINDS_OF_RULES.get(finding.code) or _KINDS.get(finding.code[:2], _OTHERWISE[0])
+    what = finding.subject if finding.code == "AC16" else _KINDS_OF_RULES.get(finding.code)
+    what = what or _KINDS.get(finding.code[:2], _OTHERWISE[0])
     for kind in (what, *_OTHERWISE):
         found = [action for action in actions if kind in action]
         yield from (

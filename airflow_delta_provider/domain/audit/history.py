@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.invariants import (
     protocol,
     protocol_changes,
 )
+from airflow_delta_provider.domain.invariants.action_fields import check_actions
 from airflow_delta_provider.domain.invariants.state import check_state
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
@@ -235,8 +236,7 @@ class HistoryAudit:
             self._open(Broken(finding, remains(finding, transition)), actions)
         for broken in self._tracking.judge_first(transition):
             self._open(broken, actions)
-        for finding in self._files.descriptions(actions, state, ()):
-            self._violations.open(self._placed(finding, commit.provenance, actions))
+        self._describe(transition, actions, ())
 
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
         commit = transition.commit
@@ -260,9 +260,16 @@ class HistoryAudit:
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
         old = transition.before_files.keys() | again
-        for finding in self._files.descriptions(actions, transition.after, old):
-            self._violations.open(self._placed(finding, commit.provenance, actions))
+        self._describe(transition, actions, old)
         self._files.note_damage(transition, stands=self._violations.has_changes)
+
+    def _describe(self, transition: Transition, actions: Sequence[Action], old: Container[str]) -> None:
+        """Judge how the actions of a commit are written.
+
+        :param old: paths that it adds which were there before
+        """
+        for finding in (*check_actions(actions), *self._files.descriptions(actions, transition.after, old)):
+            self._violations.open(self._placed(finding, transition.commit.provenance, actions))
 
     def _broken_by(
         self,

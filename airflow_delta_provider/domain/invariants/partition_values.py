@@ -36,11 +36,11 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
     kinds = _kinds(metadata.schema_string, tuple(map(str, metadata.partition_columns)), mode)
     for name, value in values.items():
         column, kind = kinds.get(str(name).lower(), ("", ""))
-        if not kind or value in (None, "", _HIVE_NULL) or _READS[kind](str(value).strip()):
-            continue
+        if not kind or not isinstance(value, str) or value in ("", _HIVE_NULL) or _READS[kind](value.strip()):
+            continue  # of what is no text, AC16 says so
         path = add.get("path")
         yield rules.WRONG_PARTITION_VALUE.finding(
-            f"The partition column {column} is of the type {kind}, but its value for {path} is {str(value)[:100]!r}: "
+            f"The partition column {column} is of the type {kind}, but its value for {path} is {value[:100]!r}: "
             "reading the file fails, or the column reads NULL in it, and filters miss its rows. RESTORE the table to "
             "the version before, and write the rows again with an engine that writes them.",
             path=path if isinstance(path, str) else None,

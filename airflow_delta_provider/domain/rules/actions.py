@@ -127,5 +127,13 @@ FILE_OVERWRITTEN = _pair.error(
     remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
     source="PROTOCOL.md, Delta Data Files",
 )
+WRONG_FIELD = _commit.error(
+    16,
+    "field of an action missing, or of another type",
+    effect="Strict readers fail on the table; others take the field for false or 0, so that streams leave out files.",
+    remedy="RESTORE the table to the version before, write the change again, and update the engine that wrote the "
+    "commit.",
+    source="PROTOCOL.md, Actions",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

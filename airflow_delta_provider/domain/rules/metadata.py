@@ -111,12 +111,6 @@ NOTHING_CHANGED = _pair.warning(
     effect="Every writer at work on the table meanwhile fails, since the metadata seems to have changed.",
     remedy="Leave such commits out.",
 )
-FIELD_MISSING = _state.error(
-    17,
-    "required field missing",
-    effect="Engines cannot open the table: Delta Spark ends with an internal error.",
-    remedy="Bring the file of the log back from a backup, or write a metaData action that has all required fields.",
-)
 CLUSTERED_AND_PARTITIONED = _state.error(
     14,
     "clustered and partitioned",
@@ -137,6 +131,12 @@ COLUMN_LOST = _pair.warning(
     effect="Its values can no longer be read, and come back under the next column of its name, or make it unreadable.",
     remedy="RESTORE the table to the version before; to drop a column, enable column mapping first.",
     source="PROTOCOL.md, Consistency Between Table Metadata and Data Files",
+)
+FIELD_MISSING = _state.error(
+    17,
+    "required field missing",
+    effect="Engines cannot open the table: Delta Spark ends with an internal error.",
+    remedy="Bring the file of the log back from a backup, or write a metaData action that has all required fields.",
 )
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

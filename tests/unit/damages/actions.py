@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case
 from tests.unit.damages.edits import (
     added,
@@ -49,7 +51,7 @@ def rows(number: int) -> Damage:
     return statistics(lambda stats: stats.update(numRecords=number))
 
 
-def in_partition(value: str) -> Damage:
+def in_partition(value: Any) -> Damage:
     return added(partitionValues={"p": value})
 
 
@@ -110,4 +112,9 @@ CASES = (
         "txn",
         healed_by=NEVER,
     ),
+    Case("AC16", plain, append, added(dataChange=None), "modificationTime", healed_by=FILES),
+    Case("AC16", plain, append, added(dataChange="true"), '"true"', healed_by=FILES, name="text"),
+    Case("AC16", partitioned, append, in_partition(1), '"p": 1', healed_by=FILES, name="partition value is a number"),
+    Case("AC16", plain, update, removed(dataChange=None), "remove", healed_by=NEVER, name="remove"),
+    Case("AC16", plain, append, extra({"txn": {"appId": "a"}}), "appId", healed_by=NEVER, name="transaction"),
 )
