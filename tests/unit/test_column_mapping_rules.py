@@ -78,7 +78,6 @@ HEALTHY = {
         SCHEMA, protocol=Protocol(3, 7, frozenset(), frozenset({"columnMapping"}))
     ),
     "never mapped": table(as_json(PLAIN), {}, protocol=LEGACY),
-    "an unknown mode": table(as_json(PLAIN), {MODE: "nmae"}),
     "no columns": table(as_json(struct()), {MODE: "name", MAX: "0"}),
     "dropped columns": table(SCHEMA, {MODE: "name", MAX: "99"}),
     "the same name in two structs": table(edited(SCHEMA, "m.value.x", {NAME: "col-4"})),

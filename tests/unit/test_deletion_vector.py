@@ -247,6 +247,8 @@ def test_offset_that_is_not_there_is_no_part_of_the_unique_id_and_reads_as_0():
         (RELATIVE | {"storageType": "x"}, "none of u, p and i"),
         (RELATIVE | {"sizeInBytes": "many"}, "malformed"),
         (RELATIVE | {"cardinality": None}, "malformed"),
+        (RELATIVE | {"cardinality": 1.5}, "malformed"),
+        (RELATIVE | {"pathOrInlineDv": None}, "malformed"),
         (RELATIVE | {"offset": -1}, "negative"),
         (None, "malformed"),
         ([], "malformed"),

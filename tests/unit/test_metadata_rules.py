@@ -104,6 +104,7 @@ BROKEN = {
     "MD05 twice": (metadata(by=("day", "day")), "MD05", "ERROR"),
     "MD05 a struct": (metadata(struct(field("s", struct(ID))), by=("s",)), "MD05", "ERROR"),
     "MD05 an array": (metadata(struct(field("a", ArrayType(LONG))), by=("a",)), "MD05", "ERROR"),
+    "MD05 a variant": (metadata(struct(field("v", "variant")), by=("v",)), "MD05", "ERROR"),
     "MD05 in another case": (metadata(by=("DAY",)), "MD05", "WARNING"),
     "MD06 at the top": (metadata(struct(ID, field("ID", "string"))), "MD06", "ERROR"),
     "MD06 the same case": (metadata(struct(ID, ID)), "MD06", "ERROR"),

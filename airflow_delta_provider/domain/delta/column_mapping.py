@@ -29,11 +29,16 @@ class MappingMode(str, Enum):
 
 
 def mapping_mode(configuration: Mapping[str, str]) -> MappingMode:
-    """Return the table's mode; an unknown one is read as none, as engines do."""
+    """Return the table's mode; an unknown one, with which engines refuse the table, is taken for none."""
+    return known_mode(configuration) or MappingMode.NONE
+
+
+def known_mode(configuration: Mapping[str, str]) -> MappingMode | None:
+    """Return the table's mode, or None where it has one that nobody knows."""
     try:
         return MappingMode(configuration.get(MODE, "none").lower())
     except ValueError:
-        return MappingMode.NONE
+        return None
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError
 from airflow_delta_provider.domain.bitmap.roaring_array import read_array
+from airflow_delta_provider.domain.delta.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.delta.z85 import decode_z85
 
 _FILE_VERSION = 1
@@ -53,17 +54,16 @@ class DeletionVector:
         :raises BrokenDeletionVectorError: if it is malformed
         """
         try:
-            offset = wire.get("offset")
             vector = cls(
-                str(wire["storageType"]),
-                str(wire["pathOrInlineDv"]),
-                None if offset is None else int(offset),
-                int(wire["sizeInBytes"]),
-                int(wire["cardinality"]),
+                text_of(wire, "storageType"),
+                text_of(wire, "pathOrInlineDv"),
+                integer_or_none(wire, "offset"),
+                integer_of(wire, "sizeInBytes"),
+                integer_of(wire, "cardinality"),
             )
         except KeyError as error:
             raise BrokenDeletionVectorError(f"its descriptor lacks {error}") from error
-        except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             raise BrokenDeletionVectorError(f"its descriptor is malformed ({error})") from error
         if vector.storage_type not in ("u", "p", "i"):
             raise BrokenDeletionVectorError(f"its storage type is {vector.storage_type!r}, which is none of u, p and i")

@@ -125,4 +125,4 @@ def num_records(stats: Any) -> int | None:
 
 def _deletion_vector(body: Mapping[str, Any]) -> DeletionVector | None:
     vector = body.get("deletionVector")
-    return DeletionVector.from_json(vector) if vector else None
+    return None if vector in (None, {}) else DeletionVector.from_json(vector)

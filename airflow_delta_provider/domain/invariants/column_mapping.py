@@ -1,4 +1,4 @@
-"""What must hold of the column mapping of a table: CM01 to CM08.
+"""What must hold of the column mapping of a table: CM01 to CM08, and CM20.
 
 Commits are judged in :mod:`.mapping_changes`, the names in the files that they add in
 :mod:`.added_file_names`, and the history of physical paths in :mod:`.physical_path_history`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.column_mapping import MODE, known_mode
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
@@ -30,14 +31,23 @@ __all__ = ["check_state", "check_transition"]
 
 #: Columns that one rule names one by one; of more it says how many.
 MOST_FINDINGS = 10
+#: Characters of a wrong value that a message shows.
+_MOST_TEXT = 60
 _RESTORE = "RESTORE the table to the version before"
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield what is wrong with the column mapping of ``state``: CM01 to CM08.
+    """Yield what is wrong with the column mapping of ``state``: CM01 to CM08 and CM20.
 
     They depend on protocol, metadata and domains alone. Silent where the schema cannot be read.
     """
+    if known_mode(state.metadata.configuration) is None:
+        yield rules.UNKNOWN_MODE.finding(
+            f"{MODE} is {state.metadata.configuration[MODE][:_MOST_TEXT]!r}, which is none of none, name and id: "
+            f"engines refuse the table, or take it for one without column mapping. {_RESTORE}.",
+            version=state.version,
+        )
+        return
     try:
         schema = MappedSchema.of(state.metadata)
     except BrokenLogError:

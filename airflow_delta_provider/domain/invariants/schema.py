@@ -46,6 +46,7 @@ _PRIMITIVES = frozenset(
 )
 #: Types with parameters of the features geospatial and geospatial-dev.
 _GEOSPATIAL = ("geometry", "geography")
+_VARIANT = PrimitiveType("variant")
 _USER_DEFINED = '"type":"udt"'
 _MOST_TEXT = 300
 
@@ -126,7 +127,7 @@ def _partition_columns(state: TableState, columns: tuple[Column, ...]) -> Iterat
                 version=state.version,
                 column=name,
             )
-        elif isinstance(column.data_type, (ArrayType, MapType, StructType)):
+        elif isinstance(column.data_type, (ArrayType, MapType, StructType)) or column.data_type == _VARIANT:
             yield rules.BAD_PARTITION_COLUMNS.finding(
                 f"The table is partitioned by {column}, whose type {column.data_type} no partition value can have: "
                 "readers cannot make values of it. Rewrite the table with other partitions.",

@@ -125,13 +125,18 @@ def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
         return
     for removed in transition.commit.removes:
         live = transition.removed_files.get(removed.path)
-        if live is None or removed.base_row_id is None or live.base_row_id is None:
+        if live is None:
             continue
-        if removed.base_row_id != live.base_row_id:
+        for name, now, was in (
+            ("baseRowId", removed.base_row_id, live.base_row_id),
+            ("defaultRowCommitVersion", removed.default_row_commit_version, live.default_row_commit_version),
+        ):
+            if None in (now, was) or now == was:
+                continue
             yield rules.REMOVED_WITH_OTHER_BASE.finding(
-                f"The commit removes {removed.path} with baseRowId {removed.base_row_id}, while the file was live with "
-                f"{live.base_row_id}: whoever reads changes takes the rows that went away for other rows. The log "
-                "cannot be mended; read changes from a version after this one.",
+                f"The commit removes {removed.path} with {name} {now}, while the file was live with {was}: whoever "
+                "reads changes takes the rows that went away for other rows, or of another version. The log cannot be "
+                "mended; read changes from a version after this one.",
                 path=removed.path,
                 **transition.commit.provenance,
             )

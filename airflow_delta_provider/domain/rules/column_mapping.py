@@ -167,5 +167,12 @@ NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
     effect="Who reads the table by the new names fails, or reads what was to be dropped.",
     remedy="Look at the table's history for another writer, then run the job again.",
 )
+UNKNOWN_MODE = _state.error(
+    20,
+    "unknown mapping mode",
+    effect="Engines refuse the table, or look for columns under the wrong names.",
+    remedy="RESTORE the table to the version before.",
+    source="PROTOCOL.md, Column Mapping",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -112,7 +112,7 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
 )
 REMOVED_WITH_OTHER_BASE = _pair.error(
     12,
-    "file removed with another baseRowId than it had",
+    "file removed with other row ids than it had",
     effect="Whoever reads changes takes the rows that went away for other rows.",
     remedy="The log cannot be mended; read changes from a version after this one.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.damages.case import FILES, KEPT, UNDO, Case
 from tests.unit.damages.edits import added, both, column, column_of, configured, domain, extra, schema, statistics
 from tests.unit.damages.histories import clustered, clustered_unmapped, dropped, mapped, mapped_partitions, plain
-from tests.unit.damages.steps import add_column, append, set_property
+from tests.unit.damages.steps import add_column, append, only_append, set_property
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json
 
 
@@ -45,6 +45,18 @@ CASES = (
         MODE,
         follows={"CM08"},
         column="id",
+    ),
+    Case("CM20", plain, set_property, configured(delta__columnMapping__mode="nmae"), MODE, healed_by=KEPT),
+    Case(
+        "CM20",
+        mapped,
+        set_property,
+        configured(delta__columnMapping__mode="nmae"),
+        MODE,
+        follows={"CM09"},
+        then=only_append,
+        name="mapped",
+        healed_by=KEPT,
     ),
     Case("CM09", mapped, set_property, configured(delta__columnMapping__mode="id"), MODE, name="name to id"),
     Case(

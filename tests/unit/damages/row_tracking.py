@@ -84,6 +84,15 @@ CASES = (
         name="alone",
     ),
     Case("RT12", tracked, lambda t: t.delete(t.paths[1]), removed(baseRowId=0), '"baseRowId": 0', healed_by=NEVER),
+    Case(
+        "RT12",
+        tracked,
+        lambda t: t.delete(t.paths[1]),
+        removed(defaultRowCommitVersion=0),
+        '"defaultRowCommitVersion": 0',
+        healed_by=NEVER,
+        name="commit version",
+    ),
     Case("RT13", supported, append, added(baseRowId=None), "defaultRowCommitVersion", healed_by=FILES),
     Case(
         "RT14",
