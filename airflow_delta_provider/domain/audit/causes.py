@@ -17,12 +17,15 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
     "TF22": ("TF11", "TF12", "TF14"),
     "AC05": ("TF11", "TF12", "TF08", "RT01", *_LISTS),
     "AC06": ("TF11", "TF12", *_LISTS),
-    "AC08": ("MD11", "CM09", "CM20"),
+    "AC08": ("MD11", "CM09", "CM20", "MD17"),
     "AC09": ("AC10",),
     "AC14": ("LG04",),
     "CM01": ("TF11", "TF12", *_LISTS),
     "CM03": ("CM09", "CM02"),
-    "CM09": ("CM20",),
+    "CM05": ("CM04",),
+    "CM09": ("CM20", "MD17"),
+    "CM14": ("MD17",),
+    "MD11": ("MD17",),
     "CM06": ("CM09",),
     "CM07": ("CM10", "CM04", "CM12"),
     "CM08": ("CM09",),
@@ -61,7 +64,7 @@ CAUSES: Mapping[str, tuple[str, ...]] = {
 }
 #: Those of them that show later than their causes, too.
 LASTING = frozenset(
-    {"AC05", "AC06", "AC08", "AC09", "CM18", "MD09", "TF13", "UT06"}
+    {"AC05", "AC06", "AC08", "AC09", "CM14", "CM18", "MD09", "TF13", "UT06"}
     | {"RT05", "RT07", "RT08", "RT11", "RT12", "RT14", "RT15", "RT19", "RT21"}
 )
 #: Those that are wrong with files which were right before their causes.

@@ -6,6 +6,7 @@ from tests.unit.damages.case import KEPT, Case
 from tests.unit.damages.edits import column, column_of, configured, domain, extra, metadata, schema, twice
 from tests.unit.damages.histories import counted, mapped, partitioned, plain
 from tests.unit.damages.steps import add_column, nothing_that_reads, only_append, set_property
+from tests.unit.log_builder import Table
 from tests.unit.mapped_tables import Json
 
 MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
@@ -13,6 +14,12 @@ MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
 
 def _duplicate_name(parsed: Json) -> None:
     parsed["fields"].append({**column_of(parsed, "v"), "name": "ID"})
+
+
+def partitioned_rows(table: Table) -> None:
+    """Rows by an engine that goes by the files which are there."""
+    add = next(iter(table.now.files.values()))
+    table.commit("WRITE", {"add": {**add, "path": "another.parquet"}})
 
 
 CASES = (
@@ -35,6 +42,16 @@ CASES = (
         "schemaString",
         then=nothing_that_reads,
         name="metadata of a column is no map",
+    ),
+    Case(
+        "MD17",
+        partitioned,
+        set_property,
+        metadata(partitionColumns=None),
+        "schemaString",
+        follows={"MD11", "AC08"},
+        then=partitioned_rows,
+        name="partition columns",
     ),
     Case("MD03", plain, set_property, twice("metaData", configuration={}), "metaData", then=only_append),
     Case("MD05", partitioned, set_property, metadata(partitionColumns=["q"]), '"q"', column="q"),
