@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -106,6 +108,15 @@ def test_counts_of_footers_decide_over_those_of_the_log() -> None:
         assert told(judged) == {}
         judged.look_at_files([], lambda file: 11)
         assert set(told(judged)) == {"RT07"}
+
+
+@pytest.mark.parametrize("marks", [[], [mark(-1)]])
+def test_file_without_rows_gives_out_no_ids(marks: list[dict[str, Any]]) -> None:
+    judged = HistoryAudit(Replay(with_files=True))
+    judged.take(0, [info("CREATE TABLE"), PROTOCOL, metadata("integer")])
+    judged.take(1, [info("WRITE"), add("a", 0, 1, 0), *marks])
+    judged.take(2, [info("SET TBLPROPERTIES"), metadata("integer")])
+    assert told(judged) == {}
 
 
 def test_count_that_the_footer_confirms_leaves_what_a_commit_did() -> None:

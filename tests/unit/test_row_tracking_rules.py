@@ -69,6 +69,7 @@ HEALTHY = {
     "two files": state(A, B),
     "an empty table": state(mark=None),
     "a file without rows where the next one begins": state(A, file("empty", 10, rows=0), B),
+    "no rows so far, and no mark": state(file("empty", 0, rows=0), mark=None),
     "a file without rows above the mark": state(A, B, file("empty", 20, rows=0)),
     "a file without rows far above the mark": state(A, B, file("empty", 25, rows=0)),
     "rows deleted": state(replace(A, deletion_vector=DEAD), B),

@@ -58,7 +58,7 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
     mark = step.after.high_water_mark
     if mark is None:
         return  # RT10
-    above = [file for file in transition.commit.adds if (last_id(file) or 0) > mark]
+    above = [file for file in transition.commit.adds if (last := last_id(file)) is not None and last > mark]
     # Files that lay above a lowered mark before are RT11's.
     known = [file for file in above if file.path in transition.before_files]
     if above and len(known) < len(above):

@@ -208,7 +208,7 @@ def _no_high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Fi
     if tracking.state is FeatureState.ABSENT or tracking.high_water_mark is not None:
         return
     configuration = state.domains.get(DOMAIN)
-    with_ids = any(file.base_row_id is not None for file in _files(state))
+    with_ids = any(file.base_row_id is not None and file.num_records != 0 for file in _files(state))
     if configuration is None and not with_ids:
         return  # no row was ever given an id
     what = (
