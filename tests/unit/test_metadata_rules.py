@@ -122,6 +122,8 @@ BROKEN = {
         "MD13",
         "ERROR",
     ),
+    "MD18 no step": (raw(metadata={"delta.identity.start": 1, "delta.identity.step": 0}), "MD18", "ERROR"),
+    "MD18 no number": (raw(metadata={"delta.identity.start": "1", "delta.identity.step": 1}), "MD18", "ERROR"),
     "MD13 an unknown type": (metadata(struct(field("a", "bigint"))), "MD13", "ERROR"),
     "MD13 a nested one": (metadata(struct(field("a", ArrayType(PrimitiveType("Long"))))), "MD13", "ERROR"),
     "MD13 too precise": (metadata(struct(field("a", DecimalType(39, 2)))), "MD13", "ERROR"),

@@ -54,7 +54,7 @@ def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]
         removed = finding.code in ("RT12", "AC03", "AC09", "AC14") or finding.subject == "remove"
         for kind in ("remove", "add", "cdc") if removed else ("add", "remove", "cdc"):
             yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
-    what = finding.subject if finding.code == "AC16" else _KINDS_OF_RULES.get(finding.code)
+    what = finding.subject if finding.code in ("AC16", "AC17") else _KINDS_OF_RULES.get(finding.code)
     what = what or _KINDS.get(finding.code[:2], _OTHERWISE[0])
     for kind in (what, *_OTHERWISE):
         found = [action for action in actions if kind in action]

@@ -1,5 +1,6 @@
-"""Whether the fields of a commit's actions are there, and of their types: AC16. PROTOCOL.md, Actions.
+"""Whether a commit's actions may be there, and their fields are, and of their types: AC16 and AC17.
 
+PROTOCOL.md, Actions.
 Other modules judge protocol and metadata, and what identifies and places files.
 """
 
@@ -25,6 +26,7 @@ _LONG: _Type = ("an integer of 64 bits", lambda value: type(value) is int and -(
 _BOOLEAN: _Type = ("true or false", lambda value: isinstance(value, bool))
 _TEXTS: _Type = ("a map of texts", _is_map_of_texts)
 
+_OF_CHECKPOINTS = frozenset({"sidecar", "checkpointMetadata"})
 #: By the kind of an action, its fields that other modules do not look at; what a remove copies is judged in the add.
 _FIELDS: Mapping[str, Mapping[str, _Type]] = {
     "add": {"partitionValues": _TEXTS, "modificationTime": _LONG, "dataChange": _BOOLEAN, "tags": _TEXTS},
@@ -43,13 +45,19 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
 
 
 def check_actions(actions: Iterable[Action]) -> Iterator[Finding]:
-    """Yield which actions lack a field that they must have, or have one of another type.
+    """Yield which actions lack a field that they must have, have one of another type, or belong elsewhere.
 
     :param actions: of a commit, as in the log
     """
     for action in actions:
         for kind, body in action.items():
-            if kind in _FIELDS and isinstance(body, Mapping):
+            if kind in _OF_CHECKPOINTS and body is not None:
+                yield rules.OF_CHECKPOINTS.finding(
+                    f"The commit has a {kind} action, which only checkpoints may have: readers leave it out, or refuse "
+                    "the commit. Update the engine that wrote it.",
+                    subject=kind,
+                )
+            elif kind in _FIELDS and isinstance(body, Mapping):
                 wrong = [f"{name} is not {what}" for name, what in _wrong(kind, body)]
                 wrong += [f"there is no {name}" for name in _missing(kind, body)]
                 if wrong:

@@ -1,4 +1,4 @@
-"""What has to hold of the metaData action: MD01, MD07, MD09, MD13, MD17, and what :mod:`.schema` judges.
+"""What has to hold of the metaData action: MD01, MD07, MD09, MD13, MD17, MD18, and what :mod:`.schema` judges.
 
 Commits are judged in :mod:`.metadata_changes`. PROTOCOL.md, Change Metadata.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 from airflow_delta_provider.domain.delta.metadata import PROVIDER
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.invariants.metadata_changes import check_first, check_transition
-from airflow_delta_provider.domain.invariants.schema import check_columns, check_readable
+from airflow_delta_provider.domain.invariants.schema import check_columns, check_readable, readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules import metadata as rules
@@ -19,6 +19,9 @@ from airflow_delta_provider.domain.rules import metadata as rules
 __all__ = ["check_first", "check_state", "check_transition", "no_metadata"]
 
 _MOST_TEXT = 300
+_IDENTITY = "delta.identity"
+_NUMBERS = ("start", "step", "highWaterMark")
+_NUMBER = (int, type(None))
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
@@ -44,6 +47,22 @@ def _no_id(state: TableState) -> Iterator[Finding]:
             "that gives it one.",
             version=state.version,
         )
+
+
+def _identities(state: TableState) -> Iterator[Finding]:
+    if _IDENTITY not in state.metadata.schema_string:
+        return
+    for column in readable_columns(state.metadata) or ():
+        said = {name: column.field.metadata.get(f"{_IDENTITY}.{name}") for name in _NUMBERS}
+        wrong = [f"{name} is {value!r:.{_MOST_TEXT}}" for name, value in said.items() if type(value) not in _NUMBER]
+        wrong += ["step is 0"] if said["step"] == 0 else []
+        if wrong and column.kinds[-1] == "field":
+            yield rules.BROKEN_IDENTITY.finding(
+                f"The identity column {column} cannot give out values: its {' and its '.join(wrong)}. Engines fail to "
+                "write rows, or give all of them the same value. RESTORE the table to the version before.",
+                version=state.version,
+                column=str(column),
+            )
 
 
 def _fields_missing(state: TableState) -> Iterator[Finding]:
@@ -99,4 +118,5 @@ _RULES: tuple[Callable[[TableState], Iterator[Finding]], ...] = (
     _other_format,
     _values_that_are_no_texts,
     check_columns,
+    _identities,
 )

@@ -135,5 +135,12 @@ WRONG_FIELD = _commit.error(
     "commit.",
     source="PROTOCOL.md, Actions",
 )
+OF_CHECKPOINTS = _commit.warning(
+    17,
+    "action that only checkpoints may have",
+    effect="Readers leave it out, or refuse the commit.",
+    remedy="Update the engine that wrote the commit.",
+    source="PROTOCOL.md, Action Reconciliation",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

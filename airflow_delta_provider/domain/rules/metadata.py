@@ -138,5 +138,12 @@ FIELD_MISSING = _state.error(
     effect="Engines cannot open the table: Delta Spark ends with an internal error.",
     remedy="Bring the file of the log back from a backup, or write a metaData action that has all required fields.",
 )
+BROKEN_IDENTITY = _state.error(
+    18,
+    "identity column that gives out no values",
+    effect="Engines fail to write rows, or give all of them the same value.",
+    remedy="RESTORE the table to the version before.",
+    source="PROTOCOL.md, Identity Columns",
+)
 
 RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

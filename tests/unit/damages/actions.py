@@ -116,5 +116,6 @@ CASES = (
     Case("AC16", plain, append, added(dataChange="true"), '"true"', healed_by=FILES, name="text"),
     Case("AC16", partitioned, append, in_partition(1), '"p": 1', healed_by=FILES, name="partition value is a number"),
     Case("AC16", plain, update, removed(dataChange=None), "remove", healed_by=NEVER, name="remove"),
+    Case("AC17", plain, append, extra({"sidecar": {"path": "s.parquet"}}), "s.parquet", healed_by=NEVER),
     Case("AC16", plain, append, extra({"txn": {"appId": "a"}}), "appId", healed_by=NEVER, name="transaction"),
 )

@@ -84,5 +84,6 @@ CASES = (
     Case("MD15", counted, set_property, column("number", metadata={MARK: None}), STEP, column="number", name="lost"),
     Case("MD17", plain, set_property, metadata(format=None), "schemaString", name="format"),
     Case("MD17", plain, set_property, metadata(format={"options": {}}), "schemaString", name="provider"),
+    Case("MD18", counted, set_property, column("number", metadata={STEP: 0}), STEP, column="number"),
     Case("MD16", plain, set_property, schema(lambda parsed: parsed["fields"].pop()), "schemaString", column="v"),
 )
