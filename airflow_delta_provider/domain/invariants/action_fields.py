@@ -85,8 +85,8 @@ def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
     of = f" of {path}" if isinstance(path, str) else ""
     return rules.WRONG_FIELD.finding(
         f"In {'an' if kind == 'add' else 'a'} {kind} action{of}, {' and '.join(wrong)}: strict readers fail on the "
-        "commit, and with it on the table; others take what is missing for false or 0, so that streams leave out files "
-        "without dataChange. Update the engine that wrote the commit.",
+        "commit, and with it on the table; others take what is missing for false or 0, and a stream of Delta Spark "
+        "leaves out files without dataChange. Update the engine that wrote the commit.",
         path=path if isinstance(path, str) else None,
         subject=kind,
     )

@@ -44,7 +44,8 @@ def check_state(state: TableState) -> Iterator[Finding]:
     if known_mode(state.metadata.configuration) is None:
         yield rules.UNKNOWN_MODE.finding(
             f"{MODE} is {state.metadata.configuration[MODE][:_MOST_TEXT]!r}, which is none of none, name and id: "
-            f"engines refuse the table, or take it for one without column mapping. {_RESTORE}.",
+            "engines refuse to open the table. Restore the file of the log from a backup or another replica, and "
+            "update the engine that wrote it.",
             version=state.version,
         )
         return

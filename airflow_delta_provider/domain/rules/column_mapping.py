@@ -170,8 +170,8 @@ NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
 UNKNOWN_MODE = _state.error(
     20,
     "unknown mapping mode",
-    effect="Engines refuse the table, or look for columns under the wrong names.",
-    remedy="RESTORE the table to the version before.",
+    effect="Engines refuse to open the table.",
+    remedy="Bring the file of the log back from a backup or another replica, and update the engine that wrote it.",
     source="PROTOCOL.md, Column Mapping",
 )
 
