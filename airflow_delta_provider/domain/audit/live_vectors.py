@@ -23,7 +23,8 @@ class LiveVectors:
 
         :param live: the keys of what is live after the commit
         """
-        adds = transition.commit.adds
+        # Without a vector, then and now, a file has one key.
+        adds = [f for f in transition.commit.adds if f.deletion_vector is not None or f.path in self._vectors]
         twice = [file for file in adds if any(key != file.key and key in live for key in self._keys(file.path))]
         self._vectors |= {file.path: file.key[1] for file in adds if file.deletion_vector is not None}
         return twice

@@ -30,6 +30,8 @@ class MappingMode(str, Enum):
 
 def mapping_mode(configuration: Mapping[str, str]) -> MappingMode:
     """Return the table's mode; an unknown one, with which engines refuse the table, is taken for none."""
+    if MODE not in configuration:
+        return MappingMode.NONE
     return known_mode(configuration) or MappingMode.NONE
 
 

@@ -73,6 +73,8 @@ def map_of(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     :raises ValueError: if it is none
     """
     value = body.get(key)
+    if type(value) is dict:
+        return value
     if value is None:
         return {}
     if isinstance(value, list) and all(isinstance(item, tuple) for item in value):

@@ -7,28 +7,29 @@ Other modules judge protocol and metadata, and what identifies and places files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import actions as rules
 
-#: What a value has to be, for people, and whether one is.
-_Type = tuple[str, Callable[[Any], bool]]
+
+class _Kind(NamedTuple):
+    """What a value has to be: for people, its type in Python, and what else holds of it."""
+
+    name: str
+    python: type
+    fits: Callable[[Any], bool] | None = None
 
 
-def _is_map_of_texts(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(item is None or isinstance(item, str) for item in value.values())
-
-
-_TEXT: _Type = ("a text", lambda value: isinstance(value, str))
-_LONG: _Type = ("an integer of 64 bits", lambda value: type(value) is int and -(1 << 63) <= value < 1 << 63)
-_BOOLEAN: _Type = ("true or false", lambda value: isinstance(value, bool))
-_TEXTS: _Type = ("a map of texts", _is_map_of_texts)
+_TEXT = _Kind("a text", str)
+_LONG = _Kind("an integer of 64 bits", int, lambda value: -(1 << 63) <= value < 1 << 63)
+_BOOLEAN = _Kind("true or false", bool)
+_TEXTS = _Kind("a map of texts", dict, lambda value: all(i is None or isinstance(i, str) for i in value.values()))
 
 _OF_CHECKPOINTS = frozenset({"sidecar", "checkpointMetadata"})
 #: By the kind of an action, its fields that other modules do not look at; what a remove copies is judged in the add.
-_FIELDS: Mapping[str, Mapping[str, _Type]] = {
+_FIELDS: Mapping[str, Mapping[str, _Kind]] = {
     "add": {"partitionValues": _TEXTS, "modificationTime": _LONG, "dataChange": _BOOLEAN, "tags": _TEXTS},
     "remove": {"dataChange": _BOOLEAN, "deletionTimestamp": _LONG, "extendedFileMetadata": _BOOLEAN, "size": _LONG},
     "cdc": {"path": _TEXT, "partitionValues": _TEXTS, "size": _LONG, "dataChange": _BOOLEAN, "tags": _TEXTS},
@@ -41,6 +42,10 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "remove": ("dataChange",),
     "cdc": ("path",),
     "txn": ("appId", "version"),
+}
+_LOOKED_AT = {
+    kind: [(name, what, name in _REQUIRED.get(kind, ())) for name, what in fields.items()]
+    for kind, fields in _FIELDS.items()
 }
 
 
@@ -57,27 +62,29 @@ def check_actions(actions: Iterable[Action]) -> Iterator[Finding]:
                     "the commit. Update the engine that wrote it.",
                     subject=kind,
                 )
-            elif kind in _FIELDS and isinstance(body, Mapping) and not _is_right(kind, body):
+            elif kind in _FIELDS and isinstance(body, dict) and not _is_right(kind, body):
                 yield _finding(kind, body, [*_wrong(kind, body)])
 
 
 def _is_right(kind: str, body: Mapping[str, Any]) -> bool:
     """The same as that nothing is wrong, without a word: a commit may have as many actions as the table has files."""
-    required = _REQUIRED.get(kind, ())
-    for name, (_, fits) in _FIELDS[kind].items():
+    for name, what, required in _LOOKED_AT[kind]:
         value = body.get(name)
-        if (name in required) if value is None else not fits(value):
+        if value is None:
+            if required:
+                return False
+        elif type(value) is not what.python or (what.fits is not None and value and not what.fits(value)):
             return False
     return True
 
 
 def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
-    for name, (what, fits) in _FIELDS[kind].items():
+    for name, what, required in _LOOKED_AT[kind]:
         value = body.get(name)
-        if value is not None and not fits(value):
-            yield f"{name} is not {what}"
-        elif value is None and name in _REQUIRED.get(kind, ()):
+        if value is None and required:
             yield f"there is no {name}"
+        elif value is not None and not (type(value) is what.python and (what.fits is None or what.fits(value))):
+            yield f"{name} is not {what.name}"
 
 
 def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
