@@ -261,6 +261,14 @@ def test_wrong_commit_has_one_finding_that_names_it(made: Transition, code: str)
     assert (finding.version, finding.engine, finding.operation) == (4, "Some-Engine/1.0", "WRITE")
 
 
+def test_metadata_made_anew_is_a_warning_as_an_engine_does_so_when_it_adds_columns() -> None:
+    before = replace(BEFORE, created_time=1)
+    (finding,) = check_transition(transition(before, replace(before, id="other", created_time=2)))
+    assert (finding.code, finding.severity) == ("MD08", Severity.WARNING)
+    (finding,) = check_transition(transition(before, replace(before, id="other", created_time=0)))
+    assert (finding.code, finding.severity) == ("MD08", Severity.ERROR)
+
+
 REPLACED = {
     "another id": ({"id": "other", "created_time": 2}, [("MD08", Severity.WARNING)]),
     "other partitions": ({"partition_columns": ("Region",)}, []),

@@ -66,6 +66,14 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
             **transition.commit.provenance,
         )
         yield replace(finding, severity=Severity.WARNING)
+    elif _is_made_anew(transition):
+        finding = rules.ID_CHANGED.finding(
+            f"The commit made the metadata anew, with another id ({before} became {after}) and time of creation, and "
+            "kept the table's files. An id never changes: streams refuse to go on, and caches and shares take it for "
+            "another table. A MERGE of delta-rs 1.6 that adds columns does so: add the columns first.",
+            **transition.commit.provenance,
+        )
+        yield replace(finding, severity=Severity.WARNING)
     else:
         yield rules.ID_CHANGED.finding(
             f"The commit changed the table's id from {before} to {after} and kept its files. An id never changes: "
@@ -73,6 +81,11 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
             "version before, and look at what wrote this commit.",
             **transition.commit.provenance,
         )
+
+
+def _is_made_anew(transition: Transition) -> bool:
+    before, after = transition.before.metadata.created_time, transition.after.metadata.created_time
+    return before is not None and after is not None and before < after
 
 
 def _created_time_changed(transition: Transition) -> Iterator[Finding]:
