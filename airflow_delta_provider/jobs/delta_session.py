@@ -122,6 +122,14 @@ class DeltaSession:
             raise TableError(self._why_not_delta(text, location)) from None
         return OpenTable(name, location, log, names)
 
+    def is_here(self, text: str) -> bool:
+        """Whether the name of a table is that of a place on this machine.
+
+        :raises TableNameError: if it is no name
+        """
+        location = TableName.parse(text).location
+        return location is not None and self.storage.is_local(self.storage.qualify(location))
+
     def sql(self, statement: str) -> list[Row]:
         """Run a statement and return its rows."""
         rows: list[Row] = self.spark.sql(statement).collect()

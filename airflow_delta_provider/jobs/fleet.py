@@ -58,7 +58,7 @@ def _paths(session: DeltaSession, pattern: str) -> Iterator[str]:
 
 def _names(session: DeltaSession, location: str) -> list[str]:
     try:
-        return sorted(session.storage.list_names(session.storage.qualify(location or "/")))
+        return sorted(session.storage.list_names(session.storage.qualify(f"{location}/")))
     except FileNotFoundError:
         return []
 

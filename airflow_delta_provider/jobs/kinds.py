@@ -47,11 +47,14 @@ class Kind:
     :param run: does it to one table
     :param patterns: whether a table may be named by a pattern that stands for many
     :param needs_delta: whether it needs a session with Delta
+    :param overlaps: whether, by its options, several tables may be done at once: where it changes nothing, neither
+        tables nor settings of the session
     """
 
     run: RunTable
     patterns: bool = False
     needs_delta: bool = True
+    overlaps: Callable[[Any], bool] = lambda _: False
 
 
 def _checking(check: Callable[[DeltaSession, OpenTable, Any, Progress], Any]) -> RunTable:
@@ -81,7 +84,9 @@ KINDS: Mapping[str, Kind] = {
     AlterColumnsOptions.kind: Kind(_changing(AlterColumns)),
     CreateTableOptions.kind: Kind(create_table),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
-    AuditOptions.kind: Kind(_checking(ProtocolAudit), patterns=True),
+    AuditOptions.kind: Kind(
+        _checking(ProtocolAudit), patterns=True, overlaps=lambda options: bool(options.level == "log")
+    ),
     DropFeatureOptions.kind: Kind(_changing(DropFeatures)),
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -33,11 +34,16 @@ class TableCount:
         self._done = 0
         self._not_passed = 0
         self._told = time.monotonic()
+        self._one = threading.Lock()
 
     @property
     def each_step(self) -> Progress:
-        """Takes the lines of single tables."""
-        return self._progress if self._total <= _TOLD_ONE_BY_ONE else silent
+        """Takes the lines of single tables, from several threads too."""
+        return self._tell if self._total <= _TOLD_ONE_BY_ONE else silent
+
+    def _tell(self, line: str) -> None:
+        with self._one:
+            self._progress(line)
 
     def count(self, report: TableReport) -> None:
         """Count a table that is done."""
@@ -46,4 +52,4 @@ class TableCount:
         now = time.monotonic()
         if self._total > _TOLD_ONE_BY_ONE and (now - self._told >= _SECONDS_BETWEEN or self._done == self._total):
             self._told = now
-            self._progress(f"{self._done} of {self._total} tables, {self._not_passed} of them not PASS")
+            self._tell(f"{self._done} of {self._total} tables, {self._not_passed} of them not PASS")

@@ -1,8 +1,10 @@
-"""Running a request: one table after the other, none hiding another's result."""
+"""Running a request: table by table, none hiding another's result."""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -14,6 +16,9 @@ from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.fleet import expand
 from airflow_delta_provider.jobs.kinds import KINDS
 from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
+
+#: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
+_AT_ONCE = 4
 
 
 def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
@@ -28,10 +33,19 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     named = expand(session, request.tables) if kind.patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
-    for text in named:
-        tables.append(_run_table(text, request, session, count.each_step))
-        count.count(tables[-1])
+    with ThreadPoolExecutor(_AT_ONCE if kind.overlaps(request.options) and _wait(named, session) else 1) as pool:
+        for report in pool.map(lambda text: _run_table(text, request, session, count.each_step), named):
+            tables.append(report)
+            count.count(report)
     return JobReport(request.kind, started, _now(), tuple(tables), engine)
+
+
+def _wait(named: Sequence[str], session: DeltaSession) -> bool:
+    """Whether tables are likely to wait for their storage, going by the first."""
+    try:
+        return len(named) > 1 and not session.is_here(named[0])
+    except Exception:  # which is said of that table
+        return False
 
 
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:

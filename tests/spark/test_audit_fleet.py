@@ -8,6 +8,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from tests.spark.webhdfs import WebHdfs
 from tests.tables import log, row_tracking
 
 
@@ -46,6 +47,19 @@ def test_damaged_table_hides_no_other(run_job, lake):
         "sales/returns": Verdict.PASS,
         "nowhere": Verdict.REFUSED,
     }
+
+
+def test_tables_elsewhere_are_done_several_at_once_and_each_is_judged_like_one_here(run_job, lake):
+    log.log_file(lake / "sales/orders", 1).write_text("{")
+    log.log_file(lake / "hr/people", 0).unlink()
+    here = audited(run_job, f"{lake}/*/*")
+    with WebHdfs(lake, delay=0.05).running() as elsewhere:
+        there = audited(run_job, f"{elsewhere.uri}/*/*")
+        assert elsewhere.most_at_once > 1
+    assert list(there) == [name.replace(str(lake), elsewhere.uri) for name in here]
+    for one, other in zip(here.values(), there.values()):
+        assert (one.verdict, one.version) == (other.verdict, other.version)
+        assert [finding.fingerprint for finding in one.findings] == [finding.fingerprint for finding in other.findings]
 
 
 def test_owner_says_how_much_a_rule_weighs_on_the_own_tables(run_job, lake, built):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,10 +27,15 @@ class WebHdfs:
     """The server, and what it was asked for.
 
     :param root: directory that it serves
+    :param delay: seconds that each listing takes, at least
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, delay: float = 0.0) -> None:
         self.root = root
+        self.most_at_once = 0
+        """How many listings were under way at once, at most."""
+        self._delay = delay
+        self._under_way = 0
         self.asked: Counter[tuple[str, str]] = Counter()
         self.replaced: Counter[str] = Counter()
         self._failures: dict[str, int] = {}
@@ -61,6 +67,16 @@ class WebHdfs:
             self._server.server_close()
             thread.join()
 
+    @contextmanager
+    def _delayed(self) -> Iterator[None]:
+        with self._lock:
+            self._under_way += 1
+            self.most_at_once = max(self.most_at_once, self._under_way)
+        time.sleep(self._delay)
+        yield
+        with self._lock:
+            self._under_way -= 1
+
     def _fails(self, name: str) -> bool:
         with self._lock:
             for suffix, left in self._failures.items():
@@ -87,7 +103,8 @@ class WebHdfs:
                 elif query["op"] == "LISTSTATUS":
                     children = sorted(path.iterdir()) if path.is_dir() else []
                     found = [_status(child, child.name) for child in children] if path.is_dir() else [_status(path, "")]
-                    self._json({"FileStatuses": {"FileStatus": found}})
+                    with storage._delayed():
+                        self._json({"FileStatuses": {"FileStatus": found}})
                 elif query["op"] in ("GETFILEBLOCKLOCATIONS", "GET_BLOCK_LOCATIONS"):
                     self._json({"BlockLocations": {"BlockLocation": []}})
                 elif storage._fails(path.name):
