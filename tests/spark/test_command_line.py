@@ -182,3 +182,8 @@ def test_audit_of_a_pattern_with_waivers_prints_what_it_writes(table, tmp_path, 
     assert main([*arguments, "--waivers", str(waivers)]) == 0
     assert report_in(tmp_path / "r.json")["verdict"] == "PASS"
     assert "Accepted by ann until 2999-12-31: a pilot" in capsys.readouterr().out
+    owners = tmp_path / "owners.yaml"
+    owners.write_text(f"- {{table: '{tmp_path}/*', owner: bob, severities: {{MD08: warning}}}}\n")
+    assert main([*arguments, "--owners", str(owners), "--seconds-per-table", "60"]) == 0
+    (judged,) = report_in(tmp_path / "r.json")["tables"]
+    assert (judged["verdict"], judged["evidence"]["owner"]) == ("PASS", "bob")

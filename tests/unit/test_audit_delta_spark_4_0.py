@@ -9,8 +9,8 @@ from tests.tables.delta_spark_4_0 import logs
 from tests.unit.test_audit_remembered import Kept, told
 
 LOGS = logs()
-#: What it really does: REPLACE gives another id, some statements write the same metadata once more, and clustering keeps
-#: the names that went with the mapping.
+#: What it really does: REPLACE gives another id, some statements write the same metadata once more, and clustering
+#: keeps the names that went with the mapping.
 KNOWN = {
     "clustered and mapped/t": {"CM17"},
     "generated and identity columns/t": {"MD12"},

@@ -22,8 +22,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timestamp", metavar="TIME", help="or up to the newest version that is not later, ISO 8601")
     parser.add_argument("--rule", action="append", default=[], metavar="CODE", help="apply this rule; may be repeated")
     parser.add_argument("--fail-on", choices=FAIL_ON, default="error", help="what makes a table VIOLATED")
-    parser.add_argument("--waivers", metavar="FILE", type=_waivers, default=(), help="accepted findings, YAML or JSON")
+    parser.add_argument("--waivers", metavar="FILE", type=_entries, default=(), help="accepted findings, YAML or JSON")
+    parser.add_argument(
+        "--owners",
+        metavar="FILE",
+        type=_entries,
+        default=(),
+        help="whose tables are, and how much rules weigh there, YAML or JSON: entries of table, owner, severities",
+    )
     parser.add_argument("--state-path", metavar="DIRECTORY", help="where audits remember what they have seen")
+    parser.add_argument("--seconds-per-table", type=float, metavar="SECONDS", help="after which a table is given up")
 
 
 def _options(parsed: argparse.Namespace) -> AuditOptions:
@@ -36,11 +44,13 @@ def _options(parsed: argparse.Namespace) -> AuditOptions:
         parsed.fail_on,
         parsed.waivers,
         parsed.state_path,
+        parsed.owners,
+        parsed.seconds_per_table,
     )
 
 
-def _waivers(path: str) -> tuple[Any, ...]:
-    """Read a file of waivers; YAML where PyYAML is installed, JSON anywhere."""
+def _entries(path: str) -> tuple[Any, ...]:
+    """Read a file of entries; YAML where PyYAML is installed, JSON anywhere."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         try:
