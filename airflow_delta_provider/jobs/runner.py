@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
@@ -33,11 +33,25 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     named = expand(session, request.tables) if kind.patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
-    with ThreadPoolExecutor(_AT_ONCE if kind.overlaps(request.options) and _wait(named, session) else 1) as pool:
-        for report in pool.map(lambda text: _run_table(text, request, session, count.each_step), named):
-            tables.append(report)
-            count.count(report)
+    for report in _run_tables(named, request, session, count.each_step):
+        tables.append(report)
+        count.count(report)
     return JobReport(request.kind, started, _now(), tuple(tables), engine)
+
+
+def _run_tables(
+    named: Sequence[str], request: JobRequest, session: DeltaSession, progress: Progress
+) -> Iterator[TableReport]:
+    """Yield the reports on tables, in order."""
+
+    def run_one(text: str) -> TableReport:
+        return _run_table(text, request, session, progress)
+
+    if not (KINDS[request.kind].overlaps(request.options) and _wait(named, session)):
+        yield from map(run_one, named)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(run_one, named)
 
 
 def _wait(named: Sequence[str], session: DeltaSession) -> bool:
