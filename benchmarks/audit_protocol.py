@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.spark_session import own_session
 
 RUNS = 5
@@ -93,6 +94,7 @@ def _uuid(chance: random.Random) -> str:
 
 def main(commits: int) -> None:
     """Measure everything once, and print it."""
+    collect_seldom()  # as every job does
     session = DeltaSession(own_session("benchmark", "local[2]"))
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "long")
