@@ -35,7 +35,7 @@ from airflow_delta_provider.jobs.runner import run
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.spark_session import own_session
 
-RUNS = 5
+RUNS = 9
 FILES = 10
 NEW = 10
 TABLES, TABLE_COMMITS = 1000, 20
