@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
@@ -122,7 +122,7 @@ class ChangeJudge:
         version = finding.version
         if not version or finding.at_or_before:
             return None
-        return lru_cache(maxsize=None)(lambda: self._log.state_at(version - 1))
+        return cache(lambda: self._log.state_at(version - 1))
 
     def _remembered(self, finding: Finding, before: Before | None) -> Stands:
         """Return what compares with the state before a finding, as far as the log has that."""

@@ -62,38 +62,28 @@ def check_actions(actions: Iterable[Action]) -> Iterator[Finding]:
                     "the commit. Update the engine that wrote it.",
                     subject=kind,
                 )
-            elif kind in _FIELDS and isinstance(body, dict) and not _is_right(kind, body):
-                yield _finding(kind, body, [*_wrong(kind, body)])
-
-
-def _is_right(kind: str, body: Mapping[str, Any]) -> bool:
-    """The same as that nothing is wrong, without a word: a commit may have as many actions as the table has files."""
-    for name, what, required in _LOOKED_AT[kind]:
-        value = body.get(name)
-        if value is None:
-            if required:
-                return False
-        elif type(value) is not what.python or (what.fits is not None and value and not what.fits(value)):
-            return False
-    return True
+            elif kind in _FIELDS and isinstance(body, dict) and (wrong := [*_wrong(kind, body)]):
+                yield _finding(kind, body, wrong)
 
 
 def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
     for name, what, required in _LOOKED_AT[kind]:
         value = body.get(name)
-        if value is None and required:
-            yield f"there is no {name}"
-        elif value is not None and not (type(value) is what.python and (what.fits is None or what.fits(value))):
+        if value is None:
+            if required:
+                yield f"there is no {name}"
+        elif type(value) is not what.python or (what.fits is not None and value and not what.fits(value)):
             yield f"{name} is not {what.name}"
 
 
 def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
-    path = body.get("path") if kind in ("add", "remove", "cdc") else None
-    of = f" of {path}" if isinstance(path, str) else ""
+    said = body.get("path") if kind in ("add", "remove", "cdc") else None
+    path = said if isinstance(said, str) else None
+    of = "" if path is None else f" of {path}"
     return rules.WRONG_FIELD.finding(
         f"In {'an' if kind == 'add' else 'a'} {kind} action{of}, {' and '.join(wrong)}: strict readers fail on the "
         "commit, and with it on the table; others take what is missing for false or 0, and a stream of Delta Spark "
         "leaves out files without dataChange. Update the engine that wrote the commit.",
-        path=path if isinstance(path, str) else None,
+        path=path,
         subject=kind,
     )

@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.feature_state import FeatureState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.state_rules import missing_ids_finding
+from airflow_delta_provider.domain.row_tracking.state_rules import added_without_ids
 from airflow_delta_provider.domain.row_tracking.tracking import PRESERVED_TAG, RowTracking, row_tracking_of
 from airflow_delta_provider.domain.rules import row_tracking as rules
 
@@ -49,14 +49,8 @@ def _without_ids(transition: Transition, tracking: RowTracking, earlier: Collect
     del earlier
     if tracking.enabled or not tracking.assigns:  # RT05 says it where row tracking is enabled
         return
-    for file in transition.commit.adds:
-        if file.base_row_id is None or file.default_row_commit_version is None:
-            yield missing_ids_finding(
-                rules.ADDED_WITHOUT_ROW_IDS,
-                [file],
-                "Row tracking is supported and not suspended, but in what this commit added",
-                **transition.commit.provenance,
-            )
+    when = "Row tracking is supported and not suspended, but in what this commit added"
+    yield from added_without_ids(rules.ADDED_WITHOUT_ROW_IDS, transition, when)
 
 
 def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:

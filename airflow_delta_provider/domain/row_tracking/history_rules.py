@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, last_id, overlaps
-from airflow_delta_provider.domain.row_tracking.state_rules import missing_ids_finding
+from airflow_delta_provider.domain.row_tracking.state_rules import added_without_ids
 from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.domain.rules.rule import Rule
@@ -40,17 +40,10 @@ def check_history(transition: Transition) -> Iterator[Finding]:
 
 
 def _without_ids(step: _Step) -> Iterator[Finding]:
-    transition = step.transition
     if not (step.before.relied_upon and step.after.relied_upon):
         return  # RT05 of the state, with all files, where row tracking is enabled just now
-    for file in transition.commit.adds:
-        if file.base_row_id is None or file.default_row_commit_version is None:
-            yield missing_ids_finding(
-                rules.MISSING_ROW_IDS,
-                [file],
-                "Row tracking is enabled, but in what this commit added",
-                **transition.commit.provenance,
-            )
+    when = "Row tracking is enabled, but in what this commit added"
+    yield from added_without_ids(rules.MISSING_ROW_IDS, step.transition, when)
 
 
 def _above_mark(step: _Step) -> Iterator[Finding]:

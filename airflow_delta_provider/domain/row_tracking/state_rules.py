@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapp
 from airflow_delta_provider.domain.delta.feature_state import SUSPENDED_PROPERTY, FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
 from airflow_delta_provider.domain.row_tracking.tracking import (
@@ -265,6 +266,13 @@ def missing_ids_finding(rule: Rule, without: list[LiveFile], when: str, **where:
         path=without[0].path,
         **where,
     )
+
+
+def added_without_ids(rule: Rule, transition: Transition, when: str) -> Iterator[Finding]:
+    """Yield a finding for each file that a commit adds without a base or a commit version."""
+    for file in transition.commit.adds:
+        if file.base_row_id is None or file.default_row_commit_version is None:
+            yield missing_ids_finding(rule, [file], when, **transition.commit.provenance)
 
 
 def _column_names(state: TableState) -> dict[str, str]:
