@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.resources import files
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
@@ -48,22 +48,21 @@ class FileCopies:
         :param file_system: the ``org.apache.hadoop.fs.FileSystem`` that all of them are on
         """
         with TemporaryDirectory(prefix="airflow_delta_provider-") as root, ThreadPoolExecutor(1) as pool:
-            start, count = 0, _FIRST
-            copying = pool.submit(self._copy, file_system, paths[:count], os.path.join(root, "0"))
-            while start < len(paths):
-                folder, copies = os.path.join(root, str(start)), copying.result()
-                start += len(copies)
-                count = _next_count(copies)
-                if start < len(paths):
-                    following = paths[start : start + count]
-                    copying = pool.submit(self._copy, file_system, following, os.path.join(root, str(start)))
+            rest = paths
+            copying = pool.submit(self._copy, file_system, rest[:_FIRST], root)
+            while rest:
+                folder, copies = copying.result()
+                rest = rest[len(copies) :]
+                if rest:
+                    copying = pool.submit(self._copy, file_system, rest[: _next_count(copies)], root)
                 yield from _read(folder, copies)
 
-    def _copy(self, file_system: Any, paths: Sequence[str], folder: str) -> list[_Copy]:
-        os.mkdir(folder)
+    def _copy(self, file_system: Any, paths: Sequence[str], root: str) -> tuple[str, list[_Copy]]:
+        """Return a new folder in ``root``, and what was copied there."""
+        folder = mkdtemp(dir=root)
         threads = min(_THREADS, len(paths))
         lines = str(self._copies.copy(file_system, "\n".join(paths), self._file(folder), threads))
-        return [_Copy(*map(int, line.split())) for line in lines.split("\n")]
+        return folder, [_Copy(*map(int, line.split())) for line in lines.split("\n")]
 
 
 def _next_count(copies: Sequence[_Copy]) -> int:
