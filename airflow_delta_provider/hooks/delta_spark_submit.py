@@ -187,6 +187,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         return " ".join(options)
 
     def _provide_jars(self, binary: str, workspace: Workspace) -> None:
+        if self._delta_jars is None and not self._request.may_need_delta:
+            return
         local = is_local(self._connection["master"])
         source = self._delta_jars or default_delta_jars(self._connection["master"])
         if source == PROVIDED or "io.delta:" in (self._packages or ""):

@@ -185,7 +185,7 @@ class DeltaSession:
                 raise TableError(
                     requests.NO_SUCH_TABLE.finding(
                         f"There is no table {name.text} in the catalog. Check the name; a path or URI works "
-                        "without a catalog."
+                        f"without a catalog.{self._without_delta()}"
                     )
                 ) from None
             raise
@@ -196,6 +196,12 @@ class DeltaSession:
                 requests.NOT_DELTA.finding(f"{name.text} is {what}, not a Delta table. Name a Delta table.")
             )
         return self.storage.qualify(properties["Location"])
+
+    def _without_delta(self) -> str:
+        """Return what may be why a catalog has no table, where jobs run that need Delta for nothing else."""
+        if self.delta_version is not None:
+            return ""
+        return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars (delta_jars)."
 
     def _registered(self, name: TableName) -> dict[str, Any]:
         """Return what Spark's own catalog has of a table; nothing where it has none, or the catalog is another."""

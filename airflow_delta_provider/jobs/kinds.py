@@ -46,14 +46,12 @@ class Kind:
 
     :param run: does it to one table
     :param patterns: whether a table may be named by a pattern that stands for many
-    :param needs_delta: whether it needs a session with Delta
     :param overlaps: whether, by its options, several tables may be done at once: where it changes nothing, neither
         tables nor settings of the session
     """
 
     run: RunTable
     patterns: bool = False
-    needs_delta: bool = True
     overlaps: Callable[[Any], bool] = lambda _: False
 
 
@@ -91,5 +89,5 @@ KINDS: Mapping[str, Kind] = {
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
     DisableColumnMappingOptions.kind: Kind(_changing(DisableColumnMapping)),
-    PaimonCheckRowTrackingOptions.kind: Kind(check_paimon_table, needs_delta=False),
+    PaimonCheckRowTrackingOptions.kind: Kind(check_paimon_table),
 }

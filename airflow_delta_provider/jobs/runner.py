@@ -24,11 +24,11 @@ _AT_ONCE = 4
 def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
     """Do what ``request`` asks for and report on every table.
 
-    :raises RuntimeError: if the session has no Delta and needs it: then there is nothing to say of any table
+    :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     """
     started = _now()
     kind = KINDS[request.kind]
-    delta = session.engine.delta if kind.needs_delta else session.delta_version
+    delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
     engine = {"spark": session.spark.version, "delta": delta}
     named = expand(session, request.tables) if kind.patterns else request.tables
     count = TableCount(len(named), progress)

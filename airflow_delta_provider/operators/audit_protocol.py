@@ -26,7 +26,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     ``docs/rules.md`` has all rules.
 
     :param tables: many tables, done in one job, in place of ``table``: a list, in which a path may be a
-        pattern (``"s3://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file. That file
+        pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file. That file
         has a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
         rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: all Delta tables of a catalog schema, in place of ``table`` and ``tables``. (templated)

@@ -15,7 +15,14 @@ import pytest
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.options import (
+    AuditOptions,
+    CheckRowTrackingOptions,
+    DetailOptions,
+    EnableFeatureOptions,
+    Options,
+    PaimonCheckRowTrackingOptions,
+)
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
@@ -51,6 +58,36 @@ def test_spark_log_level_brings_spark_lines_back_and_reaches_the_job(
     make_hook(spark_log_level="INFO").run()
     assert "INFO SparkContext: noise" in capsys.readouterr().out
     assert spark_submit.calls[0][-1] == "INFO"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "resolves"),
+    [
+        ("/t", DetailOptions(), False),
+        ("/t", AuditOptions(level="data"), False),
+        ("/t", CheckRowTrackingOptions("data", 1), False),
+        ("/t", CheckRowTrackingOptions("data", 1, ("id",)), True),
+        ("sales.t", DetailOptions(), True),
+        ("sales.t", PaimonCheckRowTrackingOptions(), False),
+        ("/t", EnableFeatureOptions(("typeWidening",)), True),
+    ],
+)
+def test_jars_of_delta_are_resolved_for_jobs_that_may_need_them(
+    spark_submit: FakeSparkSubmit,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    options: Options,
+    resolves: bool,
+) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-4.2.0.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    jar = tmp_path / "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
+    jar.touch()
+    spark_submit.does(f"send('jars', [{jar.as_uri()!r}], name) if '--packages' in arguments else report()")
+    DeltaSparkSubmitHook(JobRequest((table,), options)).run()
+    assert ["--packages" in call for call in spark_submit.calls] == ([True, False] if resolves else [False])
 
 
 def test_request_of_5000_tables_travels_in_a_file_not_in_an_argument(spark_submit: FakeSparkSubmit) -> None:

@@ -81,6 +81,44 @@ def test_fault_of_all_tables_is_reported_with_exit_1(session, tmp_path, capsys):
     assert "\n\tat " not in printed.out + printed.err
 
 
+def test_audit_needs_no_delta_and_leaves_nothing_but_its_result_in_the_output(table, tmp_path):
+    path = table(legacy)
+    place = (tmp_path / "new" / "r.json").as_uri()
+    done = call("audit", "--level", "data", "--table", path, "--report", place, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, f"{path}: reading the footers of 2 files\n")
+    assert json.loads(done.stdout) == (wire := report_in(tmp_path / "new" / "r.json"))
+    assert (wire["verdict"], wire["engine"]) == ("PASS", {"spark": "4.2.0", "delta": None})
+
+
+def test_report_to_a_storage_that_spark_does_not_know_is_refused_before_anything_is_done(
+    session, table, tmp_path, capsys
+):
+    path = table(legacy)
+    before = log.contents(path)
+    change = ("enable-feature", "--feature", "appendOnly", "--table", str(path))
+    assert main([*change, "--report", "hologram://x/r.json"]) == 2
+    assert "--report hologram://x/r.json: No driver for this storage" in capsys.readouterr().err
+    assert log.contents(path) == before
+
+
+def test_report_that_cannot_be_written_is_printed_all_the_same(session, table, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    detail = ("detail", "--table", str(table(legacy)), "--format", "json")
+    assert main([*detail, "--report", (tmp_path / "file" / "r.json").as_uri()]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["verdict"] == "PASS"
+    assert "could not be written" in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_java_that_is_not_there_is_said_with_what_the_start_of_spark_printed(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/nonexistent")
+    done = call("detail", "--table", "/t", "--report", tmp_path / "r.json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no Spark session" in done.stderr
+    assert "/nonexistent/bin/java: No such file" in done.stderr
+
+
 def test_spark_without_delta_is_said_in_a_sentence_with_exit_1(tmp_path):
     arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json", "--delta-jars", "provided")
     done = call("enable-feature", "--table", "/nowhere", *arguments)
@@ -144,6 +182,7 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
             "--column names 'a=b' more than once",
         ),
         (("widen-types", "--table", "t", "--column", "q=int", "--report", "no/such/r.json"), "no directory no/such"),
+        (("widen-types", "--table", "t", "--column", "q=int", "--report", "."), "that is a directory"),
         (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
         ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
         ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipEr
 from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
 from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
+from airflow_delta_provider.domain.request.delta_need import ReadsFiles
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -18,7 +19,7 @@ FAIL_ON = ("error", "warning")
 
 
 @dataclass(frozen=True)
-class AuditOptions:
+class AuditOptions(ReadsFiles):
     """Judge the history of a table by every rule.
 
     :param level: ``log`` applies the rules of the log; ``footers`` also reads the footers of data

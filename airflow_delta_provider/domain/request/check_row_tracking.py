@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, names, version_or_none
+from airflow_delta_provider.domain.request.delta_need import ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: What a check reads, each level what the one before it reads and more.
@@ -13,7 +14,7 @@ LEVELS = ("log", "footers", "data")
 
 
 @dataclass(frozen=True)
-class CheckRowTrackingOptions:
+class CheckRowTrackingOptions(ReadsFiles):
     """Check that row ids are unique, and stable since a version.
 
     :param level: ``log`` applies the rules of the log; ``footers`` also reads row counts and id
@@ -28,6 +29,10 @@ class CheckRowTrackingOptions:
     level: str = "data"
     compare_to_version: int | None = None
     key_columns: tuple[str, ...] = ()
+
+    def needs_delta(self, *, by_name: bool) -> bool:
+        """Whether the job needs Delta on Spark's classpath: to read keys, each version's rows are asked for."""
+        return by_name or bool(self.key_columns)
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
+from airflow_delta_provider.domain.request.delta_need import NeedsDelta, ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Ways to leave column mapping.
@@ -15,14 +16,14 @@ VERIFY = ("footers", "full")
 
 
 @dataclass(frozen=True)
-class ColumnMappingUsageOptions:
+class ColumnMappingUsageOptions(ReadsFiles):
     """Tell whether columns were ever renamed or dropped."""
 
     kind: ClassVar[str] = "column-mapping-usage"
 
 
 @dataclass(frozen=True)
-class DisableColumnMappingOptions:
+class DisableColumnMappingOptions(NeedsDelta):
     """Take the column mapping of a table away.
 
     :param strategy: ``metadata-only``, ``rewrite`` by the engine, or ``auto``: the first where it is proven to be

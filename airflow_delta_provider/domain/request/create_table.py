@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
+from airflow_delta_provider.domain.request.delta_need import NeedsDelta
 
 
 @dataclass(frozen=True)
-class CreateTableOptions:
+class CreateTableOptions(NeedsDelta):
     """Create an empty table with ``columnMappingUsageTracking`` and column mapping by name.
 
     :param columns: SQL type by name, in their order; all are nullable

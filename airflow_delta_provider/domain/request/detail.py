@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from airflow_delta_provider.domain.request.delta_need import ReadsFiles
+
 
 @dataclass(frozen=True)
-class DetailOptions:
+class DetailOptions(ReadsFiles):
     """Say what tables are."""
 
     kind: ClassVar[str] = "detail"

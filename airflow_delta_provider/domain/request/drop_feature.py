@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
+from airflow_delta_provider.domain.request.delta_need import NeedsDelta
 
 
 @dataclass(frozen=True)
-class DropFeatureOptions:
+class DropFeatureOptions(NeedsDelta):
     """Drop table features.
 
     :param features: names as in the protocol, in any case

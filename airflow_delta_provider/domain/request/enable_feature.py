@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
+from airflow_delta_provider.domain.request.delta_need import NeedsDelta
 
 
 @dataclass(frozen=True)
-class EnableFeatureOptions:
+class EnableFeatureOptions(NeedsDelta):
     """Enable table features.
 
     :param features: names as in the protocol, in any case

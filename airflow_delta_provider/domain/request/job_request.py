@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
 
 SCHEMA_VERSION = 1
@@ -39,6 +40,11 @@ class JobRequest:
         """Kind of the job."""
         return self.options.kind
 
+    @property
+    def may_need_delta(self) -> bool:
+        """Whether the job may need Delta on Spark's classpath: by its options, or because a catalog is asked."""
+        return self.options.needs_delta(by_name=any(map(_is_catalog_name, self.tables)))
+
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         return {
@@ -67,3 +73,10 @@ class JobRequest:
             bool(wire.get("dry_run", False)),
             dict(wire.get("labels", {})),
         )
+
+
+def _is_catalog_name(table: str) -> bool:
+    try:
+        return TableName.parse(table).identifier is not None
+    except TableNameError:  # which is said of that table
+        return False

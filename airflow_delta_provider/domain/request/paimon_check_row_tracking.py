@@ -36,6 +36,11 @@ class PaimonCheckRowTrackingOptions:
     state_path: str | None = None
     fail_on_reassigned: bool = False
 
+    def needs_delta(self, *, by_name: bool) -> bool:
+        """Whether the job needs Delta on Spark's classpath: never, a catalog is Paimon's here."""
+        del by_name
+        return False
+
     def __post_init__(self) -> None:
         for argument, known in (("level", LEVELS), ("source", SOURCES)):
             value = getattr(self, argument)

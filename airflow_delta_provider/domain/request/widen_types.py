@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
+from airflow_delta_provider.domain.request.delta_need import NeedsDelta
 
 
 @dataclass(frozen=True)
-class WidenTypesOptions:
+class WidenTypesOptions(NeedsDelta):
     """Widen the types of columns.
 
     :param columns: new SQL type by column path

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.arguments import RequestError
@@ -23,7 +21,9 @@ from airflow_delta_provider.jobs.command_line.detail import DETAIL
 from airflow_delta_provider.jobs.command_line.drop_feature import DROP_FEATURE
 from airflow_delta_provider.jobs.command_line.enable_feature import ENABLE_FEATURE
 from airflow_delta_provider.jobs.command_line.paimon_check_row_tracking import PAIMON_CHECK_ROW_TRACKING
+from airflow_delta_provider.jobs.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.command_line.widen_types import WIDEN_TYPES
+from airflow_delta_provider.jobs.session.jvm_output import JvmOutput
 
 #: Kinds by name.
 COMMANDS = {
@@ -43,8 +43,8 @@ COMMANDS = {
     )
 }
 
-#: Exit codes: a report was written; all tables met a fault. argparse ends with 2 where the command line makes no sense.
-REPORTED, ALL_FAULTS = 0, 1
+#: Exit codes: a report was written; there is none, or all tables met a fault; the command line makes no sense.
+REPORTED, ALL_FAULTS, NO_SENSE = 0, 1, 2
 
 _PROGRAM = "python -m airflow_delta_provider.jobs"
 
@@ -57,17 +57,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from airflow_delta_provider.jobs.delta_session import DeltaSession
     from airflow_delta_provider.jobs.engine_errors import understand
     from airflow_delta_provider.jobs.runner import run
-    from airflow_delta_provider.jobs.session.spark_session import own_session
+    from airflow_delta_provider.jobs.session.spark_session import jvm_runs, own_session
 
+    def why(failure: Exception) -> str:
+        return str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
+
+    output = JvmOutput(shown=parsed.verbose)
+    jars = parsed.delta_jars or (None if request.may_need_delta else PROVIDED)
     try:
-        spark = own_session(f"airflow-delta-provider {request.kind}", parsed.master, parsed.delta_jars)
-        report = run(request, DeltaSession(spark), progress=lambda line: print(line, file=sys.stderr))
+        with output.taken():
+            spark = own_session(f"airflow-delta-provider {request.kind}", parsed.master, jars)
+        session = DeltaSession(spark)
     except Exception as failure:
-        message = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
-        print(f"{_PROGRAM}: there is no Spark session with Delta: {message}", file=sys.stderr)
+        _say(f"there is no Spark session: {why(failure)}", *output.last_lines(errors_only=jvm_runs()))
         return ALL_FAULTS
-    _write(Path(parsed.report), report)
+    destination = ReportFile(parsed.report)
+    try:
+        destination.check(session.storage)
+    except Exception as failure:
+        _say(f"--report {parsed.report}: {why(failure)}")
+        return NO_SENSE
+    try:
+        report = run(request, session, progress=lambda line: print(line, file=sys.stderr))
+    except Exception as failure:
+        _say(f"there is no Spark session with Delta: {why(failure)}")
+        return ALL_FAULTS
+    if not jvm_runs():
+        _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
     print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1))
+    try:
+        destination.write(report, session.storage)
+    except Exception as failure:
+        _say(f"the report could not be written to {parsed.report}, only printed: {why(failure)}")
+        return ALL_FAULTS
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
 
 
@@ -82,17 +104,15 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
         request = JobRequest(tuple(parsed.table), COMMANDS[parsed.kind].options(parsed), dry_run=parsed.dry_run)
     except RequestError as error:
         parser.error(str(error))
-    folder = Path(parsed.report).parent
-    if not folder.is_dir():
-        parser.error(f"--report {parsed.report}: there is no directory {folder}")
+    try:
+        ReportFile(parsed.report)
+    except RequestError as error:
+        parser.error(f"--report {parsed.report}: {error}")
     return request, parsed
 
 
-def _write(destination: Path, report: JobReport) -> None:
-    """Write the report whole or not at all."""
-    partial = destination.with_name(f".{destination.name}.{os.getpid()}")
-    partial.write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
-    partial.replace(destination)
+def _say(text: str, *lines: str) -> None:
+    print(f"{_PROGRAM}: {text}", *lines, sep="\n", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,9 +124,10 @@ def _parser() -> argparse.ArgumentParser:
         if command.changes:
             kind.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
         kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
-        kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report, JSON")
+        kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
         kind.add_argument("--format", choices=("text", "json"), default="text", help="what to print: default text")
         kind.add_argument("--master", help="Spark master; default the platform's, else local[*]")
         kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
+        kind.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
         kind.set_defaults(dry_run=False)
     return parser

@@ -60,6 +60,13 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     return builder.getOrCreate()
 
 
+def jvm_runs() -> bool:
+    """Whether the JVM of this process's sessions is there; of one that was not started here nothing else is known."""
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    return gateway is not None and (process is None or process.poll() is None)
+
+
 def platform_defaults() -> dict[str, str]:
     """Return what ``spark-defaults.conf`` sets: whoever sets it again overrides it."""
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")

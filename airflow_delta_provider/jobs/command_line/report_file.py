@@ -1,0 +1,71 @@
+"""Where the command line writes a report: a file on this machine, or wherever Spark can write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.arguments import RequestError
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+class Storage(Protocol):
+    """What writes to places that are not on this machine."""
+
+    def qualify(self, location: str) -> str:
+        """Return the absolute URI of a location."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file as a whole."""
+        ...
+
+
+class ReportFile:
+    """The file of one report.
+
+    :param place: a path on this machine, or a URI, written through Spark
+    :raises RequestError: if no file can be written to the path
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._path = None if _URI.match(place) else Path(place)
+        if self._path is not None:
+            _check(self._path)
+
+    def check(self, storage: Storage) -> None:
+        """Look whether the storage of a URI is known to Spark, before anything is done.
+
+        :raises Exception: what Spark says if it is not
+        """
+        if self._path is None:
+            storage.qualify(self._place)
+
+    def write(self, report: JobReport, storage: Storage) -> None:
+        """Write the report whole or not at all."""
+        content = (json.dumps(report.to_json(), indent=1) + "\n").encode()
+        if self._path is None:
+            storage.write(storage.qualify(self._place), content)
+            return
+        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(content)
+            partial.replace(self._path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _check(path: Path) -> None:
+    folder = path.parent
+    if not folder.is_dir():
+        raise RequestError(f"there is no directory {folder}. Make it, or name another.")
+    if path.is_dir():
+        raise RequestError("that is a directory. Name a file in it.")
+    if not os.access(folder, os.W_OK):
+        raise RequestError(f"nothing can be written to {folder}. Give yourself the right to, or name another.")

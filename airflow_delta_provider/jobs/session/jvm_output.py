@@ -1,0 +1,57 @@
+"""What Spark's JVM prints: Ivy's resolution, warnings, progress bars. Never a part of a job's result."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+_STDOUT, _STDERR = 1, 2
+#: Of many lines, the last tell why a start failed.
+_LINES, _BYTES = 40, 16_384
+#: How Spark logs one.
+_ERROR = " ERROR "
+
+
+class JvmOutput:
+    """Takes what a JVM prints that is started here; one that runs already keeps its output.
+
+    :param shown: print it to standard error, rather than keep it until it is asked for
+    """
+
+    def __init__(self, *, shown: bool) -> None:
+        self._kept: IO[bytes] | None = None if shown else tempfile.TemporaryFile()  # noqa: SIM115
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Take all that a process prints that is started meanwhile, as long as it lives."""
+        target = _STDERR if self._kept is None else self._kept.fileno()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        own = [(descriptor, os.dup(descriptor)) for descriptor in (_STDOUT, _STDERR)]
+        try:
+            for descriptor in (_STDOUT, _STDERR):
+                os.dup2(target, descriptor)
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for descriptor, copy in own:
+                os.dup2(copy, descriptor)
+                os.close(copy)
+
+    def last_lines(self, *, errors_only: bool) -> list[str]:
+        """Return the last lines of what was kept.
+
+        :param errors_only: only what Spark logged as errors; else all, as of a JVM that said why it ended
+        """
+        if self._kept is None:
+            return []
+        # Read at a place: the JVM, whose descriptor it is as well, goes on writing at the end.
+        size = os.fstat(self._kept.fileno()).st_size
+        tail = os.pread(self._kept.fileno(), _BYTES, max(0, size - _BYTES))
+        lines = [line for line in tail.decode(errors="replace").splitlines() if not errors_only or _ERROR in line]
+        return lines[-_LINES:]
