@@ -66,9 +66,10 @@ def get_provider_info() -> dict[str, Any]:
                 "options": {
                     "allowed_locations": {
                         "description": (
-                            "Which tables tasks may reach, separated by commas: an entry with a slash is a location "
-                            "and allows what lies below it, any other is the beginning of a catalog name. Empty "
-                            "allows all. Set it where DAG authors must not reach each other's tables."
+                            "Which tables, state folders and files arguments of tasks may name, separated by commas: "
+                            "an entry with a slash is a location and allows what lies below it, any other is the "
+                            "beginning of a catalog name. Empty allows all. Stops mistakes and values from params, "
+                            "XCom and triggers, not the code of people who write DAGs."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",

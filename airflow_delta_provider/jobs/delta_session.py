@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.engine.session_profile import DELTA_CATALOG, 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.reach import Reach
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.table_formats import DELTA, format_of
@@ -66,6 +67,7 @@ class DeltaSession:
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         self.storage = HadoopStorage(spark)
+        self.reach = Reach(self.storage)
         # PySpark prints a JSON document with the whole stack for each error that is caught here.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
@@ -113,6 +115,7 @@ class DeltaSession:
         else:
             location = self.storage.qualify(name.location)
             name = replace(name, location=location)  # SQL takes absolute paths only
+        self.check_reach(name, location)
         log = TableLog(self.spark, self.storage, location)
         try:
             names = log.list_names()
@@ -121,6 +124,14 @@ class DeltaSession:
         if not has_log(names):
             raise TableError(self._why_not_delta(text, location)) from None
         return OpenTable(name, location, log, names)
+
+    def check_reach(self, name: TableName, location: str) -> None:
+        """Check that the job may reach a table that was found, and use the paths that its request names.
+
+        :raises TableError: if it must not
+        """
+        if refusal := self.reach.refusal(name, location):
+            raise TableError(refusal)
 
     def is_here(self, text: str) -> bool:
         """Whether the name of a table is that of a place on this machine.

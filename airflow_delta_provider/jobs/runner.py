@@ -16,6 +16,7 @@ from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.fleet import expand
 from airflow_delta_provider.jobs.kinds import KINDS
 from airflow_delta_provider.jobs.progress import Progress, TableCount, silent
+from airflow_delta_provider.jobs.reach import Reach
 
 #: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
 _AT_ONCE = 4
@@ -28,6 +29,7 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """
     started = _now()
     kind = KINDS[request.kind]
+    session.reach = Reach(session.storage, request.allowed_locations, request.state_path)
     delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
     engine = {"spark": session.spark.version, "delta": delta}
     named = expand(session, request.tables) if kind.patterns else request.tables

@@ -14,6 +14,12 @@ _FORMATS = (
     (PAIMON, "schema", "schema-*"),
     ("Apache Hudi", ".hoodie", "hoodie.properties"),
 )
+#: Directories that hold metadata only, by the format.
+_METADATA = {
+    "Apache Hudi": {".hoodie"},
+    "Apache Iceberg": {"metadata"},
+    PAIMON: {"snapshot", "schema", "manifest", "index", "tag", "branch", "statistics", "consumer", "changelog"},
+}
 
 
 def format_of(storage: HadoopStorage, location: str) -> str | None:
@@ -25,6 +31,22 @@ def format_of(storage: HadoopStorage, location: str) -> str | None:
     for format_name, directory, pattern in _FORMATS:
         if directory in names and fnmatch.filter(_names_in(storage, f"{location}/{directory}"), pattern):
             return format_name
+    return None
+
+
+def metadata_folder(storage: HadoopStorage, path: str) -> tuple[str, str] | None:
+    """Return the folder of a table's metadata that a path lies in, and the table's format; None where it does not.
+
+    Folders that are called the same and belong to no table do not count. Those of Delta tables need no look: see
+    :mod:`~airflow_delta_provider.domain.request.allowed_locations`.
+    """
+    segments = path.rstrip("/").split("/")
+    for index, segment in enumerate(segments):
+        for format_name, directory, pattern in _FORMATS:
+            if segment in _METADATA.get(format_name, ()):
+                table = "/".join(segments[:index])
+                if fnmatch.filter(_names_in(storage, f"{table}/{directory}"), pattern):
+                    return f"{table}/{segment}", format_name
     return None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow.providers.common.compat.sdk import BaseNotifier, Context
 
+from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, TableFinding, worst_first
@@ -85,7 +86,8 @@ class DeltaViolationNotifier(BaseNotifier):
         """
         outcome = outcome_of(context)
         outcome = replace(outcome, findings=tuple(filter(self._is_told_of, outcome.findings)))
-        state, traces = self._remembered()
+        refusals: list[Exception] = []
+        state, traces = self._remembered(context, refusals)
         memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
         alert = self._alert(outcome, memory)
         message = Message(alert)
@@ -101,15 +103,25 @@ class DeltaViolationNotifier(BaseNotifier):
             except Exception as error:
                 self.log.exception("%s could not be written: what was told now may be told again", self.state_path)
                 errors.append(error)
+        errors += refusals
         if errors:
             raise DeltaAlertError(errors) from errors[0]
 
     def _is_told_of(self, found: TableFinding) -> bool:
         return found.finding.severity in self.severities
 
-    def _remembered(self) -> tuple[StateFile | None, dict[str, Trace]]:
-        """Return the file and what it remembers; without it, rather tell something twice than not at all."""
+    def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, dict[str, Trace]]:
+        """Return the file and what it remembers; without it, rather tell something twice than not at all.
+
+        :param refusals: gets the error where the file must not be used: it is neither read nor written
+        """
         if not self.state_path:
+            return None, {}
+        try:
+            Access.of(context).check_path("state_path", str(self.state_path), used_here=True)
+        except DeltaRequestError as error:
+            self.log.error("%s What was told before may be told again.", error)
+            refusals.append(error)
             return None, {}
         try:
             state = StateFile(self.state_path)

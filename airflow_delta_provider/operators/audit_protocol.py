@@ -7,14 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
+from airflow.providers.common.compat.sdk import Context
 
+from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import as_list, as_version
-
-_YAML = (".yaml", ".yml")
+from airflow_delta_provider.operators.rendered import as_list, as_version, is_literal
+from airflow_delta_provider.operators.yaml_file import names_file, read_entries
 
 
 class DeltaAuditProtocolOperator(DeltaJobOperator):
@@ -26,8 +27,9 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     ``docs/rules.md`` has all rules.
 
     :param tables: many tables, done in one job, in place of ``table``: a list, in which a path may be a
-        pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file. That file
-        has a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
+        pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file, written so
+        that it ends in ``.yaml`` or ``.yml``; a template in it does not lead out of the folder of the DAGs. That
+        file has a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
         rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: all Delta tables of a catalog schema, in place of ``table`` and ``tables``. (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
@@ -38,8 +40,8 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     :param timestamp: or up to the newest version not later than this, a datetime or ISO 8601. (templated)
     :param rules: codes of the rules to apply, by default all. (templated)
     :param fail_on: ``"error"``, or ``"warning"``: whether warnings make a table VIOLATED, too. (templated)
-    :param waivers: findings that are accepted: a list of entries, or the path of a YAML file with one,
-        relative to the DAG's file. An entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and
+    :param waivers: findings that are accepted: a list of entries, or the path of a YAML file with one, as for
+        ``tables``. An entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and
         any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
     :param state_path: directory where audits remember, one small file a table, what they have seen:
         the next one judges new commits only and tells new findings from known ones. (templated)
@@ -92,9 +94,25 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         self.waivers = waivers
         self.state_path = state_path
         self.seconds_per_table = seconds_per_table
+        named = {"tables": self.tables, "waivers": waivers}
+        #: Arguments that the DAG itself gives a file for, each with whether a template is in its name.
+        self._files = {name: not is_literal(file) for name, file in named.items() if names_file(file)}
+        self._context: Context | None = None
         self.check_literals(
             self.tables, level, since_version, version, rules, fail_on, waivers, state_path, seconds_per_table
         )
+
+    def request(self, context: Context) -> JobRequest:
+        """
+        Return the request of the rendered arguments.
+
+        :raises DeltaRequestError: if they make no sense, or name what is outside the allowed locations
+        """
+        self._context = context
+        try:
+            return super().request(context)
+        finally:
+            self._context = None
 
     def options(self) -> AuditOptions:
         """Return the options, from the rendered arguments."""
@@ -120,23 +138,32 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         """Return the entries of ``tables``: names, and mappings that name one."""
         if self.tables is None:
             return ()
-        if isinstance(self.tables, str) and self.tables.endswith(_YAML):
-            return self._read("tables", self.tables)
-        return as_list("tables", self.tables)
+        return self._entries("tables", self.tables)
 
     def _waivers(self) -> Sequence[Any]:
-        if isinstance(self.waivers, str) and self.waivers.endswith(_YAML):
-            return self._read("waivers", self.waivers)
-        return as_list("waivers", self.waivers or ())
+        return self._entries("waivers", self.waivers or ())
 
-    def _read(self, argument: str, file: str) -> Sequence[Any]:
-        """Return the list in a YAML file; its path is relative to the DAG's file."""
-        path = (Path(self.dag.fileloc).parent if self.has_dag() else Path()) / file
-        try:
-            entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise DeltaRequestError(f"{self.task_id}: {argument}: {path} cannot be read: {error}") from error
-        return as_list(argument, entries if entries is not None else ())
+    def _entries(self, argument: str, value: Any) -> Sequence[Any]:
+        """Return what an argument lists, itself or in the YAML file that it names, relative to the DAG's file."""
+        if not names_file(value):
+            return as_list(argument, value)
+        if argument not in self._files:
+            raise DeltaRequestError(
+                f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
+                "argument so that its own text ends in .yaml or .yml."
+            )
+        folder = Path(self.dag.fileloc).parent if self.has_dag() else Path()
+        file = folder / value
+        if self._context is not None:
+            access = Access.of(self._context)
+            bundle = getattr(getattr(self._context["ti"], "bundle_instance", None), "path", None) or folder
+            bounded = self._files[argument] or bool(access.allowed)
+            if bounded and not access.allows_file(file, (folder, Path(bundle))):
+                raise DeltaRequestError(
+                    f"{argument} is {value!r}, which lies neither with the DAGs nor in the allowed locations, links "
+                    "followed. Put the file below the folder of the DAG's file, or of its bundle."
+                )
+        return read_entries(argument, file)
 
 
 def _name(entry: Any) -> str:

@@ -13,12 +13,11 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 
-from airflow_delta_provider.configuration import allowed_locations
+from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.allowed_locations import check_location
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options, RequestError
 from airflow_delta_provider.exceptions import DeltaRequestError
@@ -111,20 +110,19 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         Return the request of the rendered arguments.
 
-        :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
+        :raises DeltaRequestError: if they make no sense, or name what is outside the allowed locations
         """
+        access = Access.of(context)
         try:
-            request = JobRequest(self._tables(), self.options(), labels=_labels(context))
-        except RequestError as error:
+            request = JobRequest(
+                self._tables(), self.options(), labels=_labels(context), allowed_locations=access.allowed
+            )
+            for table in request.tables:
+                access.check_table(table)
+            if request.state_path:
+                access.check_path("state_path", request.state_path, tables=request.tables)
+        except (RequestError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
-        allowed = allowed_locations()
-        for table in request.tables:
-            try:
-                refusal = check_location(TableName.parse(table), allowed)
-            except TableNameError as error:
-                raise DeltaRequestError(f"{self.task_id}: {error}") from error
-            if refusal:
-                raise DeltaRequestError(f"{self.task_id}: {refusal.message}")
         check_delta_jars(self.delta_jars)
         return request
 
@@ -146,7 +144,7 @@ class DeltaJobOperator(SparkSubmitOperator):
                     raise RequestError("tables is empty. Name at least one.")
                 for table in tables:
                     TableName.parse(table)
-        except (RequestError, TableNameError) as error:
+        except (RequestError, TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         if is_literal(self.delta_jars):
             check_delta_jars(self.delta_jars)

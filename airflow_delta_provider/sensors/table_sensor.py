@@ -16,9 +16,7 @@ from airflow.providers.common.compat.sdk import (
     PokeReturnValue,
 )
 
-from airflow_delta_provider.configuration import allowed_locations
-from airflow_delta_provider.domain.delta.table_name import TableName
-from airflow_delta_provider.domain.request.allowed_locations import check_location
+from airflow_delta_provider.access import Access
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from airflow_delta_provider.storage.table_watch import MAX_FAILURES, TableWatch
@@ -154,12 +152,10 @@ class TableSensor(BaseSensorOperator):
             raise DeltaRequestError(f"table is {self.table!r}; give a path or a URI.")
         failures = cast(int, context["task_state_store"].get(_FAILURES, 0)) if self._forgets else 0
         try:
-            refusal = check_location(TableName.parse(self.table), allowed_locations())
             watch = self.new_watch(failures, context)
         except ValueError as error:
             raise DeltaRequestError(str(error)) from error
-        if refusal is not None:
-            raise DeltaRequestError(refusal.message)
+        Access.of(context).check_table(self.table, read_here=True)
         return watch
 
     @property

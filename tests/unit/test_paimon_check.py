@@ -258,7 +258,7 @@ def test_thousand_snapshots_are_checked_to_the_last(paimon_archive: Path, tmp_pa
 
 
 def opened(path: str) -> PaimonTable:
-    session: Any = SimpleNamespace(storage=Storage(), spark=None)
+    session: Any = SimpleNamespace(storage=Storage(), spark=None, check_reach=lambda name, location: None)
     return open_paimon_table(session, parse_name(path))
 
 

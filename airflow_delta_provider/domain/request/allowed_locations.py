@@ -1,36 +1,104 @@
-"""Which tables a deployment lets its tasks reach: ``[delta_provider] allowed_locations``."""
+"""What a deployment lets its tasks reach: ``[delta_provider] allowed_locations``.
+
+An entry with a slash is a location: it allows itself and what lies below it. Any other entry is the
+beginning of a catalog name, part by part: ``main.sales`` allows ``main.sales.orders``. No entry at all
+allows everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from airflow_delta_provider.domain.delta.table_name import TableName, normal_location
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.rules import requests
 
+#: Folders of a Delta table that hold what the table is: nothing else is ever written there.
+_METADATA = frozenset({"_delta_log", "_change_data", "_delta_index"})
+_EXTEND = "or have an administrator extend [delta_provider] allowed_locations."
+
+
+def allowed_roots(allowed: Iterable[str]) -> tuple[str, ...]:
+    """Return the entries that are locations."""
+    parsed = ((entry, TableName.parse(entry)) for entry in allowed)
+    return tuple(name.location or entry for entry, name in parsed if name.location is not None)
+
+
+def is_below(location: str, root: str) -> bool:
+    """Whether a location is ``root`` or lies below it, however both are spelled; one with ``..`` never is."""
+    if ".." in location.split("/"):
+        return False
+    path, above = normal_location(location), normal_location(root)
+    return path == above or path.startswith(above.rstrip("/") + "/")
+
 
 def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
-    """Return a refusal if ``table`` is outside every entry of ``allowed``.
-
-    An entry with a slash is a location: it allows itself and what lies below it. Any other entry is
-    the beginning of a catalog name, part by part: ``main.sales`` allows ``main.sales.orders``. No
-    entry at all allows everything.
-    """
+    """Return a refusal if ``table``, as it is named, is outside every entry of ``allowed``."""
     if not allowed or any(_allows(entry, table) for entry in allowed):
         return None
     return requests.LOCATION_NOT_ALLOWED.finding(
         f"{table.text!r} lies outside the allowed locations ({', '.join(allowed)}). Name a table below one of "
-        "them, in full, or have an administrator extend [delta_provider] allowed_locations."
+        f"them, in full, {_EXTEND}"
+    )
+
+
+def check_found(table: TableName, location: str, roots: Sequence[str]) -> Finding | None:
+    """Return a refusal if what ``table`` stands for was found outside every root.
+
+    :param location: where the catalog, links and mounts lead
+    :param roots: locations that are allowed; none means that locations are not bounded
+    """
+    if not roots or any(is_below(location, root) for root in roots):
+        return None
+    return requests.LOCATION_NOT_ALLOWED.finding(
+        f"{table.text!r} stands for {location}, which lies outside the allowed locations ({', '.join(roots)}): a "
+        f"catalog entry, a symbolic link or a mount leads there. Name a table that lies below one of them, {_EXTEND}"
+    )
+
+
+def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | None:
+    """Return a refusal if a file or folder that an argument names must not be used.
+
+    A folder of a table's own metadata never may, whatever is allowed; else it has to lie below an entry
+    that is a location.
+
+    :param argument: name of the argument, for the message
+    """
+    metadata = _METADATA & {segment.casefold() for segment in path.split("/")}
+    if metadata:
+        return requests.LOCATION_NOT_ALLOWED.finding(
+            f"{argument} is {path!r}, inside {min(metadata)} of a table, where only the table itself may be written. "
+            "Choose a folder of its own."
+        )
+    if not allowed or any(is_below(path, root) for root in allowed_roots(allowed)):
+        return None
+    return requests.LOCATION_NOT_ALLOWED.finding(
+        f"{argument} is {path!r}, outside the allowed locations ({', '.join(allowed)}). Choose a place below one of "
+        f"them that is a location, in full, {_EXTEND}"
+    )
+
+
+def check_beside(argument: str, path: str, table: str) -> Finding | None:
+    """Return a refusal if ``path`` lies among the data of the table at the location ``table``.
+
+    VACUUM and clean-ups of orphan files delete there what the table does not know. They spare what begins with
+    ``_`` or ``.``, so that a folder like ``_audit`` may be used.
+    """
+    if not is_below(path, table):
+        return None
+    rest = normal_location(path)[len(normal_location(table)) :].lstrip("/")
+    if rest.startswith(("_", ".")):
+        return None
+    return requests.LOCATION_NOT_ALLOWED.finding(
+        f"{argument} is {path!r}, in the folder of the table {table}, where VACUUM deletes what is not the table's. "
+        "Choose a folder of its own."
     )
 
 
 def _allows(entry: str, table: TableName) -> bool:
     prefix = TableName.parse(entry)
     if prefix.location is not None:
-        if table.location is None or ".." in table.location.split("/"):
-            return False
-        root, path = normal_location(prefix.location), normal_location(table.location)
-        return path == root or path.startswith(root.rstrip("/") + "/")
+        return table.location is not None and is_below(table.location, prefix.location)
     wanted = tuple(part.casefold() for part in prefix.identifier or ())
     parts = tuple(part.casefold() for part in table.identifier or ())
     return parts[: len(wanted)] == wanted

@@ -20,12 +20,14 @@ class JobRequest:
     :param options: options of the kind
     :param dry_run: plan and report, change nothing
     :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
+    :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all
     """
 
     tables: tuple[str, ...]
     options: Options
     dry_run: bool = False
     labels: Mapping[str, Any] = field(default_factory=dict)
+    allowed_locations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -45,6 +47,12 @@ class JobRequest:
         """Whether the job may need Delta on Spark's classpath: by its options, or because a catalog is asked."""
         return self.options.needs_delta(by_name=any(map(_is_catalog_name, self.tables)))
 
+    @property
+    def state_path(self) -> str | None:
+        """Folder where the job remembers, None where its kind has none or none is given."""
+        path: str | None = getattr(self.options, "state_path", None)
+        return path
+
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         return {
@@ -54,6 +62,7 @@ class JobRequest:
             "options": options_to_json(self.options),
             "dry_run": self.dry_run,
             "labels": dict(self.labels),
+            "allowed_locations": list(self.allowed_locations),
         }
 
     @classmethod
@@ -72,6 +81,7 @@ class JobRequest:
             options_from_json(wire["kind"], wire["options"]),
             bool(wire.get("dry_run", False)),
             dict(wire.get("labels", {})),
+            tuple(wire.get("allowed_locations", ())),
         )
 
 

@@ -29,7 +29,10 @@ _TRIES = 10
 
 
 def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Create a table, unless there is one: then it has to be the same."""
+    """Create a table, unless there is one: then it has to be the same.
+
+    :raises TableError: if the job must not reach the place
+    """
     options = request.options
     assert isinstance(options, CreateTableOptions)
     try:
@@ -38,7 +41,9 @@ def create_table(session: DeltaSession, text: str, request: JobRequest, progress
         return TableReport.refused(text, requests.NO_SUCH_TABLE.finding(str(error)))
     if name.location is None:
         return TableReport.refused(text, _no_location(text))
-    return _Creation(session, name, session.storage.qualify(name.location), options, progress).run(request)
+    location = session.storage.qualify(name.location)
+    session.check_reach(name, location)
+    return _Creation(session, name, location, options, progress).run(request)
 
 
 class _Creation:

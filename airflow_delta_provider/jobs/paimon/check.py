@@ -26,7 +26,12 @@ from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
+from airflow_delta_provider.jobs.paimon.open_table import (
+    PaimonTable,
+    check_catalog_reach,
+    open_paimon_table,
+    parse_name,
+)
 from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.progress import Progress
@@ -70,6 +75,7 @@ def _check_by_catalog(
                 "does, or leave source out."
             )
         )
+    check_catalog_reach(session, name)
     return PaimonCatalogCheck(session, name, options, progress).run()
 
 

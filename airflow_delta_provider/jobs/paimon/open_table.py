@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
@@ -45,6 +48,7 @@ def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
             )
         )
     location = session.storage.qualify(name.location).rstrip("/")
+    session.check_reach(name, location)
     try:
         found = format_of(session.storage, location)
     except FileNotFoundError:
@@ -57,3 +61,17 @@ def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
         how = "Check it with check-row-tracking." if found == DELTA else "Name the table's own directory."
         raise TableError(requests.NOT_PAIMON.finding(f"{name.text} {what} an Apache Paimon table. {how}"))
     return PaimonTable(replace(name, location=location), location, source)
+
+
+def check_catalog_reach(session: DeltaSession, name: TableName) -> None:
+    """Check where a catalog has a table, if it says so.
+
+    :raises TableError: if the job must not reach it
+    """
+    if session.reach.is_bounded:
+        try:
+            location = session.details(name).get("Location")
+        except (PySparkException, Py4JError):  # which the check says of the table
+            return
+        if location:
+            session.check_reach(name, session.storage.qualify(location))

@@ -32,6 +32,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 _FEW = 8
 #: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
 _PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
+#: Object stores, which have neither links nor mounts.
+_WITHOUT_LINKS = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl"})
 #: What makes a path a pattern to Hadoop.
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 
@@ -257,6 +259,28 @@ class HadoopStorage:
         """Return the absolute URI of a location, as the session understands it."""
         file_system, path = self._resolve(location)
         return str(file_system.makeQualified(path).toString())
+
+    def real_location(self, location: str) -> str:
+        """Return the absolute URI of where a location really lies, as :meth:`qualify` does, with links and mounts
+        followed; of what is not there, as far as its path is."""
+        qualified = self.qualify(location)
+        if qualified.partition(":")[0] in _WITHOUT_LINKS:
+            return qualified
+        local = _local_path(qualified)
+        if local is not None:
+            return f"file:{os.path.realpath(local)}"
+        file_system, path = self._resolve(qualified)
+        missing: list[str] = []
+        while path is not None:
+            try:
+                found = "/".join([str(file_system.resolvePath(path).toString()).rstrip("/"), *missing])
+                return found if found == qualified else self.real_location(found)
+            except Py4JJavaError as error:
+                if not _says_gone(error):
+                    raise
+            missing.insert(0, str(path.getName()))
+            path = path.getParent()
+        return qualified
 
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._path(location)
