@@ -65,6 +65,14 @@ def _checking(check: Callable[[DeltaSession, OpenTable, Any, Progress], Any]) ->
     return run
 
 
+def _audit(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Audit one table."""
+    options = request.options
+    assert isinstance(options, AuditOptions)
+    table = session.open_table(text)
+    return ProtocolAudit(session, table, options, progress, request.receipt, request.received).run()
+
+
 def _changing(change: Callable[[Any, DeltaSession], Change]) -> RunTable:
     """Return what carries out a change of Delta tables, which is made from its options."""
 
@@ -82,9 +90,7 @@ KINDS: Mapping[str, Kind] = {
     AlterColumnsOptions.kind: Kind(_changing(AlterColumns)),
     CreateTableOptions.kind: Kind(create_table),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
-    AuditOptions.kind: Kind(
-        _checking(ProtocolAudit), patterns=True, overlaps=lambda options: bool(options.level == "log")
-    ),
+    AuditOptions.kind: Kind(_audit, patterns=True, overlaps=lambda options: bool(options.level == "log")),
     DropFeatureOptions.kind: Kind(_changing(DropFeatures)),
     DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),

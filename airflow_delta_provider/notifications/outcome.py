@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
 from airflow_delta_provider.notifications.alert import Origin, TableFinding
+from airflow_delta_provider.notifications.delivery import NAME, Delivery
 
 log = logging.getLogger(__name__)
 
@@ -46,27 +47,30 @@ class Outcome:
 
 
 def outcome_of(context: Context) -> Outcome:
-    """Read the report from the exception that the task ended with, else from what the task pushed."""
+    """Read the report from the exception that the task ended with, else from the task itself or what it pushed."""
     origin = _origin(context)
     error = context.get("exception")
     report = getattr(error, "report", None) if isinstance(error, DeltaReportError) else None
     if isinstance(report, JobReport):
-        return _of_report(origin, report)
+        return _of_report(origin, report, None if any(table.findings for table in report.tables) else _NO_FINDINGS)
     failure = None if _went_well(context) else _failure(error)
+    delivery = context.get(NAME)
+    if isinstance(delivery, Delivery):
+        return _of_report(origin, delivery.report, failure)
     pushed, summary = _pulled(context, "findings"), _pulled(context, XCOM_RETURN_KEY)
     if not isinstance(pushed, Mapping) or "findings" not in pushed:
         return Outcome(origin, failure=None if failure is None else f"{_NO_REPORT} {failure}")
     return _of_xcom(origin, pushed, summary if isinstance(summary, Mapping) else {}, failure)
 
 
-def _of_report(origin: Origin, report: JobReport) -> Outcome:
+def _of_report(origin: Origin, report: JobReport, failure: str | None) -> Outcome:
     findings = tuple(TableFinding(table.table, finding) for table in report.tables for finding in table.findings)
     return Outcome(
         origin,
         report.verdict.value,
         findings,
         frozenset(table.table for table in report.tables if table.verdict.value in _LOOKED_AT),
-        failure=None if findings else _NO_FINDINGS,
+        failure=failure,
     )
 
 

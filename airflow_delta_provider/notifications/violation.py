@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import uuid
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -11,9 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.providers.common.compat.sdk import BaseNotifier, Context
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.audit.confirmation import identity
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, TableFinding, worst_first
+from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
+from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
 from airflow_delta_provider.notifications.message import NAME, Message, with_objects
 from airflow_delta_provider.notifications.outcome import Outcome, outcome_of
@@ -69,6 +74,8 @@ class DeltaViolationNotifier(BaseNotifier):
         self.remind_after = remind_after
         self.severities = _checked_severities(severities)
         self.max_findings = max_findings
+        #: Names those whom this notifier tells, in every copy of it.
+        self.recipients = uuid.uuid4().hex
         if remind_after is not None and state_path is None:
             raise DeltaRequestError("remind_after needs state_path: without it nobody knows when a finding was told.")
         if max_findings < 1:
@@ -84,8 +91,8 @@ class DeltaViolationNotifier(BaseNotifier):
 
         :raises DeltaAlertError: if one of them failed, after all were called
         """
-        outcome = outcome_of(context)
-        outcome = replace(outcome, findings=tuple(filter(self._is_told_of, outcome.findings)))
+        whole = outcome_of(context)
+        outcome = replace(whole, findings=tuple(filter(self._is_told_of, whole.findings)))
         refusals: list[Exception] = []
         state, traces = self._remembered(context, refusals)
         memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
@@ -96,6 +103,8 @@ class DeltaViolationNotifier(BaseNotifier):
             self.log.info("%s, %d unchanged: nobody is told", alert.subject, alert.unchanged)
         errors = [] if alert.quiet else self._deliver(context, message)
         delivered = len(errors) < len(self.notifiers)
+        if not errors:
+            self._confirm(context, whole)
         if state is not None:
             told = {key_of(item.found) for item in alert.items}
             try:
@@ -106,6 +115,16 @@ class DeltaViolationNotifier(BaseNotifier):
         errors += refusals
         if errors:
             raise DeltaAlertError(errors) from errors[0]
+
+    def _confirm(self, context: Context, outcome: Outcome) -> None:
+        """Take note that what the report says was told, as far as it was there."""
+        delivery = context.get(DELIVERY)
+        if not isinstance(delivery, Delivery) or outcome.verdict is None:
+            return
+        had: defaultdict[str, list[str]] = defaultdict(list)
+        for found in outcome.findings:
+            had[found.table].append(identity(found.finding))
+        delivery.told(self.recipients, had if outcome.truncated else None)
 
     def _is_told_of(self, found: TableFinding) -> bool:
         return found.finding.severity in self.severities

@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.audit.confirmation import Receipts
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
@@ -27,6 +28,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
     check_delta_jars,
     refuse_owned_arguments,
 )
+from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
@@ -84,6 +86,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         self.delta_jars = delta_jars
         self.spark_log_level = spark_log_level
         self._request: JobRequest | None = None
+        self._received: Receipts = {}
 
     @abstractmethod
     def options(self) -> Options:
@@ -96,6 +99,9 @@ class DeltaJobOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job, push its report and judge it; return the summary."""
         request = self.request(context)
+        if getattr(request.options, "state_path", None) is not None:
+            self._received = received(context)
+            request = replace(request, receipt=new_receipt(), received=self._received)
         finished = FinishedTables(context, request)
         earlier = finished.load()
         pending = tuple(table for table in request.tables if table not in earlier)
@@ -184,7 +190,13 @@ class DeltaJobOperator(SparkSubmitOperator):
         if new:
             count_findings(new)
         add_asset_events(context, self.outlets, report, self.log)
-        judge(report, self.on_violation, self.on_undetermined, self.log)
+        delivery = Delivery(context, report, self._received)
+        try:
+            judge(report, self.on_violation, self.on_undetermined, self.log)
+        except Exception as outcome:
+            delivery.pushed(self, outcome)
+            raise
+        delivery.pushed(self, None)
         return summary
 
     def _push(self, context: Context, report: JobReport) -> dict[str, Any]:

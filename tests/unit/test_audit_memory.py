@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.audit.memory import AuditMemory, BrokenMemoryError, with_status
+from airflow_delta_provider.domain.audit.confirmation import Reported
+from airflow_delta_provider.domain.audit.memory import AuditMemory, BrokenMemoryError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -27,6 +28,13 @@ def finding(code="RT08", **known):
 def memory(*findings):
     kept = AuditMemory.of(STATE, {"operation": "WRITE"}, findings, "log")
     return AuditMemory.from_json(json.loads(json.dumps(kept.to_json())))
+
+
+def with_status(findings, before):
+    """Return the findings of an audit after one of which the report was received."""
+    known = Reported() if before is None else Reported.of(before.findings)
+    compared = known.compare(findings, () if before is None else before.findings)
+    return compared.with_status(compared.findings)
 
 
 def test_memory_survives_the_wire():

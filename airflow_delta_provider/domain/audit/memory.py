@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_delta_provider.domain.audit.confirmation import Reported
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -32,12 +33,14 @@ class AuditMemory:
     :param commit_info: ``commitInfo`` of that version
     :param findings: what stood then, waived or not
     :param level: of the audit
+    :param reported: which findings somebody is known to have received; the others are valid whoever received them
     """
 
     state: TableState
     commit_info: Mapping[str, Any]
     findings: tuple[Finding, ...]
     level: str
+    reported: Reported = field(default_factory=Reported)
 
     @property
     def version(self) -> int:
@@ -92,6 +95,7 @@ class AuditMemory:
             "domains": dict(state.domains),
             "commit_info": dict(self.commit_info),
             "findings": [finding.to_json() for finding in self.findings],
+            "reported": self.reported.to_json(),
         }
 
     @classmethod
@@ -106,7 +110,10 @@ class AuditMemory:
             protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
             state = TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
             findings = tuple(map(Finding.from_json, wire["findings"]))
-            return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]))
+            # What was written before there were receipts counts as received.
+            known = wire.get("reported")
+            reported = Reported.of(findings) if known is None else Reported.from_json(known)
+            return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, BrokenMemoryError):
                 raise
@@ -137,23 +144,3 @@ def _is_judged_anew(finding: Finding) -> bool:
         or finding.path is not None
         or finding.code == MATERIALIZED_NAMES_CHANGED.code
     )
-
-
-def with_status(findings: Iterable[Finding], before: AuditMemory | None) -> list[Finding]:
-    """Return the findings of an audit, each with how it stands to those of the audit before, and those that are gone.
-
-    A finding is known by its fingerprint; a known one that weighs or says something else has changed.
-    """
-    known = {} if before is None else {finding.fingerprint: finding for finding in before.findings}
-    told = []
-    for finding in findings:
-        earlier = known.pop(finding.fingerprint, None)
-        if earlier is None:
-            status = Status.NEW
-        elif finding.healed_version is not None:
-            status = Status.RESOLVED
-        else:
-            same = (earlier.severity, earlier.message) == (finding.severity, finding.message)
-            status = Status.KNOWN if same else Status.CHANGED
-        told.append(replace(finding, status=status))
-    return told + [replace(finding, status=Status.RESOLVED) for finding in known.values()]

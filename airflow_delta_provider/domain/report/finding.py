@@ -11,7 +11,8 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 
 class Status(str, Enum):
-    """How a finding stands to those of the audit before. ``RESOLVED`` ones are of that audit, and gone since."""
+    """How a finding stands to the reports that were received before. ``RESOLVED`` ones were open in one, or may have
+    been, and are gone since."""
 
     NEW = "NEW"
     KNOWN = "KNOWN"
@@ -52,7 +53,7 @@ class Finding:
     :param healed_version: version since which the rule holds again; None while it does not
     :param caused_by: fingerprint of the finding that this one only follows from
     :param fingerprint: the same as long as it is the same violation, whatever the message says
-    :param status: against the audit before, where there was one
+    :param status: against the reports that were received before, of jobs that remember
     :param waiver: by whom it is accepted
     :param earliest: when what it waits for may be done, ISO 8601, UTC
     """

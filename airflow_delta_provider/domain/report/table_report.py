@@ -28,6 +28,7 @@ class TableReport:
     :param timings: seconds by phase
     :param earliest: when another run can do what this one had to leave undone, ISO 8601, UTC
     :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it
+    :param receipt: that of the request, where the next job has to be told that this was received
     """
 
     table: str
@@ -45,6 +46,7 @@ class TableReport:
     timings: Mapping[str, float] = field(default_factory=dict)
     detail: Mapping[str, Any] | None = None
     earliest: str | None = None
+    receipt: str | None = None
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
@@ -79,6 +81,7 @@ class TableReport:
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
             "detail": self.detail,
             "earliest": self.earliest,
+            "receipt": self.receipt,
         }
 
     @classmethod

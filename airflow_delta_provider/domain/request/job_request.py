@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_delta_provider.domain.audit.confirmation import Receipts
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
 
@@ -21,6 +22,9 @@ class JobRequest:
     :param dry_run: plan and report, change nothing
     :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
     :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all
+    :param receipt: names this submission; whoever receives its report confirms that with a later request. None where
+        nobody will: then the report counts as received as soon as it is made
+    :param received: receipts that are confirmed, see ``domain/audit/confirmation.py``
     """
 
     tables: tuple[str, ...]
@@ -28,6 +32,8 @@ class JobRequest:
     dry_run: bool = False
     labels: Mapping[str, Any] = field(default_factory=dict)
     allowed_locations: tuple[str, ...] = ()
+    receipt: str | None = None
+    received: Receipts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -63,6 +69,8 @@ class JobRequest:
             "dry_run": self.dry_run,
             "labels": dict(self.labels),
             "allowed_locations": list(self.allowed_locations),
+            "receipt": self.receipt,
+            "received": dict(self.received),
         }
 
     @classmethod
@@ -82,6 +90,8 @@ class JobRequest:
             bool(wire.get("dry_run", False)),
             dict(wire.get("labels", {})),
             tuple(wire.get("allowed_locations", ())),
+            wire.get("receipt"),
+            dict(wire.get("received", {})),
         )
 
 

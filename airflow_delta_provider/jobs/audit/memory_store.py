@@ -1,4 +1,8 @@
-"""Where audits and checks remember: one JSON file a table, in a directory of any storage that the session reaches."""
+"""Where audits and checks remember: one JSON file per table, in a directory of any storage that the session reaches.
+
+Of two that write at the same time the last one wins. What it writes is whole: how far it came, what it found, and what
+of that was received, so at worst something is reported twice.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +37,30 @@ class MemoryStore(Generic[M]):
 
     :param directory: a path or a URI; made where it is missing
     :param parse: reads the wire form; raises ValueError where it cannot be used
+    :param variant: part of the files' names; where there is no such file yet, the one without it is read
     """
 
-    def __init__(self, storage: HadoopStorage, directory: str, progress: Progress, parse: Callable[[Any], M]) -> None:
+    def __init__(
+        self,
+        storage: HadoopStorage,
+        directory: str,
+        progress: Progress,
+        parse: Callable[[Any], M],
+        variant: str = "",
+    ) -> None:
         self._parse = parse
         self._storage = storage
         self._directory = storage.qualify(directory).rstrip("/")
         self._progress = progress
+        self._variant = f".{variant}" if variant else ""
         self._read: dict[str, bytes | None] = {}
 
     def load(self, location: str) -> M | None:
         """Return what is remembered of the table at a location; None where nothing is, or nothing that can be used."""
-        content = self._content(location)
+        content = self._content(self._path(location))
         self._read[location] = content
+        if content is None and self._variant:
+            content = self._content(self._path(location).removesuffix(f"{self._variant}.json") + ".json")
         if content is None:
             return None
         try:
@@ -56,21 +71,22 @@ class MemoryStore(Generic[M]):
 
     def save(self, location: str, memory: M) -> None:
         """Replace what is remembered, unless another one has come further meanwhile."""
-        now = self._content(location)
+        now = self._content(self._path(location))
         if now is not None and now != self._read.get(location) and _version(now) > memory.version:
             self._progress(f"{self._path(location)} is of a later version already and stays as it is")
             return
         self._storage.write(self._path(location), json.dumps(memory.to_json()).encode())
 
-    def _content(self, location: str) -> bytes | None:
+    def _content(self, path: str) -> bytes | None:
         try:
-            return self._storage.read(self._path(location))
+            return self._storage.read(path)
         except FileNotFoundError:
             return None
 
     def _path(self, location: str) -> str:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", location.rstrip("/").rsplit("/", 1)[-1])[:60]
-        return f"{self._directory}/{name}-{hashlib.sha256(location.encode()).hexdigest()[:16]}.json"
+        digest = hashlib.sha256(location.encode()).hexdigest()[:16]
+        return f"{self._directory}/{name}-{digest}{self._variant}.json"
 
 
 def _version(content: bytes) -> int:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.memory import AuditMemory, with_status
+from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
@@ -38,9 +39,21 @@ from airflow_delta_provider.jobs.timings import Timings
 
 
 class ProtocolAudit:
-    """Audits one table."""
+    """Audits one table.
 
-    def __init__(self, session: DeltaSession, table: OpenTable, options: AuditOptions, progress: Progress) -> None:
+    :param receipt: as of the request; the report carries it where its receipt has to be confirmed
+    :param received: receipts that are confirmed
+    """
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        table: OpenTable,
+        options: AuditOptions,
+        progress: Progress,
+        receipt: str | None = None,
+        received: Receipts | None = None,
+    ) -> None:
         self._session = session
         self._table = table
         self._name = table.name.text
@@ -51,11 +64,10 @@ class ProtocolAudit:
         self._data = DataLevel(
             session, table, options.level, TimeBudget(options.seconds_per_table), self._timings, progress
         )
-        self._store = (
-            None
-            if options.state_path is None
-            else MemoryStore(session.storage, options.state_path, progress, AuditMemory.from_json)
-        )
+        self._store = memory_store(session, options, progress)
+        self._receipt = receipt
+        self._received = received or {}
+        self._stored: AuditMemory | None = None
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""
@@ -66,7 +78,7 @@ class ProtocolAudit:
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
         if memory is not None and memory.version == last and memory.may_stand(names) and not self._data.reads:
-            return self._report(list(memory.findings), memory, last)
+            return self._report(list(memory.findings), memory, memory, last)
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
@@ -76,12 +88,10 @@ class ProtocolAudit:
             findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
-        report = self._report(findings, memory, audit.version, judging, looked)
-        whole = audit.version == last and not self._data.given_up
-        if self._store is not None and whole and audit.is_readable:
-            told = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
-            self._store.save(self._table.location, told)
-        return report
+        now = None
+        if audit.version == last and not self._data.given_up and audit.is_readable:
+            now = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
+        return self._report(findings, memory, now, audit.version, judging, looked)
 
     def _judge(self, memory: AuditMemory | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
         """Judge from where the audit before ended; the whole history where that cannot be.
@@ -128,7 +138,10 @@ class ProtocolAudit:
     def _memory(self, last: int) -> AuditMemory | None:
         """Return what the audit before left, if it was of this very table and looked as deep."""
         memory = None if self._store is None else self._store.load(self._table.location)
-        if memory is None or memory.version > last or memory.level != self._options.level:
+        if memory is None or memory.level != self._options.level:
+            return None
+        self._stored = memory
+        if memory.version > last:
             return None
         name = commit_name(memory.version)
         try:
@@ -140,17 +153,29 @@ class ProtocolAudit:
     def _report(
         self,
         findings: list[Finding],
-        memory: AuditMemory | None,
+        before: AuditMemory | None,
+        now: AuditMemory | None,
         version: int,
         judging: Judging | None = None,
         looked: Mapping[str, Any] | None = None,
     ) -> TableReport:
+        """Report, and remember.
+
+        :param before: what the audit went on from
+        :param now: what the next one goes on from; None where this one did not judge all
+        """
         options = self._options
-        told = with_status(findings, memory) if self._store is not None else findings
+        known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
+        compared = known.compare(findings, before.findings if before else (), whole=now is not None)
         ownership = next(filter(lambda entry: entry.fits(self._name), map(Ownership.parse, options.ownership)), None)
-        weighed = told if ownership is None else ownership.weigh(told)
+        found = list(compared.findings if self._store is not None else findings)
+        weighed = found if ownership is None else ownership.weigh(found)
         wanted = [f for f in weighed if not options.rules or f.code in options.rules]
         waived = Waivers.parse(options.waivers).apply(wanted, self._name, datetime.now(timezone.utc).date())
+        receipt = None
+        if self._store is not None:
+            waived = compared.with_status(waived)
+            receipt = self._remember(now or before, compared.reported(waived, self._receipt))
         evidence: dict[str, Any] = {
             "level": options.level,
             "first_version": judging.first if judging else None,
@@ -159,8 +184,26 @@ class ProtocolAudit:
         }
         if ownership is not None and ownership.owner is not None:
             evidence["owner"] = ownership.owner
-        known: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
-        report = TableReport.judged(self._name, *waived, evidence=evidence, **known)
+        seen: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
+        report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
         if options.fail_on == "warning" and any(f.stands and f.severity is Severity.WARNING for f in waived):
             return replace(report, verdict=Verdict.VIOLATED)
         return report
+
+    def _remember(self, memory: AuditMemory | None, reported: Reported) -> str | None:
+        """Keep what the next audit goes on from; return the receipt, if its confirmation is waited for."""
+        if self._store is None or memory is None:
+            return None
+        memory = replace(memory, reported=reported)
+        if memory != self._stored:
+            self._store.save(self._table.location, memory)
+        waits = any(self._receipt in pending.receipts for pending in reported.pending)
+        return self._receipt if waits else None
+
+
+def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> MemoryStore[AuditMemory] | None:
+    """Return where audits of these options remember; each level by itself, since another one finds other things."""
+    if options.state_path is None:
+        return None
+    variant = "" if options.level == "log" else options.level
+    return MemoryStore(session.storage, options.state_path, progress, AuditMemory.from_json, variant)

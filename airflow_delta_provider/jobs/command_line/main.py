@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import uuid
 from collections.abc import Sequence
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
@@ -53,7 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one job and write its report; return the exit code."""
     request, parsed = parse(arguments)
 
+    def progress(line: str) -> None:
+        print(line, file=sys.stderr)
+
     # Imported late: a command line that makes no sense is answered without starting Spark.
+    from airflow_delta_provider.jobs.audit.own_receipt import confirm
     from airflow_delta_provider.jobs.delta_session import DeltaSession
     from airflow_delta_provider.jobs.engine_errors import understand
     from airflow_delta_provider.jobs.runner import run
@@ -78,18 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"--report {parsed.report}: {why(failure)}")
         return NO_SENSE
     try:
-        report = run(request, session, progress=lambda line: print(line, file=sys.stderr))
+        report = run(request, session, progress)
     except Exception as failure:
         _say(f"there is no Spark session with Delta: {why(failure)}")
         return ALL_FAULTS
     if not jvm_runs():
         _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
-    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1))
+    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
     try:
         destination.write(report, session.storage)
     except Exception as failure:
         _say(f"the report could not be written to {parsed.report}, only printed: {why(failure)}")
         return ALL_FAULTS
+    confirm(session, request, report, progress)
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
 
 
@@ -101,7 +107,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
     parser = _parser()
     parsed = parser.parse_args(arguments)
     try:
-        request = JobRequest(tuple(parsed.table), COMMANDS[parsed.kind].options(parsed), dry_run=parsed.dry_run)
+        options = COMMANDS[parsed.kind].options(parsed)
+        request = JobRequest(tuple(parsed.table), options, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
     except RequestError as error:
         parser.error(str(error))
     try:

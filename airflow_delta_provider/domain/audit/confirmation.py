@@ -1,0 +1,238 @@
+"""What was reported about a table, and whether it is confirmed that somebody received it.
+
+A finding is known only once a report that has it was received: a job may die after it has written what it remembers,
+and its report with it. What nobody has confirmed is reported again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
+
+#: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
+#: findings, or their identities.
+Receipts = Mapping[str, "Mapping[str, Sequence[str] | None] | None"]
+
+#: Receipts per table that wait for a confirmation. Forgetting one leads to a finding reported twice, no more.
+MAX_RECEIPTS = 50
+#: Findings per table that are over and wait for a confirmation.
+MAX_OVER = 1000
+#: Codes that are reported once, though they go on.
+_ONCE = frozenset({HISTORY_NOT_KEPT.code})
+_ACCEPTED = "accepted "
+
+
+def identity(finding: Finding) -> str:
+    """Return what a finding is known by: its fingerprint, else a digest of where it is."""
+    named = (finding.code, finding.version, finding.path, finding.column, finding.subject)
+    return finding.fingerprint or _digest(*map(str, named))
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What reports said that is not confirmed.
+
+    :param receipts: of the reports, which all said the same, oldest first
+    :param said: by identity what was said of a finding; None where it is over
+    """
+
+    receipts: tuple[str, ...]
+    said: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What was reported about one table.
+
+    :param confirmed: by identity what was said of the findings that were last received as open
+    :param pending: what is not confirmed, oldest first
+    :param over: findings that are over, until it is confirmed that this was received
+    """
+
+    confirmed: Mapping[str, str] = field(default_factory=dict)
+    pending: tuple[Pending, ...] = ()
+    over: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Reported:
+        """Return what counts as confirmed where nothing is known of receipts."""
+        return cls(_what_they_say(findings))
+
+    def received(self, receipts: Receipts, table: str) -> Reported:
+        """Return what is known after reports were received.
+
+        :param table: as the reports named it
+        """
+        confirmed, over = dict(self.confirmed), {identity(finding): finding for finding in self.over}
+        left: list[Pending] = []
+        for pending in self.pending:
+            arrived = _arrived(pending, receipts, table)
+            for key in arrived:
+                said = pending.said[key]
+                if said is None:
+                    confirmed.pop(key, None)
+                    over.pop(key, None)
+                else:
+                    confirmed[key] = said
+            left = [_without(earlier, arrived) for earlier in left] + [_without(pending, arrived)]
+        return Reported(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
+
+    def may_be_known(self, key: str) -> bool:
+        """Whether somebody may have received a finding as open, confirmed or not."""
+        return key in self.confirmed or any(pending.said.get(key) is not None for pending in self.pending)
+
+    def compare(self, findings: Iterable[Finding], before: Iterable[Finding] = (), *, whole: bool = True) -> Comparison:
+        """Compare the findings of an audit with what was reported.
+
+        :param before: what stood when the audit before ended
+        :param whole: whether all was judged, so that what is not among ``findings`` is gone
+        """
+        return Comparison(self, tuple(findings), tuple(before), whole)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {
+            "confirmed": dict(self.confirmed),
+            "pending": [{"receipts": list(p.receipts), "said": dict(p.said)} for p in self.pending],
+            "over": [finding.to_json() for finding in self.over],
+        }
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> Reported:
+        """Read the wire form.
+
+        :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
+        """
+        return cls(
+            {str(key): str(said) for key, said in wire["confirmed"].items()},
+            tuple(Pending(tuple(p["receipts"]), dict(p["said"])) for p in wire["pending"]),
+            tuple(map(Finding.from_json, wire["over"])),
+        )
+
+
+class Comparison:
+    """The findings of an audit beside what was reported before.
+
+    :param findings: of the audit; what a later commit healed has its ``healed_version``
+    """
+
+    def __init__(
+        self, reported: Reported, findings: tuple[Finding, ...], before: tuple[Finding, ...], whole: bool
+    ) -> None:
+        self._reported = reported
+        self._whole = whole
+        found = {identity(finding) for finding in findings}
+        self._open = _what_they_say(finding for finding in findings if finding.healed_version is None)
+        over = [finding for finding in reported.over if identity(finding) not in found]
+        known = found | set(map(identity, over))
+        gone = [f for f in before if whole and identity(f) not in known and reported.may_be_known(identity(f))]
+        self.findings = (*findings, *over, *gone)
+        """All that has to be reported: those of the audit, and what is over since it was reported."""
+
+    def with_status(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return those of :attr:`findings` that are reported, each with its status.
+
+        :param findings: in which waivers are applied already
+        """
+        return [replace(finding, status=self._status(finding)) for finding in findings]
+
+    def reported(self, findings: Sequence[Finding], receipt: str | None) -> Reported:
+        """Return what is remembered of a report.
+
+        :param findings: of the report
+        :param receipt: by which it will be confirmed that it was received; None where nobody will: then it counts as
+            received
+        """
+        if not self._whole:
+            return self._reported
+        said: dict[str, str | None] = {}
+        over: dict[str, Finding] = {}
+        for finding in sorted(findings, key=lambda finding: finding.status is not Status.RESOLVED):
+            key = identity(finding)
+            if self._is_open(finding):
+                said[key] = self._said(key, accepted=finding.waiver is not None)
+            if key not in self._open or finding.code in _ONCE:
+                said[key] = None
+                over[key] = replace(finding, status=None, waiver=None)
+        confirmed = {key: known for key, known in self._reported.confirmed.items() if key in {*self._open, *over}}
+        news = {key: now for key, now in said.items() if now is None or confirmed.get(key) != now}
+        pending = tuple(_still(self._reported.pending, confirmed, {*self._open, *over}))
+        if receipt is None:
+            received = Pending(("",), news)
+            return Reported(confirmed, (*pending, received), tuple(over.values())).received({"": None}, "")
+        if news:
+            pending = _with(pending, receipt, news)
+        return Reported(confirmed, pending, tuple(over.values())[:MAX_OVER])
+
+    def _said(self, key: str, *, accepted: bool) -> str:
+        """Return what a report says of an open finding; one that is accepted says nothing new of what is known."""
+        known = self._reported.confirmed.get(key, _ACCEPTED)
+        if not accepted:
+            return self._open[key]
+        return f"{_ACCEPTED}{self._open[key]}" if known.startswith(_ACCEPTED) else known
+
+    def _is_open(self, finding: Finding) -> bool:
+        return finding.healed_version is None and identity(finding) in self._open
+
+    def _status(self, finding: Finding) -> Status:
+        key = identity(finding)
+        if not self._is_open(finding):
+            return Status.RESOLVED if key not in self._open and self._reported.may_be_known(key) else Status.NEW
+        known = self._reported.confirmed.get(key)
+        if known is None or (known.startswith(_ACCEPTED) and finding.waiver is None):
+            return Status.NEW
+        return Status.KNOWN if known.removeprefix(_ACCEPTED) == self._open[key] else Status.CHANGED
+
+
+def _arrived(pending: Pending, receipts: Receipts, table: str) -> set[str]:
+    """Return which findings of one table are confirmed."""
+    arrived: set[str] = set()
+    for receipt in pending.receipts:
+        if receipt in receipts:
+            tables = receipts[receipt]
+            some = None if tables is None else tables.get(table, ())
+            arrived |= pending.said.keys() if some is None else pending.said.keys() & set(some)
+    return arrived
+
+
+def _without(pending: Pending, keys: set[str]) -> Pending:
+    return replace(pending, said={key: said for key, said in pending.said.items() if key not in keys})
+
+
+def _still(pending: Iterable[Pending], confirmed: Mapping[str, str], concerned: set[str]) -> Iterator[Pending]:
+    """Yield what confirming it would still change."""
+    for each in pending:
+        said = {key: said for key, said in each.said.items() if key in concerned and confirmed.get(key, "") != said}
+        if said:
+            yield replace(each, said=said)
+
+
+def _with(pending: tuple[Pending, ...], receipt: str, said: Mapping[str, str | None]) -> tuple[Pending, ...]:
+    """Return what is pending with one receipt more, and at most ``MAX_RECEIPTS``: the newest."""
+    same = [receipt for each in pending if each.said == said for receipt in each.receipts]
+    newest_first = [Pending((*same, receipt), said), *(each for each in reversed(pending) if each.said != said)]
+    kept: list[Pending] = []
+    room = MAX_RECEIPTS
+    for each in newest_first:
+        if room:
+            kept.append(replace(each, receipts=each.receipts[-room:]))
+            room -= len(kept[-1].receipts)
+    return tuple(reversed(kept))
+
+
+def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return by identity a digest of what findings say."""
+    said: defaultdict[str, set[str]] = defaultdict(set)
+    for finding in findings:
+        said[identity(finding)].add(_digest(finding.severity.value, finding.message))
+    return {key: digests.pop() if len(digests) == 1 else _digest(*sorted(digests)) for key, digests in said.items()}
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()[:16]

@@ -1,0 +1,141 @@
+"""Confirming that a report was received: pushed, and told by the notifiers of the task where it has some.
+
+An audit with a ``state_path`` counts a finding as known once a later request carries the receipt of a report that had
+it. A receipt is kept until then in an XCom of its own; where Airflow has a task state, also there, since a retry and
+clearing delete the XComs of a task run. Where it is lost, findings are told twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Context
+
+from airflow_delta_provider.domain.audit.confirmation import Receipts
+from airflow_delta_provider.domain.report.job_report import JobReport
+
+log = logging.getLogger(__name__)
+
+#: Name of the delivery in the context, for the callbacks of the task.
+NAME = "delta_delivery"
+#: Key of the XCom, and of the task state.
+KEY = "delta_received"
+#: Receipts that are kept.
+MAX_RECEIPTS = 50
+#: Runs whose logical dates are not in one order with each other have XComs of their own: a pull with prior dates gets
+#: the one of the latest date, and whether it takes runs without a date for the first or the last depends on the
+#: database.
+_KEYS = (KEY, f"{KEY}_manually", f"{KEY}_undated")
+_RETRY = "on_retry_callback"
+
+
+def new_receipt() -> str:
+    """Return the receipt of a new submission."""
+    return uuid.uuid4().hex
+
+
+def received(context: Context) -> Receipts:
+    """Return the receipts that earlier runs and tries of the task confirmed."""
+    found: dict[str, Mapping[str, Any] | None] = {}
+    for pull in _pulls(context):
+        try:
+            found |= {str(receipt): tables for receipt, tables in pull() or ()}
+        except Exception:
+            log.exception("Which reports were received could not be read; findings may be told twice")
+    return found
+
+
+class Delivery:
+    """A report on its way to people.
+
+    :param report: of this run, with the tables that earlier tries finished
+    :param earlier: receipts that were confirmed before
+    """
+
+    def __init__(self, context: Context, report: JobReport, earlier: Receipts) -> None:
+        self.report = report
+        self._context = context
+        self._earlier = earlier
+        self._expected: set[str] = set()
+
+    def pushed(self, task: Any, outcome: BaseException | None) -> None:
+        """Take note that the report was pushed: without a notifier that Airflow is going to call, it is received.
+
+        :param outcome: what the task ends with; None where it succeeds
+        """
+        kind = self._callback(outcome)
+        self._expected = {notifier.recipients for notifier in notifiers_of(task, kind)}
+        if self._expected:
+            self._context[NAME] = self  # type: ignore[literal-required]
+        elif kind != _RETRY:  # the next try reports these tables again
+            self.confirm()
+
+    def told(self, recipients: str, only: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Take note that a notifier has told its recipients; when all have, the report is received.
+
+        :param recipients: of :class:`~airflow_delta_provider.notifications.violation.DeltaViolationNotifier`
+        :param only: by table the identities of the findings that it had, where it had not all
+        """
+        if recipients in self._expected:
+            self._expected.remove(recipients)
+            if not self._expected:
+                self.confirm(only)
+
+    def confirm(self, only: Mapping[str, Sequence[str] | None] | None = None) -> None:
+        """Keep the receipts of the report for the next run.
+
+        :param only: by table the identities of the findings that arrived, None for all of a table; None where the whole
+            report did
+        """
+        receipts = dict.fromkeys(table.receipt for table in self.report.tables if table.receipt)
+        if not receipts:
+            return
+        kept = [*({**self._earlier, **dict.fromkeys(receipts, only)}).items()][-MAX_RECEIPTS:]
+        wire = [[receipt, tables] for receipt, tables in kept]
+        store, instance = self._context.get("task_state_store"), self._context["ti"]
+        for keep in (
+            lambda: instance.xcom_push(key=_key_of(self._context), value=wire),
+            lambda: store.set(KEY, wire) if store is not None else None,
+        ):
+            try:
+                keep()
+            except Exception:
+                log.exception("That the report was received could not be kept; its findings may be told again")
+
+    def _callback(self, outcome: BaseException | None) -> str:
+        """Return the kind of callback that Airflow calls for an outcome."""
+        if outcome is None:
+            return "on_success_callback"
+        if isinstance(outcome, AirflowSkipException):
+            return "on_skipped_callback"
+        instance: Any = self._context["ti"]
+        last = isinstance(outcome, AirflowFailException) or instance.try_number > (instance.max_tries or 0)
+        return "on_failure_callback" if last else _RETRY
+
+
+def notifiers_of(task: Any, kind: str) -> Iterator[Any]:
+    """Yield the notifiers among callbacks that confirm what they told."""
+    callbacks = getattr(task, kind, None) or ()
+    for callback in callbacks if isinstance(callbacks, Sequence) else (callbacks,):
+        if isinstance(getattr(callback, "recipients", None), str):
+            yield callback
+
+
+def _pulls(context: Context) -> Iterator[Callable[[], Any]]:
+    instance: Any = context["ti"]
+    for key in _KEYS:
+        yield lambda key=key: instance.xcom_pull(key=key, map_indexes=instance.map_index, include_prior_dates=True)
+    store: Any = context.get("task_state_store")
+    if store is not None:
+        yield lambda: store.get(KEY)
+
+
+def _key_of(context: Context) -> str:
+    """Return under which key a run keeps receipts."""
+    run: Any = context.get("dag_run")
+    if getattr(run, "logical_date", None) is None:
+        return f"{KEY}_undated"
+    return KEY if str(getattr(run, "run_type", "")) in ("scheduled", "backfill") else f"{KEY}_manually"
