@@ -25,4 +25,5 @@ def write_job_archive(destination: Path) -> None:
 
 
 def _is_shipped(path: Path) -> bool:
-    return path.suffix in (".py", ".json") and path.is_file()
+    """Whether a file is of the sources: everything but what Python compiles from them."""
+    return path.is_file() and "__pycache__" not in path.parts

@@ -8,8 +8,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import tomllib
 
-from airflow_delta_provider.hooks.job_archive import write_job_archive
+from airflow_delta_provider.hooks.job_archive import PACKAGE, write_job_archive
 
 BLOCKED = """
 import sys
@@ -37,11 +38,22 @@ def test_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_only_domain_and_jobs_are_shipped(tmp_path: Path) -> None:
+def test_all_that_is_versioned_of_domain_and_jobs_is_shipped_and_nothing_else(tmp_path: Path) -> None:
     write_job_archive(tmp_path / "jobs.zip")
     names = zipfile.ZipFile(tmp_path / "jobs.zip").namelist()
-    assert {name.split("/")[1] for name in names} == {"__init__.py", "domain", "jobs"}
-    assert not [name for name in names if "__pycache__" in name]
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "domain", "jobs", "__init__.py"]
+    versioned = subprocess.run(listed, cwd=PACKAGE, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(versioned) > 300
+    assert sorted(names) == sorted(f"{PACKAGE.name}/{name}" for name in versioned)
+
+
+def test_wheel_has_all_that_the_archive_ships(tmp_path: Path) -> None:
+    write_job_archive(tmp_path / "jobs.zip")
+    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = settings["tool"]["setuptools"]["package-data"][PACKAGE.name]
+    data = {path.relative_to(PACKAGE.parent).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
+    names = zipfile.ZipFile(tmp_path / "jobs.zip").namelist()
+    assert [name for name in names if not name.endswith(".py") and name not in data] == []
 
 
 @pytest.mark.parametrize(
