@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.rules import faults, requests
 from airflow_delta_provider.domain.rules.rule import Rule
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Another writer changed what the statement was planned on: plan anew.
 METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
@@ -66,7 +67,7 @@ def understand(error: BaseException) -> EngineError:
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
         moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, MissingFileError):
         gone = f"A file of the table is gone: {message}. The log was cleaned up, or the table dropped, while this ran. "
         gone += "Run it again; if it lasts, restore the file."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, gone)
@@ -79,6 +80,8 @@ def understand(error: BaseException) -> EngineError:
         )
         return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, absent)
     storage = isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",))
+    # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
+    storage = storage and not isinstance(error, FileNotFoundError)
     if storage and not isinstance(error, AnalysisException):
         failed = f"Storage failed: {message}. If it lasts, check the location, the network and the credentials."
         return EngineError(faults.STORAGE, Verdict.FAULT, True, condition, failed)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, has_wildcard
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ def _paths(session: DeltaSession, pattern: str) -> Iterator[str]:
 def _names(session: DeltaSession, location: str) -> list[str]:
     try:
         return sorted(session.storage.list_names(session.storage.qualify(f"{location}/")))
-    except FileNotFoundError:
+    except MissingFileError:
         return []
 
 

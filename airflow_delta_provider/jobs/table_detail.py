@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.timings import Timings
 
 
@@ -40,5 +41,5 @@ class TableDetail:
     def _commit(self, version: int) -> Commit | None:
         try:
             return Commit.from_actions(version, self._table.log.read_commit(commit_name(version)))
-        except FileNotFoundError:  # cleaned up behind its checkpoint
+        except MissingFileError:  # cleaned up behind its checkpoint
             return None

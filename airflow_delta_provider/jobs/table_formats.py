@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
 #: Format, directory, and what the name of a file in it is like.
@@ -25,7 +26,7 @@ _METADATA = {
 def format_of(storage: HadoopStorage, location: str) -> str | None:
     """Return the format of the table at a location, None where it is none that is known.
 
-    :raises FileNotFoundError: if there is no such directory
+    :raises MissingFileError: if there is no such directory
     """
     names = set(storage.list_names(location))
     for format_name, directory, pattern in _FORMATS:
@@ -53,5 +54,5 @@ def metadata_folder(storage: HadoopStorage, path: str) -> tuple[str, str] | None
 def _names_in(storage: HadoopStorage, directory: str) -> list[str]:
     try:
         return storage.list_names(directory)
-    except FileNotFoundError:  # a file of that name
+    except MissingFileError:  # a file of that name
         return []

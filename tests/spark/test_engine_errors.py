@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, METADATA_CONFLICTS, understand
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.tables.protocols import legacy
 
 
@@ -104,3 +105,8 @@ def test_exception_that_lost_its_condition_is_known_by_its_message():
     lost = PySparkException("[DELTA_METADATA_CHANGED] The metadata of the Delta table has been changed.")
     assert meaning(lost) == ("RQ15", Verdict.REFUSED, True)
     assert meaning(PySparkException("no condition at all"))[0] == "RQ17"
+
+
+def test_file_that_the_job_itself_lacks_is_not_taken_for_one_of_the_table() -> None:
+    assert meaning(MissingFileError("file:/t/_delta_log/0.json")) == ("RQ15", Verdict.REFUSED, True)
+    assert meaning(FileNotFoundError(2, "No such file", "jobs.zip/x.java")) == ("FT03", Verdict.FAULT, False)

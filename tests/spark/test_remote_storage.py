@@ -10,6 +10,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned
@@ -76,7 +77,7 @@ def test_bytes_and_names_from_elsewhere_are_as_they_lie_there(spark, remote, tmp
     assert storage.read_range(f"{there}/content", len(content) - 3, len(content) + 9) == content[-3:]
     assert storage.read(f"{there}/{min(names)}") == b""
     for missing in (storage.read, storage.list_names, storage.size, storage.written_at):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(MissingFileError):
             missing(f"{there}/missing")
 
 
@@ -112,7 +113,7 @@ def test_many_files_elsewhere_are_read_ahead_in_order_whatever_becomes_of_some(s
 
     (folder / "99 größer").unlink()
     assert list(storage.read_present(paths)) == [*contents[:99], None, *contents[100:]]
-    with pytest.raises(FileNotFoundError, match="99 größer"):
+    with pytest.raises(MissingFileError, match="99 größer"):
         list(storage.read_ahead(paths))
 
 

@@ -21,6 +21,7 @@ from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told
@@ -259,7 +260,7 @@ class Expiring(Storage):
     def read_range(self, path: str, start: int, end: int) -> bytes:
         if "092e9662" in path:
             self._table.expire(5)
-            raise FileNotFoundError(path)
+            raise MissingFileError(path)
         return super().read_range(path, start, end)
 
 

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class KeptLog(LogMemory):
@@ -22,14 +23,14 @@ class KeptLog(LogMemory):
         """Return a commit, None where the log no longer has it."""
         try:
             return Commit.from_actions(version, self._log.read_commit(commit_name(version)))
-        except (BrokenLogError, FileNotFoundError):
+        except (BrokenLogError, MissingFileError):
             return None
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
         try:
             return self._log.read_state(with_files=True, version=version)
-        except (BrokenLogError, FileNotFoundError):
+        except (BrokenLogError, MissingFileError):
             return None
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class Memory(Protocol):
@@ -80,7 +81,7 @@ class MemoryStore(Generic[M]):
     def _content(self, path: str) -> bytes | None:
         try:
             return self._storage.read(path)
-        except FileNotFoundError:
+        except MissingFileError:
             return None
 
     def _path(self, location: str) -> str:

@@ -34,6 +34,7 @@ from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 
@@ -146,7 +147,7 @@ class ProtocolAudit:
         name = commit_name(memory.version)
         try:
             same = dict(commit_info(parse_commit(name, self._log.read_file(name)))) == dict(memory.commit_info)
-        except (FileNotFoundError, BrokenLogError):
+        except (MissingFileError, BrokenLogError):
             return None
         return memory if same else None
 

@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import Progress
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.timings import Timings
 from airflow_delta_provider.jobs.writing.log_store import LogStore
 from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent
@@ -118,7 +119,7 @@ class _Creation:
     def _names(self, below: str = "") -> list[str] | None:
         try:
             return self._session.storage.list_names(f"{self._location.rstrip('/')}/{below}".rstrip("/"))
-        except FileNotFoundError:
+        except MissingFileError:
             return None
 
     def _taken(self, why: str) -> Finding:

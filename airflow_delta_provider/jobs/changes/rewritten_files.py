@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.invariants.rewritten_files import FileDiffere
 from airflow_delta_provider.domain.parquet.footer import FooterError
 from airflow_delta_provider.domain.plan.drop_features import RewrittenFiles
 from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewrittenFiles]:
@@ -45,7 +46,7 @@ def _differences(data: DataFiles, files: list[LiveFile], state: TableState) -> I
     def look(file: LiveFile) -> FileDifference | None:
         try:
             return compared.of(data.footer(file).schema)
-        except (FileNotFoundError, FooterError):
+        except (MissingFileError, FooterError):
             return None
 
     return data.map(look, files)

@@ -25,6 +25,7 @@ from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.log.recent_writers import RECENT
 from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
@@ -32,7 +33,7 @@ def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
 
     Where it cannot be followed from there, it says so of what is known, and starts at the newest checkpoint.
 
-    :raises FileNotFoundError: if there is no ``_delta_log``
+    :raises MissingFileError: if there is no ``_delta_log``
     :raises BrokenLogError: if the log does not lead to that version
     """
     names = log.list_names()
@@ -92,7 +93,7 @@ class FooterReader:
     def _look(self, file: LiveFile) -> Footer | FooterError:
         try:
             return self._data.footer(file)
-        except FileNotFoundError:
+        except MissingFileError:
             return FooterError("there is no such file")
         except FooterError as error:
             return error

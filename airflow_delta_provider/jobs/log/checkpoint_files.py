@@ -41,7 +41,7 @@ class CheckpointFiles:
     def actions(self, path: str, with_files: bool) -> Iterator[Action]:
         """Yield the actions of a Parquet file of a checkpoint.
 
-        :raises FileNotFoundError: if it is missing
+        :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
         """
         name = path.rsplit("/", 1)[-1]

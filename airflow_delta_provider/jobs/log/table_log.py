@@ -29,6 +29,7 @@ from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.writing.standing import Standing
 from airflow_delta_provider.jobs.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10
@@ -62,7 +63,7 @@ class TableLog:
         """Replay the log up to ``version``, by default the newest.
 
         :param with_files: also the live files; without, only their actions are skipped
-        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
         segment = select_segment(self.list_names(), version)
@@ -71,7 +72,7 @@ class TableLog:
     def read_standing(self) -> Standing:
         """Return the newest version as a commit of ours has to follow it: with its files, and as the log has it.
 
-        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
         names = self.list_names()
@@ -86,7 +87,7 @@ class TableLog:
         """Replay the log up to the newest version, and keep what happened after ``since``.
 
         :param since: by default the version before the newest, where the log still has it
-        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
         """
         names = self.list_names()
@@ -101,7 +102,7 @@ class TableLog:
                 advance(replay, version, parse_commit(name, content))
                 for version, name, content in self._commits(range(base.version + 1, newest.version + 1))
             ]
-        except (BrokenLogError, FileNotFoundError):
+        except (BrokenLogError, MissingFileError):
             if since is not None:
                 raise
             return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), (), newest)
@@ -117,28 +118,28 @@ class TableLog:
     def list_names(self) -> list[str]:
         """Return the names of the files in the log.
 
-        :raises FileNotFoundError: if there is no ``_delta_log``
+        :raises MissingFileError: if there is no ``_delta_log``
         """
         return self._storage.list_names(self._directory)
 
     def read_file(self, name: str) -> bytes:
         """Return the content of a file of the log.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         return self._storage.read(f"{self._directory}/{name}")
 
     def written_at(self, name: str) -> datetime:
         """Return when a file of the log was written, as the storage says, in UTC.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         return self._storage.written_at(f"{self._directory}/{name}")
 
     def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
         """Yield the contents of files of the log, in order; many are read at once where they are far away.
 
-        :raises FileNotFoundError: if one of them is gone
+        :raises MissingFileError: if one of them is gone
         """
         return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
 
@@ -202,7 +203,7 @@ class TableLog:
     def _commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
         """Yield versions, each with the name and the content of its commit file.
 
-        :raises FileNotFoundError: if one is gone
+        :raises MissingFileError: if one is gone
         """
         of_versions = [(version, commit_name(version)) for version in versions]
         contents = self.read_files(name for _, name in of_versions)
@@ -249,7 +250,7 @@ class TableLog:
             for sidecar in sidecars if with_files else ():
                 try:
                     yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
-                except FileNotFoundError:
+                except MissingFileError:
                     self._storage.size(path)  # where it is gone itself, the log was cleaned up meanwhile
                     raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
 

@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
 from airflow_delta_provider.domain.rules import paimon_rows as rules
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class DeletedRows:
@@ -27,10 +28,10 @@ class DeletedRows:
         """Return the deleted rows of a file as a bit set; none where they cannot be told."""
         try:
             return self._data.deleted_by(file, vector)
-        except (FileNotFoundError, PaimonFormatError) as error:
+        except (MissingFileError, PaimonFormatError) as error:
             if file.key not in self.broken:
                 self.broken.add(file.key)
-                why = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
+                why = "there is no such file" if isinstance(error, MissingFileError) else str(error)
                 name = vector.file.name if vector else file.name
                 says = f"cannot be read right: {name}, which says what of its rows is deleted, cannot be read: {why}."
                 since = self._first_with(vector)

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, F
 from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _PARQUET = "parquet"
 
@@ -78,7 +79,7 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
     try:
         footer = data.footer(data.live_file(file))
         ids = file_ids(footer, ROW_ID)
-    except FileNotFoundError:
+    except MissingFileError:
         return None
     except EncryptedFooterError as error:
         return None, [unread(file, str(error))]

@@ -35,6 +35,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 T = TypeVar("T")
 
@@ -256,7 +257,7 @@ class MetadataSource:
     def _names(self, directory: str) -> list[str]:
         try:
             return self._storage.list_names(f"{self.location}/{directory}")
-        except FileNotFoundError:
+        except MissingFileError:
             return []
 
 

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.table_formats import DELTA, PAIMON, format_of
 
 
@@ -51,7 +52,7 @@ def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
     session.check_reach(name, location)
     try:
         found = format_of(session.storage, location)
-    except FileNotFoundError:
+    except MissingFileError:
         raise TableError(
             requests.NO_SUCH_TABLE.finding(f"There is no table at {name.text}: no such directory. Check the path.")
         ) from None

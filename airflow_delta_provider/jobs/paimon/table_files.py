@@ -45,7 +45,7 @@ class TableFiles(DataFiles):
     def deleted_by(self, file: DataFile, vector: Vector | None) -> int:
         """Return the rows of a data file that a deletion vector deletes, as a bit set.
 
-        :raises FileNotFoundError: if the index file is missing
+        :raises MissingFileError: if the index file is missing
         :raises PaimonFormatError: if the vector is damaged, or where it is cannot be told
         """
         if vector is None:

@@ -27,6 +27,7 @@ from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Positions of a file that one row of the result tells of.
 _CHUNK = 32768
@@ -123,13 +124,13 @@ class DeletedPositions:
                 raise
         present = [uri for uri in sources if self._exists(uri)]
         if len(present) == len(sources):
-            raise FileNotFoundError("a file of deletion vectors came and went")
+            raise MissingFileError("a file of deletion vectors came and went")
         return self._contents(present)
 
     def _exists(self, uri: str) -> bool:
         try:
             self._session.storage.read_range(uri, 0, 1)
-        except FileNotFoundError:
+        except MissingFileError:
             return False
         return True
 

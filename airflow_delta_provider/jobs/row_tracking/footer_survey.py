@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds,
 from airflow_delta_provider.domain.rules import data_files as file_rules
 from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
@@ -79,13 +80,13 @@ def _look(
         if schemas is not None:
             wrong += schemas.check(footer.schema, file.path)
         return file_ids(footer, column), wrong
-    except (FileNotFoundError, FooterError, MaterializedTypeError) as error:
+    except (MissingFileError, FooterError, MaterializedTypeError) as error:
         return None, [*wrong, _unread(file, column, error)]
 
 
 def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
     """Return why nothing is known of a file's row ids."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, MissingFileError):
         return file_rules.MISSING.finding(
             f"{file.path} is in the table, but there is no such file: reading the table fails. {_AFTER_LOSS}.",
             path=file.path,

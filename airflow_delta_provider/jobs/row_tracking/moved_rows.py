@@ -31,6 +31,7 @@ from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {
@@ -136,7 +137,7 @@ class MovedRowsReader:
     def _deleted(self, file: LiveFile, ids: FileIds) -> int | str:
         try:
             return self._data.deleted(file, ids.rows)
-        except FileNotFoundError:
+        except MissingFileError:
             return "there is no file of its deletion vector"
         except BrokenDeletionVectorError as error:
             return f"its deletion vector is damaged: {error}"

@@ -30,6 +30,7 @@ from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def read_past(log: TableLog, since: int | None) -> Past:
             history = log.read_history(since)
             if history.transitions:
                 return Past(history, comparable=True)
-        except (BrokenLogError, FileNotFoundError) as broken:
+        except (BrokenLogError, MissingFileError) as broken:
             error = broken
     history = log.read_history()
     newest = history.state.version
@@ -140,6 +141,6 @@ class Stability:
     def _log_is_whole(self) -> bool:
         try:
             self._table.log.read_commit(commit_name(0))
-        except (FileNotFoundError, BrokenLogError):
+        except (MissingFileError, BrokenLogError):
             return False
         return True

@@ -34,6 +34,7 @@ from airflow_delta_provider.jobs.row_tracking.distributed_ids import Distributed
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: All rows: what a deletion vector deletes that cannot be read.
 UNREADABLE = -1
@@ -165,8 +166,8 @@ class _DeletedRows:
     def _read(self, file: LiveFile) -> int:
         try:
             return self._data.deleted(file, self._survey.rows_of(file))
-        except (FileNotFoundError, BrokenDeletionVectorError) as error:
-            self.report(file, MISSING if isinstance(error, FileNotFoundError) else str(error))
+        except (MissingFileError, BrokenDeletionVectorError) as error:
+            self.report(file, MISSING if isinstance(error, MissingFileError) else str(error))
             return UNREADABLE
 
     def report(self, file: LiveFile, why: str) -> None:

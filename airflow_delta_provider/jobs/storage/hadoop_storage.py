@@ -8,7 +8,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cached_property, wraps
 from itertools import repeat
@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,7 +55,7 @@ def _persistent(method: Callable[P, T]) -> Callable[P, T]:
         for wait in _WAITS:
             try:
                 return method(*arguments, **named)
-            except FileNotFoundError:
+            except MissingFileError:
                 raise
             except Exception as error:
                 if not understand(error).retryable:
@@ -82,17 +83,15 @@ class HadoopStorage:
     def list_names(self, directory: str) -> list[str]:
         """Return the names of what lies directly in ``directory``.
 
-        :raises FileNotFoundError: if there is no such directory
+        :raises MissingFileError: if there is no such directory
         """
         local = _local_path(directory)
         if local is not None:
-            try:
+            with _missing_reported(directory):
                 return os.listdir(local)
-            except NotADirectoryError:
-                raise FileNotFoundError(directory) from None
         file_system, path = self._resolve(directory)
         if not file_system.exists(path):
-            raise FileNotFoundError(directory)
+            raise MissingFileError(directory)
         found = file_system.listStatus(path)
         # Py4J finds a method for the very type alone, and some storages give an array of their own.
         statuses = self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, len(found))
@@ -106,22 +105,22 @@ class HadoopStorage:
     def read(self, path: str) -> bytes:
         """Return the content of a file.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         local = _local_path(path)
         if local is not None:
-            with open(local, "rb") as file:
+            with _missing_reported(path), open(local, "rb") as file:
                 return file.read()
         file_system, hadoop_path = self._resolve(path)
         try:
             return self._streams.read(file_system.open(hadoop_path))
         except Py4JJavaError as error:
-            raise FileNotFoundError(path) if _says_gone(error) else error from None
+            raise MissingFileError(path) if _says_gone(error) else error from None
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
         """Yield the contents of files of one storage, in order; of some that are not here, many are read at once.
 
-        :raises FileNotFoundError: if one of them is gone
+        :raises MissingFileError: if one of them is gone
         """
         for path, content in zip(paths, self._copied(paths)):
             yield self.read(path) if content is None else content
@@ -130,7 +129,7 @@ class HadoopStorage:
         """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
         for path, content in zip(paths, self._copied(paths)):
             if content is None:
-                with suppress(FileNotFoundError):
+                with suppress(MissingFileError):
                     content = self.read(path)
             yield content
 
@@ -149,48 +148,41 @@ class HadoopStorage:
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         local = _local_path(path)
         if local is not None:
-            return os.path.getsize(local)
-        file_system, hadoop_path = self._resolve(path)
-        if not file_system.exists(hadoop_path):
-            raise FileNotFoundError(path)
-        return int(file_system.getFileStatus(hadoop_path).getLen())
+            with _missing_reported(path):
+                return os.path.getsize(local)
+        return int(self._status(path, *self._resolve(path)).getLen())
 
     @_persistent
     def written_at(self, path: str) -> datetime:
         """Return when a file was last written, as the storage says, in UTC.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         local = _local_path(path)
         if local is not None:
-            milliseconds = os.stat(local).st_mtime_ns // 1_000_000
+            with _missing_reported(path):
+                milliseconds = os.stat(local).st_mtime_ns // 1_000_000
         else:
-            file_system, hadoop_path = self._resolve(path)
-            if not file_system.exists(hadoop_path):
-                raise FileNotFoundError(path)
-            milliseconds = int(file_system.getFileStatus(hadoop_path).getModificationTime())
+            milliseconds = int(self._status(path, *self._resolve(path)).getModificationTime())
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     @_persistent
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         """
         local = _local_path(path)
         if local is not None:
-            with open(local, "rb", buffering=0) as file:
+            with _missing_reported(path), open(local, "rb", buffering=0) as file:
                 file.seek(start)
                 return _read_fully(file, end - start)
         file_system, hadoop_path = self._resolve(path)
-        try:
-            status = file_system.getFileStatus(hadoop_path)
-        except Py4JJavaError as error:
-            raise FileNotFoundError(path) if _says_gone(error) else error from None
+        status = self._status(path, file_system, hadoop_path)
         end = min(end, status.getLen())
         if start >= end:
             return b""
@@ -282,9 +274,24 @@ class HadoopStorage:
             path = path.getParent()
         return qualified
 
+    def _status(self, path: str, file_system: Any, hadoop_path: Any) -> Any:
+        try:
+            return file_system.getFileStatus(hadoop_path)
+        except Py4JJavaError as error:
+            raise MissingFileError(path) if _says_gone(error) else error from None
+
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._path(location)
         return path.getFileSystem(self._configuration), path
+
+
+@contextmanager
+def _missing_reported(path: str) -> Iterator[None]:
+    """Say of a file of this machine that it is missing, as of one elsewhere."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(path) from None
 
 
 def _says_gone(error: Py4JJavaError) -> bool:

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Seconds before each further try after a failure of the storage.
 _WAITS = (0.2, 1.0, 3.0)
@@ -74,7 +75,7 @@ class PutIfAbsent:
         self.refresh()
         try:
             return self._log.read_commit(commit_name(version))
-        except FileNotFoundError:
+        except MissingFileError:
             return None
 
     def _wait(self, error: Exception) -> None:
