@@ -58,7 +58,7 @@ class DataFiles:
     def footer(self, file: LiveFile) -> Footer:
         """Return the footer of a data file.
 
-        :raises FileNotFoundError: if there is no such file
+        :raises MissingFileError: if there is no such file
         :raises FooterError: if it is not a Parquet file of the size that the log says
         """
         uri = self.uri(file)
@@ -73,14 +73,15 @@ class DataFiles:
             raise FooterError(f"its footer claims {size} bytes of a file of {file.size}")
         if size > len(tail):
             tail = self._storage.read_range(uri, file.size - size, file.size)
-        self._last_footer = parse_footer(tail, self._last_footer)
-        return self._last_footer
+        footer = parse_footer(tail, self._last_footer)
+        self._last_footer = footer  # what other threads have put there meanwhile is theirs
+        return footer
 
     def deleted(self, file: LiveFile, rows: int | None) -> int:
         """Return the rows of a file that its deletion vector deletes, as a bit set.
 
         :param rows: number of rows of the file
-        :raises FileNotFoundError: if the file of the deletion vector is missing
+        :raises MissingFileError: if the file of the deletion vector is missing
         :raises BrokenDeletionVectorError: if it is damaged
         """
         vector = file.deletion_vector

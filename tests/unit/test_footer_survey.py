@@ -40,3 +40,19 @@ def test_file_that_cannot_be_read_is_named(tmp_path, changed, found):
     assert [(finding.code, finding.severity) for finding in surveyed.findings] == found
     assert {finding.path for finding in surveyed.findings} <= {other.name}
     assert surveyed.rows_of(files[0]) == 2
+
+
+def test_footer_is_that_of_the_file_whatever_other_threads_read_meanwhile(tmp_path):
+    for rows, name in ((2, "one"), (3, "another")):
+        pyarrow.parquet.write_table(pyarrow.table({"id": list(range(rows))}), tmp_path / name)
+    one, another = (
+        LiveFile.from_add({"path": name, "size": (tmp_path / name).stat().st_size}) for name in ("one", "another")
+    )
+    elsewhere = DataFiles(LocalStorage(), f"file:{tmp_path}").footer(another)
+
+    class Overtaken(DataFiles):
+        """Another thread has always just read the footer of another file."""
+
+        _last_footer = property(lambda _: elsewhere, lambda _, footer: None)
+
+    assert Overtaken(LocalStorage(), f"file:{tmp_path}").footer(one).num_rows == 2
