@@ -37,6 +37,7 @@ from airflow_delta_provider.hooks.spark_installation import (
     jar_folders,
     spark_version,
 )
+from airflow_delta_provider.hooks.supervision import supervised
 from airflow_delta_provider.hooks.workspace import Workspace
 
 #: Java options of the small program that composes the driver's command line.
@@ -109,7 +110,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         with Workspace(self._submission) as workspace:
             self._prepare(workspace)
             try:
-                super().submit(str(workspace.application), **popen)
+                with supervised(self.on_kill):
+                    super().submit(str(workspace.application), **popen)
             except AirflowException as error:
                 failure = error
         if self._class_archive is not None:

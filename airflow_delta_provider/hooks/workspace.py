@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.hooks.job_archive import write_job_archive
 
-_APPLICATION = """\
+_PREFIX = "airflow-delta-provider-"
+#: The file that is locked as long as the submission may run.
+_LOCK = "submitter.lock"
+#: Seconds after which a folder that nobody holds is of a process that was killed, and not just being made.
+_ABANDONED = 60.0
+_JOB = """\
 import sys
 
-from airflow_delta_provider.jobs.{module} import main
+from airflow_delta_provider.jobs.submitted import main
+
+sys.exit(main(*sys.argv[1:], lock={lock!r}))
+"""
+_JAR_RESOLVER = """\
+import sys
+
+from airflow_delta_provider.jobs.resolved_jars import main
 
 sys.exit(main(*sys.argv[1:]))
 """
@@ -31,25 +48,31 @@ appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 class Workspace:
     """A temporary folder with what spark-submit is given. A context manager.
 
+    As long as the process lives, it holds a lock on a file there, by which the driver knows that it does.
+
     The application file lies here and not in the package: its folder becomes the first entry of
     ``sys.path``, and modules of ours must not hide those of the standard library.
     """
 
     def __init__(self, submission: str) -> None:
         self.submission = submission
-        self._folder = tempfile.TemporaryDirectory(prefix="airflow-delta-provider-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
         self.path = Path(self._folder.name)
+        self._lock = open(self.path / _LOCK, "wb")  # noqa: SIM115  # open as long as the job may run
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def __enter__(self) -> Workspace:
+        _remove_abandoned(self.path.parent)
         write_job_archive(self.archive)
-        self._write("delta_provider_job.py", _APPLICATION.format(module="submitted"))
-        self._write("delta_provider_jars.py", _APPLICATION.format(module="resolved_jars"))
+        self._write("delta_provider_job.py", _JOB.format(lock=self._lock.name))
+        self._write("delta_provider_jars.py", _JAR_RESOLVER)
         self._write("log4j2.properties", _QUIET_LOG4J)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._lock.close()
         self._folder.cleanup()
 
     @property
@@ -80,3 +103,13 @@ class Workspace:
         path = self.path / name
         path.write_text(text, encoding="utf-8")
         return path
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove the folders of submissions whose process was killed before it could."""
+    for lock in directory.glob(f"{_PREFIX}*/{_LOCK}"):
+        with suppress(OSError), lock.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if found.st_uid == os.getuid() and found.st_mtime < time.time() - _ABANDONED:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises where it is held
+                shutil.rmtree(lock.parent, ignore_errors=True)

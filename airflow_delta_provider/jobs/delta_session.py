@@ -23,6 +23,8 @@ from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.reach import Reach
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.submitter import Submitter
 from airflow_delta_provider.jobs.table_formats import DELTA, format_of
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -62,10 +64,14 @@ class OpenTable:
 
 
 class DeltaSession:
-    """The one place that knows how a session is asked for something."""
+    """The one place that knows how a session is asked for something.
 
-    def __init__(self, spark: SparkSession) -> None:
+    :param submitter: the process that waits for the job, by default one that is always there
+    """
+
+    def __init__(self, spark: SparkSession, submitter: Submitter | None = None) -> None:
         self.spark = spark
+        self.submitter = submitter or Submitter()
         self.storage = HadoopStorage(spark)
         self.reach = Reach(self.storage)
         # PySpark prints a JSON document with the whole stack for each error that is caught here.
@@ -119,7 +125,7 @@ class DeltaSession:
         log = TableLog(self.spark, self.storage, location)
         try:
             names = log.list_names()
-        except FileNotFoundError:
+        except MissingFileError:
             names = []
         if not has_log(names):
             raise TableError(self._why_not_delta(text, location)) from None
@@ -226,7 +232,7 @@ class DeltaSession:
     def _why_not_delta(self, text: str, location: str) -> Finding:
         try:
             found = format_of(self.storage, location)
-        except FileNotFoundError:
+        except MissingFileError:
             return requests.NO_SUCH_TABLE.finding(f"There is no table at {text}: no such directory. Check the path.")
         if found not in (None, DELTA):
             return requests.NOT_DELTA.finding(

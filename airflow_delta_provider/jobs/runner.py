@@ -26,6 +26,7 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """Do what ``request`` asks for and report on every table.
 
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
+    :raises SubmitterGoneError: if the process that waits for the report is gone
     """
     started = _now()
     kind = KINDS[request.kind]
@@ -65,6 +66,7 @@ def _wait(named: Sequence[str], session: DeltaSession) -> bool:
 
 
 def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
+    session.submitter.check()
     try:
         return KINDS[request.kind].run(session, text, request, progress)
     except TableError as error:

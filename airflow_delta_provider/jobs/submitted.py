@@ -19,20 +19,24 @@ from airflow_delta_provider.jobs.runner import run
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.session.spark_session import submitted_session
+from airflow_delta_provider.jobs.submitter import Submitter
 
 #: Seconds for the JVM's thread that copies this process's output to finish after the last line.
 _DRAIN = 0.2
 
 
-def main(request_name: str, submission: str, log_level: str = "") -> int:
+def main(request_name: str, submission: str, log_level: str = "", *, lock: str | None = None) -> int:
     """Run the request and send its report, or the error that kept it from being made.
 
     :param request_name: name of the request among the files of the application
     :param submission: nonce of the submission
     :param log_level: log level of the Spark context, where one is wanted
+    :param lock: path of the file by which the submitter is known to live: see :class:`Submitter`
     :return: exit code: 0 if a report was sent, else 1
     """
     spark: SparkSession | None = None
+    submitter = Submitter(lock)
+    submitter.watch()
     forgo_pandas()
     collect_seldom()
     try:
@@ -41,7 +45,7 @@ def main(request_name: str, submission: str, log_level: str = "") -> int:
             spark.sparkContext.setLogLevel(log_level)
         with open(SparkFiles.get(request_name), encoding="utf-8") as file:
             request = JobRequest.from_json(json.load(file))
-        report = run(request, DeltaSession(spark), progress=lambda line: _send("progress", submission, line))
+        report = run(request, DeltaSession(spark, submitter), progress=lambda line: _send("progress", submission, line))
         channel, document, code = "report", report.to_json(), 0
     except BaseException as error:
         channel, code = "error", 1

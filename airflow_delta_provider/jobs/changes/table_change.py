@@ -163,6 +163,7 @@ class TableChange:
     def _execute(self, step: Step, labels: Mapping[str, Any]) -> None:
         statement = render_sql(step, self._table.name)
         for attempt in range(1, _TRIES + 1):
+            self._session.submitter.check()
             try:
                 if statement is None:
                     self._change.commit(self._table, step, labels)

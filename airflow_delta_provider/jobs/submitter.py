@@ -1,0 +1,75 @@
+"""Whether the process that submitted a job still lives.
+
+A process that is killed outright cannot end what it started: its driver would go on changing tables while the next try
+of the same task runs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Seconds between two looks of the watch.
+_EVERY = 2.0
+#: Exit code of a driver that ends itself.
+_EXIT_CODE = 75
+
+
+class SubmitterGoneError(BaseException):
+    """The process that submitted the job is gone: nobody waits for the rest, and another try may be under way.
+
+    Like ``KeyboardInterrupt``, it ends the job, and is not a failure of the table that is being worked on.
+    """
+
+
+class Submitter:
+    """The process that submitted the job, known by a lock on a file that it holds as long as it lives.
+
+    :param lock: path of the file; where there is no such file, as when it is on another machine, the submitter counts
+        as there
+    """
+
+    def __init__(self, lock: str | None = None) -> None:
+        self._lock: IO[bytes] | None = None
+        if lock is not None and fcntl is not None:
+            try:
+                self._lock = open(lock, "rb")  # noqa: SIM115  # kept: the file may be removed meanwhile
+            except OSError:
+                self._lock = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it ended."""
+        if self._lock is None:
+            return False
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        return True
+
+    def check(self) -> None:
+        """Return if it lives.
+
+        :raises SubmitterGoneError: if not
+        """
+        if self.is_gone:
+            raise SubmitterGoneError("The process that submitted this job is gone. Nothing more is done.")
+
+    def watch(self) -> None:
+        """End this process within seconds after the submitter, whatever it is doing: commits are atomic."""
+        if self._lock is not None:
+            threading.Thread(target=self._end_with_it, name="submitter-watch", daemon=True).start()
+
+    def _end_with_it(self) -> None:
+        waiting = threading.Event()
+        while not self.is_gone:
+            waiting.wait(_EVERY)
+        os._exit(_EXIT_CODE)
