@@ -8,6 +8,8 @@ from pathlib import Path
 from airflow.providers.common.compat.sdk import conf
 
 SECTION = "delta_provider"
+#: Schemes of remote logs that are files in object storage, and not streams of a service.
+_LOG_STORES = ("s3", "gs", "oss", "hdfs", "file")
 
 
 def allowed_locations(team: str | None = None) -> tuple[str, ...]:
@@ -18,6 +20,24 @@ def allowed_locations(team: str | None = None) -> tuple[str, ...]:
     """
     own = _listed(conf.get(SECTION, "allowed_locations", fallback="", team_name=team)) if team else ()
     return own or _listed(conf.get(SECTION, "allowed_locations", fallback=""))
+
+
+def report_folders() -> tuple[str, ...]:
+    """
+    Return where reports are kept if the task does not say: the first of these that can be written.
+
+    ``report_path``; else, with remote logging to object storage, a folder beside the logs, by their connection; and in
+    any case one beside the logs of the worker, which other workers may not see.
+    """
+    if configured := conf.get(SECTION, "report_path", fallback=""):
+        return (configured,)
+    beside = [conf.get("logging", "base_log_folder", fallback="")]
+    if conf.getboolean("logging", "remote_logging", fallback=False):
+        scheme, _, rest = (conf.get("logging", "remote_base_log_folder", fallback="") or "").partition("://")
+        connection = conf.get("logging", "remote_log_conn_id", fallback="") or ""
+        if scheme in _LOG_STORES:
+            beside.insert(0, f"{scheme}://{connection}{'@' if connection else ''}{rest}")
+    return tuple(f"{folder.rstrip('/')}/delta_reports" for folder in beside if folder)
 
 
 def worker_cache() -> Path:

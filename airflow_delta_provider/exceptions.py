@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.text import render
 
 
@@ -34,13 +35,15 @@ class DeltaReportError(DeltaProviderError):
     """A report says that not all is well.
 
     :param report: the whole report, for callbacks
+    :param place: where it is kept
     """
 
     headline = "The job reported failures"
 
-    def __init__(self, report: JobReport) -> None:
-        super().__init__(f"{self.headline}.\n{render(report)}")
+    def __init__(self, report: JobReport, place: ReportPlace | None = None) -> None:
+        super().__init__(f"{self.headline}.\n{render(report, place)}")
         self.report = report
+        self.place = place
 
 
 class DeltaViolationError(DeltaReportError, AirflowFailException):
@@ -65,6 +68,10 @@ class DeltaRetryableError(DeltaReportError):
     """Every failure may be gone at the next try: lost races, infrastructure faults."""
 
     headline = "The job failed on a table in a way that another try may mend"
+
+
+class DeltaReportUnavailableError(DeltaProviderError):
+    """What XCom holds of a report is cut, and the whole report cannot be read; retried, since a store may answer."""
 
 
 class DeltaAlertError(DeltaProviderError):

@@ -59,6 +59,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}
         ],
+        "extra-links": ["airflow_delta_provider.links.report.DeltaReportLink"],
         "notifications": ["airflow_delta_provider.notifications.violation.DeltaViolationNotifier"],
         "config": {
             "delta_provider": {
@@ -74,6 +75,18 @@ def get_provider_info() -> dict[str, Any]:
                         "version_added": "0.1.0",
                         "type": "string",
                         "example": "s3://lake/sales,main.sales",
+                        "default": "",
+                    },
+                    "report_path": {
+                        "description": (
+                            "Folder in which each try of a task leaves its whole report: a path or a URI of object "
+                            "storage, with the id of a connection before the @. Empty means delta_reports beside "
+                            "the logs: in remote_base_log_folder where remote logging is to object storage, else in "
+                            "base_log_folder of the worker, which other workers may not be able to read."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "s3://aws_default@lake-ops/reports",
                         "default": "",
                     },
                     "worker_cache": {

@@ -1,12 +1,84 @@
-"""Using a report in a DAG: helpers over the XCom that the operators push.
+"""Using a report in a DAG: helpers over the XComs that the operators push.
 
-The ``return_value`` has ``schema_version``, ``kind``, ``verdict``, ``changed``, ``counts``, ``tables``
-and ``truncated``; the key ``findings`` has the findings with their tables, and that of
-``DeltaTableDetailOperator`` also the key ``details``.
+The ``return_value`` has ``schema_version``, ``kind``, ``verdict``, ``changed``, ``counts``, ``tables``,
+``truncated``, ``report_path`` and, of a dry run, ``dry_run``; the key ``findings`` has the findings with
+their tables, and that of ``DeltaTableDetailOperator`` also the key ``details``. Where XCom has no room for
+all, the helpers read the report that the task kept. They block, and are for tasks, not for the top of a DAG file.
 """
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.summary import tables_with, violated_tables
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["tables_with", "violated_tables"]
+from airflow_delta_provider.domain.report import summary as listed
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.exceptions import DeltaReportUnavailableError
+from airflow_delta_provider.storage.report_store import read_report
+
+__all__ = ["all_findings", "tables_with", "violated_tables", "whole_report"]
+
+
+def violated_tables(report: Mapping[str, Any]) -> list[str]:
+    """
+    Return all tables that broke a rule, ready for ``.expand(table=…)``.
+
+    :param report: the operator's ``return_value`` XCom
+    :raises DeltaReportUnavailableError: if XCom does not list all of them, and the kept report cannot be read
+    """
+    return tables_with(report, Verdict.VIOLATED)
+
+
+def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[str]:
+    """
+    Return all tables that ended with one of ``verdicts``, the worst first.
+
+    :param summary: the operator's ``return_value`` XCom
+    :raises DeltaReportUnavailableError: if XCom does not list all of them, and the kept report cannot be read
+    """
+    try:
+        return listed.tables_with(summary, *verdicts)
+    except listed.CutSummaryError as cut:
+        return listed.all_tables_with(_read(summary, f"{cut}; {cut.missing} are missing"), *verdicts)
+
+
+def all_findings(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """
+    Return all findings, each with its ``table``, those of the worst tables first.
+
+    :param findings: the operator's ``findings`` XCom
+    :raises DeltaReportUnavailableError: if XCom does not have all of them, and the kept report cannot be read
+    """
+    if not findings["truncated"]:
+        return list(findings["findings"])
+    missing = findings.get("omitted", "some")
+    return listed.all_findings_of(_read(findings, f"{missing} findings are missing, for which XCom has no room"))
+
+
+def whole_report(pushed: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the whole report, as ``report.schema.json`` describes it.
+
+    :param pushed: the operator's ``return_value`` XCom
+    :raises DeltaReportUnavailableError: if it was not kept, or cannot be read
+    """
+    return _read(pushed, "XCom has the summary only").to_json()
+
+
+def _read(pushed: Mapping[str, Any], lack: str) -> JobReport:
+    path = pushed.get("report_path")
+    if not path:
+        why = pushed.get("report_error") or "the task kept none"
+        raise DeltaReportUnavailableError(
+            f"{lack}, and there is no report to read the rest from: {why}. Set report_path of the task, or "
+            "[delta_provider] report_path, to a folder in object storage."
+        )
+    try:
+        return read_report(path)
+    except Exception as error:
+        raise DeltaReportUnavailableError(
+            f"{lack}, and the report {path} cannot be read here: {type(error).__name__}: {error}. If it is on the "
+            "disk of another worker, set report_path of the task, or [delta_provider] report_path, to a folder in "
+            "object storage that all workers reach."
+        ) from error

@@ -6,15 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
+#: Findings that an alert names; beyond them, they are counted.
+MAX_NAMED = 1000
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
@@ -68,9 +72,37 @@ class Item:
         rule = CATALOGUE.get(self.finding.code)
         return rule.remedy if rule and rule.severity is self.finding.severity else ""
 
+    @property
+    def effect(self) -> str:
+        """What the rule says that the fault can do; empty where the finding weighs less, as its remedy is."""
+        rule = CATALOGUE.get(self.finding.code)
+        return rule.effect if rule and rule.severity is self.finding.severity else ""
+
     def to_json(self) -> dict[str, Any]:
         """Return the finding as in a report, with its table and why it is told."""
         return {"news": self.news.value, "table": self.table, "title": self.title, **self.finding.to_json()}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings of one rule that are told for the same reason and weigh the same.
+
+    :param items: one or more, as :func:`worst_first` sorts them
+    :param in_full: those of them whose messages are written out
+    """
+
+    items: tuple[Item, ...]
+    in_full: frozenset[Item]
+
+    @property
+    def first(self) -> Item:
+        """The first of them: what they have in common is the same of each."""
+        return self.items[0]
+
+    @property
+    def tables(self) -> int:
+        """How many tables they are about."""
+        return len({item.table for item in self.items})
 
 
 @dataclass(frozen=True)
@@ -106,7 +138,9 @@ class Alert:
     :param unchanged: how many findings stand that were told before
     :param truncated: whether the findings are those of a shortened report
     :param failure: why the task failed, where no finding says so
-    :param limit: how many findings are written out
+    :param limit: how many findings are written out in full; the others are named
+    :param missing: how many findings the shortened report lacks, as far as that is known
+    :param place: where the whole report is kept, if that was tried
     """
 
     origin: Origin
@@ -116,16 +150,42 @@ class Alert:
     truncated: bool = False
     failure: str | None = None
     limit: int = 20
+    missing: int = 0
+    place: ReportPlace | None = None
 
     @property
     def quiet(self) -> bool:
         """Whether there is nothing to tell."""
-        return not self.items and self.failure is None
+        return not self.items and self.failure is None and not self.truncated
 
     @property
+    def named(self) -> tuple[Item, ...]:
+        """The findings that are named at least, with their tables."""
+        return self.items[:MAX_NAMED]
+
+    @property
+    def told(self) -> tuple[Item, ...]:
+        """The findings that readers learn of: those that are named, and the others where the whole report is kept."""
+        return self.items if self.place is not None and self.place.path else self.named
+
+    @cached_property
     def shown(self) -> tuple[Item, ...]:
-        """The findings that are written out."""
-        return self.items[: self.limit]
+        """The findings that are written out in full: the first of each group before the second of any."""
+        firsts = {items[0] for items in self._grouped()}
+        ranked = sorted(range(len(self.named)), key=lambda index: (self.named[index] not in firsts, index))
+        return tuple(self.named[index] for index in sorted(ranked[: self.limit]))
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The findings that are named, by their rule: the worst group first."""
+        shown = set(self.shown)
+        return tuple(Group(items, frozenset(shown.intersection(items))) for items in self._grouped())
+
+    def _grouped(self) -> list[tuple[Item, ...]]:
+        groups: defaultdict[tuple[News, Severity, str], list[Item]] = defaultdict(list)
+        for item in self.named:
+            groups[item.news, item.finding.severity, item.finding.code].append(item)
+        return list(map(tuple, groups.values()))
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -137,6 +197,8 @@ class Alert:
     def subject(self) -> str:
         """One line, without anything that a table or a commit says of itself."""
         said = ", ".join(f"{count} {news}" for news, count in self.counts.items())
+        if self.missing:
+            said = ", ".join(filter(None, (said, f"{self.missing} cut off")))
         if not said:
             said = "the task failed" if self.failure is not None else "nothing new"
         return f"Delta {self.verdict or 'NO REPORT'}: {said} in {self.origin.task}"

@@ -72,7 +72,12 @@ class Memory:
         return None
 
     def changes(
-        self, findings: Iterable[TableFinding], told: Collection[str], looked_at: Collection[str], delivered: bool
+        self,
+        findings: Iterable[TableFinding],
+        told: Collection[str],
+        looked_at: Collection[str],
+        delivered: bool,
+        untold: Collection[str] = (),
     ) -> dict[str, Trace | None]:
         """Return what has to be remembered from now on; None of what can be forgotten.
 
@@ -82,9 +87,13 @@ class Memory:
         :param told: keys of those that were told
         :param looked_at: tables whose findings are all among ``findings``
         :param delivered: whether anybody was reached; if not, what stands is told the next time
+        :param untold: keys of those that there was no room for; what stands of them is told the next time
         """
         found = {key_of(each): each for each in findings}
-        wanted = {key: self._after(key, each, key in told, delivered) for key, each in found.items()}
+        wanted = {
+            key: self._after(key, each, key in told or key in untold, delivered and key not in untold)
+            for key, each in found.items()
+        }
         gone = (
             key
             for key, trace in self._traces.items()

@@ -11,10 +11,12 @@ from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context, TaskIn
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
 from airflow_delta_provider.notifications.alert import Origin, TableFinding
 from airflow_delta_provider.notifications.delivery import NAME, Delivery
+from airflow_delta_provider.storage.report_store import KeptReport, read_report
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +36,10 @@ class Outcome:
     :param verdict: of the report; None where there is none
     :param findings: of the report
     :param looked_at: tables whose findings are all there
-    :param truncated: whether findings were left out
+    :param truncated: whether findings were left out, and could not be read
     :param failure: why the task failed, where the findings do not say it
+    :param missing: how many were left out, as far as that is known
+    :param place: where the whole report is kept, if that was tried
     """
 
     origin: Origin
@@ -44,26 +48,43 @@ class Outcome:
     looked_at: frozenset[str] = frozenset()
     truncated: bool = False
     failure: str | None = None
+    missing: int = 0
+    place: ReportPlace | None = None
 
 
 def outcome_of(context: Context) -> Outcome:
-    """Read the report from the exception that the task ended with, else from the task itself or what it pushed."""
+    """
+    Read the report of the task: all of it where that is possible.
+
+    It is that of the exception that the task ended with; else the one that the task left in this process; else, of a
+    process that died, the one that it kept; and at last what fitted into XCom.
+    """
     origin = _origin(context)
     error = context.get("exception")
     report = getattr(error, "report", None) if isinstance(error, DeltaReportError) else None
     if isinstance(report, JobReport):
-        return _of_report(origin, report, None if any(table.findings for table in report.tables) else _NO_FINDINGS)
+        return _of_report(
+            origin, report, getattr(error, "place", None), None if _has_findings(report) else _NO_FINDINGS
+        )
     failure = None if _went_well(context) else _failure(error)
+    here: Any = getattr(context.get("task"), "kept_report", None)
+    if isinstance(here, KeptReport):
+        return _of_report(origin, here.report, here.place, failure)
     delivery = context.get(NAME)
     if isinstance(delivery, Delivery):
-        return _of_report(origin, delivery.report, failure)
-    pushed, summary = _pulled(context, "findings"), _pulled(context, XCOM_RETURN_KEY)
+        return _of_report(origin, delivery.report, None, failure)
+    summary = _pulled(context, XCOM_RETURN_KEY)
+    summary = summary if isinstance(summary, Mapping) else {}
+    kept = _read(summary.get("report_path")) or (None if error else _kept_by_the_task(context))
+    if kept is not None:
+        return _of_report(origin, kept.report, kept.place, failure)
+    pushed = _pulled(context, "findings")
     if not isinstance(pushed, Mapping) or "findings" not in pushed:
         return Outcome(origin, failure=None if failure is None else f"{_NO_REPORT} {failure}")
-    return _of_xcom(origin, pushed, summary if isinstance(summary, Mapping) else {}, failure)
+    return _of_xcom(origin, pushed, summary, failure)
 
 
-def _of_report(origin: Origin, report: JobReport, failure: str | None) -> Outcome:
+def _of_report(origin: Origin, report: JobReport, place: ReportPlace | None, failure: str | None) -> Outcome:
     findings = tuple(TableFinding(table.table, finding) for table in report.tables for finding in table.findings)
     return Outcome(
         origin,
@@ -71,13 +92,43 @@ def _of_report(origin: Origin, report: JobReport, failure: str | None) -> Outcom
         findings,
         frozenset(table.table for table in report.tables if table.verdict.value in _LOOKED_AT),
         failure=failure,
+        place=place,
     )
+
+
+def _has_findings(report: JobReport) -> bool:
+    return any(table.findings for table in report.tables)
+
+
+def _read(path: Any) -> KeptReport | None:
+    """Return the report that XCom names, or None."""
+    if not isinstance(path, str) or not path:
+        return None
+    try:
+        return KeptReport(read_report(path), ReportPlace(path))
+    except Exception:
+        log.exception("%s could not be read; the alert has what XCom holds of it", path)
+        return None
+
+
+def _kept_by_the_task(context: Context) -> KeptReport | None:
+    """Return the report that the task kept before its process died, whether or not it pushed XComs."""
+    store = getattr(context.get("task"), "report_store", None)
+    if store is None or context.get("ti") is None:
+        return None
+    try:
+        found: KeptReport | None = store(context).find()
+    except Exception:
+        log.exception("The folder of the task's reports could not be read")
+        return None
+    return found
 
 
 def _of_xcom(origin: Origin, pushed: Mapping[str, Any], summary: Mapping[str, Any], failure: str | None) -> Outcome:
     findings = tuple(TableFinding(wire["table"], Finding.from_json(wire)) for wire in pushed["findings"])
     truncated = bool(pushed.get("truncated"))
     tables = () if truncated else summary.get("tables", ())
+    path, error = summary.get("report_path"), summary.get("report_error")
     return Outcome(
         origin,
         summary.get("verdict"),
@@ -85,6 +136,8 @@ def _of_xcom(origin: Origin, pushed: Mapping[str, Any], summary: Mapping[str, An
         frozenset(row["table"] for row in tables if row["verdict"] in _LOOKED_AT),
         truncated,
         failure,
+        missing=int(pushed.get("omitted", 0)),
+        place=ReportPlace(path, error) if path or error else None,
     )
 
 

@@ -38,9 +38,10 @@ class DeltaViolationNotifier(BaseNotifier):
     ``counts`` and ``verdict``, and calls the notifiers with that context. Where there is
     nothing to tell, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
 
-    The report is that of the exception the task ended with, else the one it pushed to XCom; without
-    either, a failed task is told as such. Only to be called, not awaited: what Airflow awaits
-    (deadline alerts) is given no task, and so no report.
+    The report is that of the exception the task ended with, else the one that the task kept, in this
+    process or in its ``report_path``, else what XCom holds of it; without any, a failed task is told as
+    such. Only to be called, not awaited: what Airflow awaits (deadline alerts) is given no task, and so
+    no report.
 
     A finding is told when it is new or has changed, and when it is resolved. A finding that is
     accepted or healed is not told. Without ``state_path``, the status that an audit gave a finding
@@ -53,7 +54,8 @@ class DeltaViolationNotifier(BaseNotifier):
         told once; read and written through Airflow's object storage. (templated)
     :param remind_after: tell a finding again that still stands after that time; needs ``state_path``
     :param severities: which findings are told: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
-    :param max_findings: how many are written out, the worst first; the others are counted
+    :param max_findings: how many are written out with their messages, the worst first, and one of each rule before
+        the second of any; the others are named with their tables
     """
 
     template_fields: Sequence[str] = ("state_path",)
@@ -103,12 +105,13 @@ class DeltaViolationNotifier(BaseNotifier):
             self.log.info("%s, %d unchanged: nobody is told", alert.subject, alert.unchanged)
         errors = [] if alert.quiet else self._deliver(context, message)
         delivered = len(errors) < len(self.notifiers)
+        untold = _untold(alert, whole)
         if not errors:
-            self._confirm(context, whole)
+            self._confirm(context, whole, untold)
         if state is not None:
-            told = {key_of(item.found) for item in alert.items}
+            told = {key_of(item.found) for item in alert.told}
             try:
-                state.apply(memory.changes(outcome.findings, told, outcome.looked_at, delivered))
+                state.apply(memory.changes(outcome.findings, told, outcome.looked_at, delivered, untold))
             except Exception as error:
                 self.log.exception("%s could not be written: what was told now may be told again", self.state_path)
                 errors.append(error)
@@ -116,15 +119,16 @@ class DeltaViolationNotifier(BaseNotifier):
         if errors:
             raise DeltaAlertError(errors) from errors[0]
 
-    def _confirm(self, context: Context, outcome: Outcome) -> None:
-        """Take note that what the report says was told, as far as it was there."""
+    def _confirm(self, context: Context, outcome: Outcome, untold: Collection[str]) -> None:
+        """Take note that what the report says was told, as far as it was there and there was room for it."""
         delivery = context.get(DELIVERY)
         if not isinstance(delivery, Delivery) or outcome.verdict is None:
             return
         had: defaultdict[str, list[str]] = defaultdict(list)
         for found in outcome.findings:
-            had[found.table].append(identity(found.finding))
-        delivery.told(self.recipients, had if outcome.truncated else None)
+            if key_of(found) not in untold:
+                had[found.table].append(identity(found.finding))
+        delivery.told(self.recipients, had if outcome.truncated or untold else None)
 
     def _is_told_of(self, found: TableFinding) -> bool:
         return found.finding.severity in self.severities
@@ -160,6 +164,8 @@ class DeltaViolationNotifier(BaseNotifier):
             truncated=outcome.truncated,
             failure=outcome.failure,
             limit=self.max_findings,
+            missing=outcome.missing,
+            place=outcome.place,
         )
 
     def _deliver(self, context: Context, message: Message) -> list[Exception]:
@@ -173,6 +179,14 @@ class DeltaViolationNotifier(BaseNotifier):
                 self.log.exception("%s failed; the other notifiers are called all the same", _name(notifier))
                 errors.append(error)
         return errors
+
+
+def _untold(alert: Alert, outcome: Outcome) -> frozenset[str]:
+    """Return the keys of findings that there was no room for, and of those that only follow from them."""
+    left = alert.items[len(alert.told) :]
+    causes = {(item.table, item.finding.fingerprint) for item in left} - {(item.table, None) for item in left}
+    follows = (found for found in outcome.findings if (found.table, found.finding.caused_by) in causes)
+    return frozenset(key_of(found) for found in (*(item.found for item in left), *follows))
 
 
 def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:

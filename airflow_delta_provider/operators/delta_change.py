@@ -36,4 +36,7 @@ class DeltaChangeOperator(DeltaJobOperator):
 
         :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
         """
-        return replace(super().request(context), dry_run=as_flag("dry_run", self.dry_run))
+        return replace(super().request(context), dry_run=self._plans_only())
+
+    def _plans_only(self) -> bool:
+        return as_flag("dry_run", self.dry_run)

@@ -14,9 +14,11 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.audit.confirmation import Receipts
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -28,12 +30,14 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
     check_delta_jars,
     refuse_owned_arguments,
 )
+from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import as_list, is_literal
+from airflow_delta_provider.storage.report_store import KeptReport, ReportStore, check_report_path
 
 
 class DeltaJobOperator(SparkSubmitOperator):
@@ -52,6 +56,8 @@ class DeltaJobOperator(SparkSubmitOperator):
     :param delta_jars: ``"packages"``, ``"provided"`` or a list of jars; by default packages on local
         masters and provided elsewhere. (templated)
     :param spark_log_level: log level of Spark, whose lines then appear in the task log
+    :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
+        each try leaves its whole report; by default ``[delta_provider] report_path``, else beside the logs. (templated)
     """
 
     kind: ClassVar[str]
@@ -61,7 +67,9 @@ class DeltaJobOperator(SparkSubmitOperator):
         "table",
         "tables",
         "delta_jars",
+        "report_path",
     )
+    operator_extra_links = (DeltaReportLink(),)
     ui_color = "#d8ecff"
 
     def __init__(
@@ -73,6 +81,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         on_undetermined: str = "warn",
         delta_jars: str | Sequence[str] | None = None,
         spark_log_level: str | None = None,
+        report_path: str | None = None,
         **kwargs: Any,
     ) -> None:
         refuse_owned_arguments(kwargs)
@@ -85,8 +94,13 @@ class DeltaJobOperator(SparkSubmitOperator):
         self.on_undetermined = on_undetermined
         self.delta_jars = delta_jars
         self.spark_log_level = spark_log_level
+        self.report_path = report_path
         self._request: JobRequest | None = None
         self._received: Receipts = {}
+        if report_path is not None and is_literal(report_path):
+            check_report_path(report_path)
+        #: The report of this process' run, for its link and its callbacks.
+        self.kept_report: KeptReport | None = None
 
     @abstractmethod
     def options(self) -> Options:
@@ -127,10 +141,22 @@ class DeltaJobOperator(SparkSubmitOperator):
                 access.check_table(table)
             if request.state_path:
                 access.check_path("state_path", request.state_path, tables=request.tables)
+            if self.report_path:
+                folder = ReportPlace(check_report_path(self.report_path)).bare
+                access.check_path("report_path", folder, tables=request.tables, used_here=True)
         except (RequestError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         check_delta_jars(self.delta_jars)
         return request
+
+    def report_store(self, context: Context) -> ReportStore:
+        """
+        Return where the reports of a task instance are kept, in whichever process this is asked.
+
+        :raises DeltaRequestError: if ``report_path`` does not name a folder
+        """
+        rendered = self.render_template(self.report_path, context) if self.report_path else None
+        return ReportStore(_report_folders(rendered), context["ti"])
 
     def check_literals(self, *arguments: Any) -> None:
         """
@@ -186,26 +212,42 @@ class DeltaJobOperator(SparkSubmitOperator):
 
         :param new: what this try found; what an earlier one found, it has counted
         """
-        summary = self._push(context, report)
+        summary, place = self._push(context, report)
         if new:
             count_findings(new)
         add_asset_events(context, self.outlets, report, self.log)
         delivery = Delivery(context, report, self._received)
         try:
-            judge(report, self.on_violation, self.on_undetermined, self.log)
+            judge(report, self.on_violation, self.on_undetermined, self.log, place)
         except Exception as outcome:
             delivery.pushed(self, outcome)
             raise
         delivery.pushed(self, None)
         return summary
 
-    def _push(self, context: Context, report: JobReport) -> dict[str, Any]:
-        """Push summary and findings, before anything is judged: a failed task has them too."""
-        summary = summarise(report)
+    def _push(self, context: Context, report: JobReport) -> tuple[dict[str, Any], ReportPlace]:
+        """Keep the report and push what XCom holds of it, before anything is judged: a failed task has them too.
+
+        :return: the summary, and where the whole report is
+        """
+        place = ReportStore(_report_folders(self.report_path), context["ti"]).keep(report)
+        self.kept_report = KeptReport(report, place)
+        xcoms = self._xcoms(report, place)
         if self.do_xcom_push:
-            context["ti"].xcom_push(key="findings", value=findings_of(report))
-            context["ti"].xcom_push(key=XCOM_RETURN_KEY, value=summary)
-        return summary
+            for key, value in xcoms.items():
+                context["ti"].xcom_push(key=key, value=value)
+        return xcoms[XCOM_RETURN_KEY], place
+
+    def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
+        """Return what is pushed, by key."""
+        return {
+            "findings": findings_of(report, place),
+            XCOM_RETURN_KEY: summarise(report, place, dry_run=self._plans_only()),
+        }
+
+    def _plans_only(self) -> bool:
+        """Whether the job plans, and changes nothing."""
+        return False
 
 
 def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:
@@ -216,8 +258,13 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     named = [table for table in request.tables if table in done or not TableName.parse(table).may_be_pattern]
     tables = tuple(done[table] for table in dict.fromkeys([*named, *done]))
     if report is None:
-        return JobReport(request.kind, now, now, tables, {})
+        return JobReport(request.kind, now, now, tables, {"spark": None, "delta": None})
     return replace(report, tables=tables)
+
+
+def _report_folders(report_path: str | None) -> tuple[str, ...]:
+    """Return the folders for reports, in the order in which they are tried."""
+    return (check_report_path(report_path),) if report_path else report_folders()
 
 
 def _labels(context: Context) -> dict[str, Any]:

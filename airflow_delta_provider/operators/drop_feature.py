@@ -146,9 +146,9 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         """Defer where tables have to wait; what became of the others is judged before."""
         waits = [table.earliest for table in report.tables if table.earliest is not None]
         if waits and self.wait and not as_flag("dry_run", self.dry_run) and self._waits < _MOST_WAITS:
-            self._push(context, report)
+            place = self._push(context, report)[1]
             done = replace(report, tables=tuple(table for table in report.tables if table.earliest is None))
-            judge(done, self.on_violation, self.on_undetermined, self.log)
+            judge(done, self.on_violation, self.on_undetermined, self.log, place)
             moment = max(datetime.fromisoformat(max(waits)), datetime.now(timezone.utc) + _SETTLING)
             self.log.info("%d of %d tables have to wait until %s", len(waits), len(report.tables), moment)
             self.defer(

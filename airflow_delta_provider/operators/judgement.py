@@ -8,6 +8,7 @@ from enum import Enum
 from airflow.providers.common.compat.sdk import AirflowSkipException
 
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -56,13 +57,20 @@ def is_retryable(table: TableReport) -> bool:
     return table.retryable and table.verdict in (Verdict.REFUSED, Verdict.FAULT)
 
 
-def judge(report: JobReport, on_violation: str, on_undetermined: str, log: logging.Logger) -> None:
+def judge(
+    report: JobReport,
+    on_violation: str,
+    on_undetermined: str,
+    log: logging.Logger,
+    place: ReportPlace | None = None,
+) -> None:
     """
     Return if the task succeeded, else raise.
 
     Faults fail whatever the policy. A failure that another try may mend is retried, unless some
     other failure is final.
 
+    :param place: where the whole report is kept
     :raises DeltaViolationError: a table is VIOLATED or REFUSED and the policy is ``fail``
     :raises DeltaUndeterminedError: a table is UNDETERMINED and the policy is ``fail``
     :raises DeltaFaultError: a table is FAULT and no other try mends it
@@ -72,18 +80,18 @@ def judge(report: JobReport, on_violation: str, on_undetermined: str, log: loggi
     final = [table for table in report.tables if not is_retryable(table)]
     verdicts = {table.verdict for table in final}
     if Verdict.FAULT in verdicts:
-        raise DeltaFaultError(report)
+        raise DeltaFaultError(report, place)
     violated = bool(verdicts & {Verdict.VIOLATED, Verdict.REFUSED})
     if violated and on_violation == OnViolation.FAIL.value:
-        raise DeltaViolationError(report)
+        raise DeltaViolationError(report, place)
     undetermined = Verdict.UNDETERMINED in verdicts
     if undetermined and on_undetermined == OnUndetermined.FAIL.value:
-        raise DeltaUndeterminedError(report)
+        raise DeltaUndeterminedError(report, place)
     if len(final) < len(report.tables):
-        raise DeltaRetryableError(report)
+        raise DeltaRetryableError(report, place)
     if violated and on_violation == OnViolation.SKIP.value:
-        raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report)}")
+        raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report, place)}")
     if violated or (undetermined and on_undetermined == OnUndetermined.WARN.value):
-        log.warning("%s", render(report))
+        log.warning("%s", render(report, place))
     else:
-        log.info("%s", render(report))
+        log.info("%s", render(report, place))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from airflow.providers.common.compat.sdk import Context
-
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
 from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
@@ -26,7 +25,8 @@ class DeltaTableDetailOperator(DeltaJobOperator):
     ``configuration``, ``created_time``, ``column_mapping_mode``, ``protocol``, ``features`` (``enabled``,
     ``supported`` or ``suspended`` by name; one that is not there is absent), ``last_commit`` and
     ``version``. What does not fit into 48 KiB is left out, and ``truncated`` is true: first all schemas,
-    which are None then, next all columns, at last whole tables. ``docs/report.md`` has every key.
+    which are None then, next all columns, at last whole tables; ``report_path`` is the file that has all.
+    ``docs/report.md`` has every key.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Change Metadata"
 
@@ -46,7 +46,5 @@ class DeltaTableDetailOperator(DeltaJobOperator):
         """Return the options: there are none."""
         return DetailOptions()
 
-    def _push(self, context: Context, report: JobReport) -> dict[str, Any]:
-        if self.do_xcom_push:
-            context["ti"].xcom_push(key="details", value=details_of(report))
-        return super()._push(context, report)
+    def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
+        return {"details": details_of(report, place), **super()._xcoms(report, place)}

@@ -3,6 +3,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import textwrap
+from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
@@ -96,7 +99,7 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
     )
 
 
-def test_worst_come_first_and_the_others_are_counted() -> None:
+def test_worst_come_first_and_the_others_are_named() -> None:
     items = [
         item(severity=Severity.WARNING),
         item(news=News.RESOLVED, code="RT01"),
@@ -113,8 +116,102 @@ def test_worst_come_first_and_the_others_are_counted() -> None:
         ("RT08", "UNDECIDED"),
     ]
     for written in (text.render(told), markdown.render(told), html_format.render(told), json.dumps(slack.render(told))):
-        assert "and 2 more, none worse" in written
+        read = written.replace("\\", "")
+        assert "NEW WARNING RT08" in read
+        assert "RESOLVED ERROR RT01" in read
+        assert read.count("RESTORE it.") == 4
     assert told.subject == "Delta VIOLATED: 4 new, 1 reminder, 1 resolved in nightly.audit"
+
+
+def fleet(tables: int = 120) -> list[Item]:
+    """One rule broken in many tables, each in its own way, and another one in one of them."""
+    many = (
+        item(
+            f"Row ids up to {n * 100} were assigned before this commit. RESTORE the table to the version before.",
+            table=f"/lake/sales/t{n:03d}",
+            version=n,
+            operation="MERGE",
+            user="alice",
+            timestamp=f"2026-01-02T03:04:{n % 60:02d}+00:00",
+        )
+        for n in range(tables)
+    )
+    return [*many, item("Pointer.", code="LG07", table="/lake/sales/t007")]
+
+
+WRITTEN = {
+    "text": lambda told: text.render(told),
+    "markdown": lambda told: read_html(MarkdownIt("commonmark").render(markdown.render(told))).shown,
+    "html": lambda told: read_html(html_format.render(told)).shown,
+    "slack": lambda told: "\n".join(
+        said["text"] for b in slack.render(told) for said in ([b["text"]] if "text" in b else b["elements"])
+    ),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_rule_that_many_tables_break_is_written_once_and_names_them_all(written: Callable[[Alert], str]) -> None:
+    items = fleet()
+    rule = CATALOGUE["RT08"]
+    said = written(alert(*items))
+    assert "120 findings in 120 tables" in said
+    assert all(f"/lake/sales/t{n:03d}" in said for n in range(120))
+    for once in (rule.title, "RESTORE the table to the version before.", "MERGE", "alice", "Pointer."):
+        assert words(said).count(words(once)) == 1, once
+    assert words(rule.effect) in words(said)
+    assert words(said).count("Row ids up to") <= 20
+    assert "LG07" in said
+
+
+def test_what_all_findings_of_a_rule_have_in_common_is_said_once() -> None:
+    same = [item("Ids overlap. RESTORE it.", table=f"/lake/t{n}", version=n, operation="MERGE") for n in (1, 2)]
+    lines = text.render(alert(*same)).splitlines()
+    assert lines[3:] == [
+        f"NEW ERROR RT08 {CATALOGUE['RT08'].title} (2 findings in 2 tables)",
+        "    engine: Delta Spark 4.4.0",
+        "    operation: MERGE",
+        *(f"    {line}" for line in textwrap.wrap(CATALOGUE["RT08"].effect, 96)),
+        "    Ids overlap. RESTORE it.",
+        "    - /lake/t1  version 1",
+        "    - /lake/t2  version 2",
+        "",
+        "Log: https://airflow/log?a=1&b=2",
+    ]
+
+
+def test_findings_of_one_rule_with_other_news_or_another_weight_are_told_apart() -> None:
+    items = [item(), item(news=News.RESOLVED), item(severity=Severity.WARNING), item(table="/lake/u")]
+    assert [len(group.items) for group in alert(*items).groups] == [2, 1, 1]
+
+
+def test_one_finding_of_each_rule_is_written_out_before_the_second_of_any() -> None:
+    told = alert(*fleet(30), limit=3)
+    assert [i.finding.code for i in told.shown] == ["RT08", "RT08", "LG07"]
+
+
+@pytest.mark.parametrize("place", [None, ReportPlace(None, "no access"), ReportPlace("s3://aws@b/r.json")])
+def test_what_is_not_named_is_counted_and_told_only_where_the_report_is_kept(place: ReportPlace | None) -> None:
+    told = alert(*fleet(1100), place=place)
+    kept = place is not None and place.path is not None
+    assert len(told.told) == (1101 if kept else 1000)
+    for written in WRITTEN.values():
+        said = words(written(told))
+        assert "… and 101 more findings in 101 tables, none worse: RT08 ×101." in said
+        assert ("The whole report: s3://b/r.json" in said) == kept
+        assert ("could not be kept (no access)" in said) == (place is not None and not kept)
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_alert_of_a_report_that_is_cut_says_how_much_is_missing(written: Callable[[Alert], str]) -> None:
+    told = alert(item(), truncated=True, missing=86, place=ReportPlace(None, "no access"))
+    assert told.subject == "Delta VIOLATED: 1 new, 86 cut off in nightly.audit"
+    assert "more findings than XCom holds: 86 are missing here" in words(written(told))
+    assert "could not be kept (no access)" in words(written(told))
+
+
+def test_alert_is_not_quiet_where_what_is_cut_may_be_news() -> None:
+    assert not alert(truncated=True, missing=3).quiet
+    assert alert().quiet
 
 
 def test_failure_without_a_report_is_said_in_every_format() -> None:
@@ -153,6 +250,7 @@ def test_slack_blocks_stay_within_what_slack_takes(findings: int, nasty: str, le
     items = [item(long, table=long, column=long, path=long, user=long, operation=long)] * findings
     blocks = slack.render(alert(*items, failure=long, truncated=True, unchanged=1, limit=200))
     assert len(blocks) <= slack.MAX_BLOCKS
+    assert len(json.dumps(blocks, ensure_ascii=False)) <= 12_000
     assert json.loads(json.dumps(blocks)) == blocks
     for block in blocks:
         for told in [block["text"]] if "text" in block else block["elements"]:
@@ -161,11 +259,11 @@ def test_slack_blocks_stay_within_what_slack_takes(findings: int, nasty: str, le
 
 
 def test_slack_counts_the_findings_that_it_has_no_room_for() -> None:
-    blocks = slack.render(alert(*[item()] * 60, limit=60))
-    shown = [block for block in blocks if block["text" if "text" in block else "elements"] and "RT08" in str(block)]
+    blocks = slack.render(alert(*(item(code=f"RT{n}", table="t" * 300) for n in range(10, 99)), limit=60))
+    shown = [block for block in blocks if block["type"] == "section" and "NEW ERROR RT" in str(block)]
     (rest,) = (re.search(r"and (\d+) more that", str(block)) for block in blocks if "no room for" in str(block))
     assert rest is not None
-    assert len(shown) + int(rest[1]) == 60
+    assert len(shown) + int(rest[1]) == 89
 
 
 @pytest.mark.parametrize("said", ["<!channel>", "<https://evil|click>", "&lt;!here&gt;"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -13,9 +13,12 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_detail import detail_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import (
     MAX_BYTES,
     MAX_TABLES,
+    CutSummaryError,
+    all_tables_with,
     findings_of,
     summarise,
     tables_with,
@@ -269,6 +272,60 @@ def test_violated_tables_are_those_that_broke_a_rule_and_no_refusals():
     assert sorted(tables_with(summarise(report), "REFUSED", Verdict.PASS)) == ["good", "wrong"]
 
 
+def test_tables_that_a_summary_has_no_room_for_are_missed_and_counted():
+    report = report_of(*(TableReport.judged(f"{n:03d}", finding()) for n in range(120)), TableReport.judged("good"))
+    with pytest.raises(CutSummaryError, match="100 of the 120 tables that are VIOLATED") as caught:
+        violated_tables(summarise(report))
+    assert caught.value.missing == 20
+    assert all_tables_with(report, "VIOLATED") == [f"{n:03d}" for n in range(120)]
+
+
+def test_tables_that_went_worse_are_all_there_though_the_summary_is_cut():
+    report = report_of(*(TableReport.judged(str(n)) for n in range(300)), TableReport.judged("bad", finding()))
+    assert summarise(report)["truncated"]
+    assert violated_tables(summarise(report)) == ["bad"]
+
+
+def test_what_is_cut_says_how_much_and_where_the_rest_is():
+    report, place = many_tables(2000, 10), ReportPlace("s3://aws@b/r.json")
+    found, summary = findings_of(report, place), summarise(report, ReportPlace(None, "no access"))
+    assert len(json.dumps(found).encode()) <= MAX_BYTES
+    assert found["omitted"] == 1600 - len(found["findings"])
+    assert found["report_path"] == "s3://aws@b/r.json"
+    assert (summary["report_path"], summary["report_error"]) == (None, "no access")
+    assert "report_path" not in findings_of(many_tables(10, 10), place)
+
+
+def planned(name: str, steps: int) -> TableReport:
+    plan = {
+        "digest": "d" * 64,
+        "commits": steps,
+        "steps": [{"sql": f"ALTER TABLE {n} " + "x" * 100, "explanation": "e"} for n in range(steps)],
+        "notes": ["rewrites 3 files (1.2 GB)"],
+    }
+    return TableReport.judged(name, version=4, plan=plan, protocol_before={"v": 1}, protocol_after={"v": 2})
+
+
+def test_summary_of_a_dry_run_has_the_plan_and_that_of_nothing_to_do_an_empty_one():
+    report = report_of(planned("a", 2), planned("b", 0))
+    summary = summarise(report, dry_run=True)
+    assert summary["dry_run"]
+    assert [len(row["plan"]["steps"]) for row in summary["tables"]] == [2, 0]
+    assert summary["tables"][0]["plan"] == report.tables[0].plan
+    assert summary["tables"][0]["protocol_after"] == {"v": 2}
+    assert "plan" not in summarise(report)["tables"][0]
+
+
+def test_plans_that_are_too_long_lose_their_steps_before_any_table_is_left_out():
+    summary = summarise(report_of(*(planned(str(n), 40) for n in range(60)), planned("short", 1)), dry_run=True)
+    assert len(json.dumps(summary).encode()) <= MAX_BYTES
+    assert len(summary["tables"]) == 61
+    assert {row["plan"]["digest"] for row in summary["tables"]} == {"d" * 64}
+    cut = [row["table"] for row in summary["tables"] if row["plan"].get("truncated")]
+    assert cut
+    assert "short" not in cut
+
+
 def test_findings_carry_their_table_and_the_worst_table_comes_first():
     report = report_of(TableReport.judged("b", finding("x")), TableReport.fault("a", finding("y"), retryable=False))
     assert [(row["table"], row["message"]) for row in findings_of(report)["findings"]] == [("a", "y"), ("b", "x")]
@@ -310,7 +367,23 @@ def test_text_of_many_tables_counts_those_it_does_not_list():
     assert lines[-1] == "… and 10 more tables, none worse"
 
 
+def test_text_names_every_table_with_findings_and_their_codes():
+    broken = [TableReport.judged(f"/lake/t{n:03d}", finding(), finding(), version=n) for n in range(120)]
+    warned = TableReport.judged("/lake/w", replace(finding(), severity=Severity.WARNING), version=1)
+    sound = [TableReport.judged(f"/lake/s{n}") for n in range(7)]
+    lines = render(report_of(*broken, warned, *sound), ReportPlace("s3://aws@b/r.json")).splitlines()
+    assert all(any(table.table in line for line in lines) for table in (*broken, warned))
+    assert "VIOLATED  /lake/t119  version 119, nothing changed: RT05 ×2" in lines
+    assert lines[-2:] == ["… and 7 more tables, none worse", "The whole report: s3://b/r.json"]
+
+
+def test_text_says_that_the_report_could_not_be_kept():
+    assert render(report_of(), ReportPlace(None, "PermissionError: no")).endswith(
+        "The whole report could not be kept (PermissionError: no)."
+    )
+
+
 def test_text_of_many_findings_counts_those_it_does_not_list():
     text = render(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
-    assert text.endswith("… and 5 more findings")
+    assert text.endswith("… and 5 more findings: RT05 ×5")
     assert os.linesep + os.linesep not in text

@@ -1,4 +1,4 @@
-"""The bounded form of a report that goes to XCom, and helpers to use it in a DAG."""
+"""The bounded form of a report that goes to XCom, with the place of the whole report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import SCHEMA_VERSION, JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
@@ -17,14 +18,31 @@ MAX_BYTES = 48 * 1024
 MAX_TABLES = 100
 
 
-def summarise(report: JobReport) -> dict[str, Any]:
+class CutSummaryError(LookupError):
+    """A summary does not list all tables that were asked for.
+
+    :param missing: how many of them it lacks
+    :param total: how many there are
+    """
+
+    def __init__(self, missing: int, total: int, verdicts: str) -> None:
+        super().__init__(f"XCom has room for {total - missing} of the {total} tables that are {verdicts}")
+        self.missing = missing
+        self.total = total
+
+
+def summarise(report: JobReport, place: ReportPlace | None = None, *, dry_run: bool = False) -> dict[str, Any]:
     """Return the summary of ``report``: at most ``MAX_TABLES`` tables and ``MAX_BYTES`` bytes.
 
     The worst tables come first, so that what is cut (then ``truncated`` is true) is what went best.
     ``counts`` covers all tables.
+
+    :param place: where the whole report is
+    :param dry_run: whether nothing was to be changed: then the rows have the plans, of which steps and notes are the
+        first to be left out (each has ``truncated`` then)
     """
-    ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
-    rows = [_row(table) for table in ranked[:MAX_TABLES]]
+    ranked = _ranked(report)
+    rows = [_row(table) | (_planned(table) if dry_run else {}) for table in ranked[:MAX_TABLES]]
     summary: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "kind": report.kind,
@@ -33,32 +51,44 @@ def summarise(report: JobReport) -> dict[str, Any]:
         "counts": dict(Counter(table.verdict.value for table in report.tables)),
         "tables": rows,
         "truncated": len(rows) < len(report.tables),
+        **({"dry_run": True} if dry_run else {}),
+        **(place.to_json() if place else {}),
     }
+    if _size(summary) > MAX_BYTES:
+        _shorten_plans(rows, _size(summary) - MAX_BYTES)
     while rows and _size(summary) > MAX_BYTES:
         del rows[-max(1, len(rows) // 10) :]
         summary["truncated"] = True
     return summary
 
 
-def findings_of(report: JobReport) -> dict[str, Any]:
-    """Return the findings of ``report``, each with its table, within the same bounds as the summary."""
-    found = [
-        {"table": table.table, **finding.to_json()}
-        for table in sorted(report.tables, key=lambda table: -table.verdict.rank)
-        for finding in table.findings
-    ]
-    bounded: dict[str, Any] = {"findings": found[: 10 * MAX_TABLES], "truncated": len(found) > 10 * MAX_TABLES}
-    while bounded["findings"] and _size(bounded) > MAX_BYTES:
-        del bounded["findings"][-max(1, len(bounded["findings"]) // 10) :]
-        bounded["truncated"] = True
+def findings_of(report: JobReport, place: ReportPlace | None = None) -> dict[str, Any]:
+    """Return the findings of ``report``, each with its table, within the same bounds as the summary.
+
+    Where findings are cut, ``omitted`` says how many, and the place of the whole report is beside it.
+    """
+    found = all_findings_of(report)
+    shown = found[: 10 * MAX_TABLES]
+    bounded: dict[str, Any] = {"findings": shown, "truncated": False}
+    while len(shown) < len(found) or _size(bounded) > MAX_BYTES:
+        bounded = {"findings": shown, **_omitted(len(found) - len(shown), place)}
+        if not shown or _size(bounded) <= MAX_BYTES:
+            break
+        del shown[-max(1, len(shown) // 10) :]
     return bounded
 
 
-def details_of(report: JobReport) -> dict[str, Any]:
+def all_findings_of(report: JobReport) -> list[dict[str, Any]]:
+    """Return all findings of ``report``, each with its table, those of the worst tables first."""
+    return [{"table": table.table, **finding.to_json()} for table in _ranked(report) for finding in table.findings]
+
+
+def details_of(report: JobReport, place: ReportPlace | None = None) -> dict[str, Any]:
     """Return the details of the tables by name, each with its version, in at most ``MAX_BYTES`` bytes.
 
     What makes them too long is left out (then ``truncated`` is true): of all tables the schemas, which are
-    None then, next the columns, and at last whole tables, from the end.
+    None then, next the columns, and at last whole tables, from the end: ``omitted`` says how many. The place of
+    the whole report, which has all of them, is beside it.
     """
     known = {t.table: {"version": t.version, **t.detail} for t in report.tables if t.detail is not None}
     bounded: dict[str, Any] = {"tables": known, "truncated": False}
@@ -66,27 +96,46 @@ def details_of(report: JobReport) -> dict[str, Any]:
         if _size(bounded) > MAX_BYTES:
             bounded = {
                 "tables": {table: {**detail, **dict.fromkeys(keys)} for table, detail in bounded["tables"].items()},
-                "truncated": True,
+                **_omitted(0, place),
             }
     while bounded["tables"] and _size(bounded) > MAX_BYTES:
         names = list(bounded["tables"])
         for table in names[-max(1, len(names) // 10) :]:
             del bounded["tables"][table]
+        bounded["omitted"] = len(known) - len(bounded["tables"])
     return bounded
 
 
 def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[str]:
-    """Return the tables of a summary (the operator's XCom) that ended with one of ``verdicts``."""
+    """Return the tables of a summary that ended with one of ``verdicts``.
+
+    :raises CutSummaryError: if the summary does not list all of them
+    """
     wanted = {Verdict(verdict).value for verdict in verdicts}
-    return [row["table"] for row in summary["tables"] if row["verdict"] in wanted]
+    listed = [row["table"] for row in summary["tables"] if row["verdict"] in wanted]
+    total = sum(summary["counts"].get(verdict, 0) for verdict in wanted)
+    if len(listed) < total:
+        raise CutSummaryError(total - len(listed), total, " or ".join(sorted(wanted)))
+    return listed
+
+
+def all_tables_with(report: JobReport, *verdicts: Verdict | str) -> list[str]:
+    """Return the tables of a whole report that ended with one of ``verdicts``, in the order of a summary."""
+    wanted = {Verdict(verdict) for verdict in verdicts}
+    return [table.table for table in _ranked(report) if table.verdict in wanted]
 
 
 def violated_tables(report: Mapping[str, Any]) -> list[str]:
-    """Return the tables that broke a rule, ready for ``.expand(table=…)``.
+    """Return the tables of a summary that broke a rule.
 
-    :param report: the operator's ``return_value`` XCom
+    :raises CutSummaryError: if the summary does not list all of them
     """
     return tables_with(report, Verdict.VIOLATED)
+
+
+def _ranked(report: JobReport) -> list[TableReport]:
+    """Return the tables, the worst first."""
+    return sorted(report.tables, key=lambda table: -table.verdict.rank)
 
 
 def _row(table: TableReport) -> dict[str, Any]:
@@ -99,6 +148,36 @@ def _row(table: TableReport) -> dict[str, Any]:
     }
     usage = None if table.usage is None else table.usage["answer"]
     return row | {key: value for key, value in (("usage", usage), ("earliest", table.earliest)) if value is not None}
+
+
+def _planned(table: TableReport) -> dict[str, Any]:
+    """Return what a dry run found out: what would be done, by which statements, and what it costs."""
+    if table.plan is None:
+        return {}
+    return {
+        "plan": dict(table.plan),
+        "protocol_before": table.protocol_before,
+        "protocol_after": table.protocol_after,
+    }
+
+
+def _shorten_plans(rows: list[dict[str, Any]], excess: int) -> None:
+    """Leave out steps and notes, of the longest plans first; the digest and the number of commits stay.
+
+    :param excess: bytes to be saved
+    """
+    planned = [row for row in rows if row.get("plan")]
+    for row in sorted(planned, key=lambda row: -_size(row["plan"])):
+        if excess <= 0:
+            return
+        before = _size(row["plan"])
+        row["plan"] = {**row["plan"], "steps": [], "notes": [], "truncated": True}
+        excess -= before - _size(row["plan"])
+
+
+def _omitted(number: int, place: ReportPlace | None) -> dict[str, Any]:
+    """Return what is said where something is cut."""
+    return {"truncated": True, "omitted": number, **(place.to_json() if place else {})}
 
 
 def _size(document: Any) -> int:

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
 
-#: Tables and findings beyond these are counted, not listed: the full list is in the report.
+#: Tables beyond these are not shown in full, but those with findings are named, with the codes.
 _MAX_TABLES = 50
+#: Tables beyond these are counted, not named.
+_MAX_NAMED = 2000
+#: Findings of a table beyond these are named by their codes.
 _MAX_FINDINGS = 20
 _WIDTH = 100
 
 
-def render(report: JobReport) -> str:
-    """Return a few lines: the tables, worst first, with their steps and findings."""
+def render(report: JobReport, place: ReportPlace | None = None) -> str:
+    """Return a few lines: the tables, worst first, with their steps and findings.
+
+    :param place: where the whole report is kept, if that was tried
+    """
     ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
     lines = [line for table in ranked[:_MAX_TABLES] for line in _table(table)]
-    if len(ranked) > _MAX_TABLES:
-        lines.append(f"… and {len(ranked) - _MAX_TABLES} more tables, none worse")
+    rest = ranked[_MAX_TABLES:]
+    named = [table for table in rest if table.findings or table.verdict is not Verdict.PASS][:_MAX_NAMED]
+    lines += [f"{_heading(table)}: {_codes(table.findings) or 'no findings'}" for table in named]
+    if len(rest) > len(named):
+        lines.append(f"… and {len(rest) - len(named)} more tables, none worse")
+    if place is not None:
+        lines.append(place.shown)
     return "\n".join(lines)
 
 
 def _table(table: TableReport) -> Iterator[str]:
-    yield f"{table.verdict.value}  {table.table}{_versions(table)}"
+    yield _heading(table)
     for step in (table.plan or {}).get("steps", ()):
         yield f"    {step['explanation']}"
     for note in (table.plan or {}).get("notes", ()):
@@ -41,7 +55,8 @@ def _table(table: TableReport) -> Iterator[str]:
     for finding, follows in told[:_MAX_FINDINGS]:
         yield from _finding(finding, follows)
     if len(told) > _MAX_FINDINGS:
-        yield f"    … and {len(told) - _MAX_FINDINGS} more findings"
+        left = [finding for root, follows in told[_MAX_FINDINGS:] for finding in (root, *follows)]
+        yield f"    … and {len(left)} more findings: {_codes(left)}"
 
 
 def _detail(detail: Mapping[str, Any]) -> Iterator[str]:
@@ -64,6 +79,8 @@ def _usage(usage: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
     for piece in usage["evidence"][:_MAX_FINDINGS]:
         yield from textwrap.wrap(piece["text"], _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 10)
+    if len(usage["evidence"]) > _MAX_FINDINGS:
+        yield f"        … and {len(usage['evidence']) - _MAX_FINDINGS} more pieces of evidence"
 
 
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
@@ -92,6 +109,16 @@ def _standing(finding: Finding) -> Iterator[str]:
         yield f"Version {finding.healed_version} put it right."
     if finding.waiver is not None:
         yield f"Accepted by {finding.waiver.owner} until {finding.waiver.expires}: {finding.waiver.reason}"
+
+
+def _heading(table: TableReport) -> str:
+    return f"{table.verdict.value}  {table.table}{_versions(table)}"
+
+
+def _codes(findings: Iterable[Finding]) -> str:
+    """Return the codes, the most frequent first, with how often each occurs."""
+    counted = Counter(finding.code for finding in findings).most_common()
+    return ", ".join(code if count == 1 else f"{code} ×{count}" for code, count in counted)
 
 
 def _versions(table: TableReport) -> str:

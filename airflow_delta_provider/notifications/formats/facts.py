@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.notifications.alert import Alert, Item
+from airflow_delta_provider.notifications.alert import Alert, Group, Item
 
 #: Characters of a finding's message; the report has all of it.
 MAX_MESSAGE = 1500
+#: The same where several findings of a rule are listed.
+MAX_ROW_MESSAGE = 500
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     ("version", lambda finding: _version(finding)),
@@ -19,6 +25,15 @@ _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     ("holds again since", lambda finding: None if finding.healed_version is None else f"v{finding.healed_version}"),
 )
 
+#: The same, where several findings of a rule are listed: what may be the same of all of them stands for itself.
+_ROW_FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
+    *_FACTS[:4],
+    ("operation", lambda finding: finding.operation),
+    ("user", lambda finding: finding.user),
+    ("time", lambda finding: finding.timestamp),
+    *_FACTS[5:],
+)
+
 
 def heading(item: Item) -> str:
     """Return why it is told, how much it weighs, and which rule it is about."""
@@ -27,11 +42,7 @@ def heading(item: Item) -> str:
 
 def facts(item: Item) -> list[tuple[str, str]]:
     """Return what is known of a finding, as label and value; the table first."""
-    known = ((label, read(item.finding)) for label, read in _FACTS)
-    said = [("table", item.table), *((label, value) for label, value in known if value)]
-    if item.led_to:
-        said.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
-    return said
+    return [("table", item.table), *_known(item, _FACTS)]
 
 
 def message(item: Item) -> str:
@@ -42,9 +53,67 @@ def message(item: Item) -> str:
     return "\n".join(filter(None, (shortened(said, MAX_MESSAGE), item.remedy)))
 
 
+@dataclass(frozen=True)
+class Row:
+    """One finding of several of a rule.
+
+    :param item: the finding
+    :param facts: what is known of it that is not the same of all, as label and value; without the table
+    :param message: what its message says that the others do not; empty where it is not written out
+    """
+
+    item: Item
+    facts: tuple[tuple[str, str], ...]
+    message: str
+
+    @property
+    def table(self) -> str:
+        """Its table."""
+        return self.item.table
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Several findings of a rule: what they have in common is said once.
+
+    :param heading: why they are told, how much they weigh, which rule it is, and how many they are
+    :param text: what the rule or all of them say of effect and remedy, a paragraph each
+    :param facts: what is the same of all, as label and value
+    :param rows: the findings
+    """
+
+    heading: str
+    text: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, group: Group) -> Listing:
+        """Return what is said of a group of several findings."""
+        facts_of = [_known(item, _ROW_FACTS) for item in group.items]
+        same = set(facts_of[0]).intersection(*facts_of[1:])
+        told, ending = _without_common_ending([item.finding.message.strip() for item in group.items])
+        rows = (
+            Row(
+                item,
+                tuple(fact for fact in known if fact not in same),
+                shortened(said, MAX_ROW_MESSAGE) if item in group.in_full else "",
+            )
+            for item, known, said in zip(group.items, facts_of, told)
+        )
+        first = group.first
+        return cls(
+            f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
+            tuple(filter(None, (first.effect, shortened(ending, MAX_MESSAGE) or first.remedy))),
+            tuple(fact for fact in facts_of[0] if fact in same),
+            tuple(rows),
+        )
+
+
 def closing(alert: Alert) -> list[str]:
-    """Return the sentences after the findings: what is not written out."""
-    return [sentence for sentence in (_not_shown(alert), _unchanged(alert), _truncated(alert)) if sentence]
+    """Return the sentences after the findings: what is not written out, and where it is."""
+    said = (_not_named(alert), _unchanged(alert), _truncated(alert), _place(alert))
+    return [sentence for sentence in said if sentence]
 
 
 def origin(alert: Alert) -> str:
@@ -69,9 +138,44 @@ def _commit(finding: Finding) -> str | None:
     return " ".join(filter(None, parts)) or None
 
 
-def _not_shown(alert: Alert) -> str | None:
-    rest = len(alert.items) - len(alert.shown)
-    return f"… and {rest} more, none worse." if rest > 0 else None
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def codes(items: Iterable[Item]) -> str:
+    """Return the codes, the most frequent first, with how often each occurs."""
+    found = Counter(item.finding.code for item in items).most_common()
+    return ", ".join(code if count == 1 else f"{code} ×{count:,}" for code, count in found)
+
+
+def _known(item: Item, wanted: Iterable[tuple[str, Callable[[Finding], str | None]]]) -> list[tuple[str, str]]:
+    known = ((label, read(item.finding)) for label, read in wanted)
+    said = [(label, value) for label, value in known if value]
+    if item.led_to:
+        said.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
+    return said
+
+
+def _without_common_ending(messages: list[str]) -> tuple[list[str], str]:
+    """Return messages without the sentences that all of them end with, and those: mostly what is to be done."""
+    sentences = [_SENTENCE_END.split(message) for message in messages]
+    shortest = min(map(len, sentences))
+    common = 0
+    while common < shortest and len({said[len(said) - 1 - common] for said in sentences}) == 1:
+        common += 1
+    if not common:
+        return messages, ""
+    ending = " ".join(sentences[0][len(sentences[0]) - common :])
+    return [" ".join(said[: len(said) - common]) for said in sentences], ending
+
+
+def _not_named(alert: Alert) -> str | None:
+    rest = alert.items[len(alert.named) :]
+    if not rest:
+        return None
+    tables = counted(len({item.table for item in rest}), "table")
+    return f"… and {counted(len(rest), 'more finding')} in {tables}, none worse: {codes(rest)}."
 
 
 def _unchanged(alert: Alert) -> str | None:
@@ -81,4 +185,16 @@ def _unchanged(alert: Alert) -> str | None:
 
 
 def _truncated(alert: Alert) -> str | None:
-    return "The report has more findings than XCom holds; the task's log lists them." if alert.truncated else None
+    if not alert.truncated:
+        return None
+    number = f"{alert.missing:,} are" if alert.missing != 1 else "1 is"
+    cut = f": {number} missing here" if alert.missing else ""
+    return f"The report has more findings than XCom holds{cut}. The task's log names the tables."
+
+
+def _place(alert: Alert) -> str | None:
+    """Return where the whole report is; or that it is nowhere, if that matters."""
+    if alert.place is None:
+        return None
+    whole = len(alert.shown) == len(alert.items) and not alert.truncated
+    return None if alert.place.path is None and whole else alert.place.shown

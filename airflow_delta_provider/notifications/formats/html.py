@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from airflow_delta_provider.notifications.alert import Alert, Item, News
-from airflow_delta_provider.notifications.formats.facts import closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, facts, heading, message, origin
 
 _RED, _GREEN = "#b3261e", "#1b6e3c"
-_CELL = 'style="padding: 0 1em 0 0; vertical-align: top;"'
+_CELL = 'style="padding: 0 1em 0 0; vertical-align: top; text-align: left;"'
+_NOTE = 'style="padding: 0 1em 0.6em 1.5em; color: #444444;"'
 
 
 def render(alert: Alert) -> str:
@@ -22,23 +23,60 @@ def _parts(alert: Alert) -> Iterator[str]:
     yield f"<p>{escape(origin(alert))}</p>"
     if alert.failure is not None:
         yield _paragraph(alert.failure)
-    for item in alert.shown:
-        yield from _item(item)
+    for group in alert.groups:
+        yield from _group(group)
     for sentence in closing(alert):
         yield _paragraph(sentence)
     if alert.origin.log_url:
         yield f'<p><a href="{escape(alert.origin.log_url)}">Log</a></p>'
 
 
-def _item(item: Item) -> Iterator[str]:
-    color = _GREEN if item.news is News.RESOLVED else _RED
-    yield f'<h3 style="color: {color};">{escape(heading(item))}</h3>'
+def _group(group: Group) -> Iterator[str]:
+    if len(group.items) == 1:
+        yield from _item(group.first, in_full=group.first in group.in_full)
+        return
+    listing = Listing.of(group)
+    yield _heading(listing.heading, group.first)
+    yield from map(_paragraph, listing.text)
+    yield from _facts(listing.facts)
+    # A column for each fact that is not the same of all, in the order in which they are told of a finding.
+    labels = list(dict.fromkeys(label for row in listing.rows for label, _ in row.facts))
     yield "<table>"
-    for label, value in facts(item):
-        yield f"<tr><td {_CELL}>{escape(label)}</td><td><code>{escape(value)}</code></td></tr>"
+    yield f"<tr>{''.join(f'<th {_CELL}>{escape(label)}</th>' for label in ('table', *labels))}</tr>"
+    for row in listing.rows:
+        known = dict(row.facts)
+        cells = (_code(row.table), *(_code(known.get(label, "")) for label in labels))
+        yield f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in cells)}</tr>"
+        if row.message:
+            yield f'<tr><td colspan="{len(cells)}" {_NOTE}>{_lines(row.message)}</td></tr>'
     yield "</table>"
-    yield _paragraph(message(item))
+
+
+def _item(item: Item, *, in_full: bool) -> Iterator[str]:
+    yield _heading(heading(item), item)
+    yield from _facts(facts(item))
+    if in_full:
+        yield _paragraph(message(item))
+
+
+def _heading(said: str, item: Item) -> str:
+    color = _GREEN if item.news is News.RESOLVED else _RED
+    return f'<h3 style="color: {color};">{escape(said)}</h3>'
+
+
+def _facts(known: Iterable[tuple[str, str]]) -> Iterator[str]:
+    rows = [f"<tr><td {_CELL}>{escape(label)}</td><td>{_code(value)}</td></tr>" for label, value in known]
+    if rows:
+        yield from ("<table>", *rows, "</table>")
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>" if text else ""
 
 
 def _paragraph(text: str) -> str:
-    return f"<p>{'<br>'.join(map(escape, text.splitlines()))}</p>"
+    return f"<p>{_lines(text)}</p>"
+
+
+def _lines(text: str) -> str:
+    return "<br>".join(map(escape, text.splitlines()))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from airflow_delta_provider.notifications.alert import Alert, Item
-from airflow_delta_provider.notifications.formats.facts import closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, Item
+from airflow_delta_provider.notifications.formats.facts import Listing, Row, closing, facts, heading, message, origin
 
 #: What means something inside a line, in CommonMark or in what trackers and chats add to it.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
 
 
 def render(alert: Alert) -> str:
-    """Return the alert, one section a finding."""
+    """Return the alert, one section a rule."""
     return "\n\n".join(filter(None, _paragraphs(alert))) + "\n"
 
 
@@ -39,17 +39,35 @@ def _paragraphs(alert: Alert) -> Iterator[str]:
     yield escape(origin(alert))
     if alert.failure is not None:
         yield _text(alert.failure)
-    for item in alert.shown:
-        yield from _item(item)
+    for group in alert.groups:
+        yield from _group(group)
     yield from map(escape, closing(alert))
     if alert.origin.log_url:
         yield f"[Log](<{alert.origin.log_url}>)"
 
 
-def _item(item: Item) -> Iterator[str]:
+def _group(group: Group) -> Iterator[str]:
+    if len(group.items) == 1:
+        yield from _item(group.first, in_full=group.first in group.in_full)
+        return
+    listing = Listing.of(group)
+    yield f"### {escape(listing.heading)}"
+    yield from map(_text, listing.text)
+    yield "\n".join(f"- {label}: {code(value)}" for label, value in listing.facts)
+    yield "\n".join(map(_row, listing.rows))
+
+
+def _row(row: Row) -> str:
+    said = ", ".join((code(row.table), *(f"{label} {code(value)}" for label, value in row.facts)))
+    message = _text(row.message).replace("\n", "\n  ")
+    return f"* {said}\\\n  {message}" if message else f"* {said}"
+
+
+def _item(item: Item, *, in_full: bool) -> Iterator[str]:
     yield f"### {escape(heading(item))}"
     yield "\n".join(f"- {label}: {code(value)}" for label, value in facts(item))
-    yield _text(message(item))
+    if in_full:
+        yield _text(message(item))
 
 
 def _text(text: str) -> str:

@@ -5,12 +5,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from airflow_delta_provider.notifications.alert import Alert, Item
-from airflow_delta_provider.notifications.formats.facts import closing, facts, heading, message, origin, shortened
+from airflow_delta_provider.notifications.alert import Alert, Group, Item
+from airflow_delta_provider.notifications.formats.facts import (
+    MAX_MESSAGE,
+    Listing,
+    Row,
+    closing,
+    facts,
+    heading,
+    message,
+    origin,
+    shortened,
+)
 
 #: Blocks of a message.
 MAX_BLOCKS = 50
@@ -18,22 +29,33 @@ MAX_BLOCKS = 50
 MAX_TEXT = 3000
 #: Characters of a header.
 MAX_HEADER = 150
-_BLOCKS_PER_ITEM = 2
+#: Characters of all blocks as JSON: ``chat.postMessage`` refuses some 13,000 (``msg_blocks_too_long``).
+MAX_CHARACTERS = 11_500
+#: Of those, what the block takes that counts the findings without room.
+_REST = 200
 #: Of all facts together, so that a label is never cut off by the limit of the section.
 _MAX_FACT = 300
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 Block = dict[str, Any]
+#: A block, and how many findings it names.
+Part = tuple[Block, int]
 
 
 def render(alert: Alert) -> list[Block]:
-    """Return the blocks; findings for which there is no room are counted."""
+    """Return the blocks: with less of the messages where there is no room, and at last with fewer findings, counted."""
     head, tail = list(_head(alert)), list(_tail(alert))
     # One more block says how many findings there was no room for.
-    room = (MAX_BLOCKS - len(head) - len(tail) - 1) // _BLOCKS_PER_ITEM
-    items = [block for item in alert.shown[:room] for block in _item(item)]
-    left = len(alert.shown) - room
-    return [*head, *items, *([_plain(f"… and {left} more that a Slack message has no room for.")] * (left > 0)), *tail]
+    room = MAX_BLOCKS - len(head) - len(tail) - 1
+    size = MAX_CHARACTERS - _size(head) - _size(tail) - _REST
+    for longest in (MAX_MESSAGE, MAX_MESSAGE // 5, 0):
+        found = [part for group in alert.groups for part in _group(group, longest)]
+        shown = list(_fitting(found, room, size))
+        if len(shown) == len(found):
+            break
+    left = len(alert.named) - sum(number for _, number in shown)
+    rest = [_plain(f"… and {left:,} more that a Slack message has no room for.")] * (left > 0)
+    return [*head, *(block for block, _ in shown), *rest, *tail]
 
 
 def escape(text: str) -> str:
@@ -53,10 +75,54 @@ def _head(alert: Alert) -> Iterator[Block]:
         yield _plain(alert.failure)
 
 
-def _item(item: Item) -> Iterator[Block]:
-    said = "\n".join(f"{label}: {escape(shortened(value, _MAX_FACT))}" for label, value in facts(item))
-    yield {"type": "section", "text": _mrkdwn(f"*{escape(heading(item))}*\n{said}")}
-    yield _plain(message(item) or "-")
+def _group(group: Group, longest: int) -> Iterator[Part]:
+    if len(group.items) == 1:
+        yield from _item(group.first, longest if group.first in group.in_full else 0)
+        return
+    listing = Listing.of(group)
+    yield _section(listing.heading, listing.facts), 0
+    if listing.text:
+        yield _plain("\n".join(shortened(paragraph, MAX_TEXT // 2) for paragraph in listing.text)), 0
+    lines: list[str] = []
+    for line in (_row(row, longest) for row in listing.rows):
+        if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
+            yield _plain("\n".join(lines)), len(lines)
+            lines = []
+        lines.append(line)
+    yield _plain("\n".join(lines)), len(lines)
+
+
+def _row(row: Row, longest: int) -> str:
+    """Return a finding with its table, in one line and those of its message."""
+    known = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
+    said = "\n".join(
+        filter(None, ("  ".join((shortened(row.table, _MAX_FACT), *known)), shortened(row.message, longest)))
+    )
+    return shortened(said, MAX_TEXT)
+
+
+def _item(item: Item, longest: int) -> Iterator[Part]:
+    yield _section(heading(item), facts(item)), 1
+    if longest:
+        yield _plain(shortened(message(item), longest) or "-"), 0
+
+
+def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:
+    lines = (f"{label}: {escape(shortened(value, _MAX_FACT))}" for label, value in known)
+    return {"type": "section", "text": _mrkdwn("\n".join((f"*{escape(said)}*", *lines)))}
+
+
+def _fitting(parts: Iterable[Part], room: int, size: int) -> Iterator[Part]:
+    """Yield the first parts, as many as there is room for."""
+    for block, number in parts:
+        room, size = room - 1, size - _size(block)
+        if room < 0 or size < 0:
+            return
+        yield block, number
+
+
+def _size(blocks: Block | list[Block]) -> int:
+    return len(json.dumps(blocks, ensure_ascii=False))
 
 
 def _tail(alert: Alert) -> Iterator[Block]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_delta_provider.notifications.alert import Alert, Item
-from airflow_delta_provider.notifications.formats.facts import closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, Item
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, facts, heading, message, origin
 
 _WIDTH = 100
 _INDENT = "    "
 
 
 def render(alert: Alert) -> str:
-    """Return the alert, the findings indented below their headings."""
+    """Return the alert, one section a rule, the findings indented below its heading."""
     return "\n".join(_lines(alert))
 
 
@@ -23,9 +23,9 @@ def _lines(alert: Alert) -> Iterator[str]:
     if alert.failure is not None:
         yield ""
         yield alert.failure
-    for item in alert.shown:
+    for group in alert.groups:
         yield ""
-        yield from _item(item)
+        yield from _group(group)
     if rest := closing(alert):
         yield ""
         yield from rest
@@ -34,9 +34,29 @@ def _lines(alert: Alert) -> Iterator[str]:
         yield f"Log: {alert.origin.log_url}"
 
 
-def _item(item: Item) -> Iterator[str]:
+def _group(group: Group) -> Iterator[str]:
+    if len(group.items) == 1:
+        yield from _item(group.first, in_full=group.first in group.in_full)
+        return
+    listing = Listing.of(group)
+    yield listing.heading
+    for label, value in listing.facts:
+        yield f"{_INDENT}{label}: {value}"
+    for paragraph in listing.text:
+        yield from _wrapped(paragraph, _INDENT)
+    for row in listing.rows:
+        yield f"{_INDENT}- {'  '.join([row.table, *(f'{label} {value}' for label, value in row.facts)])}"
+        yield from _wrapped(row.message, f"{_INDENT}    ")
+
+
+def _item(item: Item, *, in_full: bool) -> Iterator[str]:
     yield heading(item)
     for label, value in facts(item):
         yield f"{_INDENT}{label}: {value}"
-    for line in message(item).splitlines():
-        yield from textwrap.wrap(line, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    if in_full:
+        yield from _wrapped(message(item), _INDENT)
+
+
+def _wrapped(text: str, indent: str) -> Iterator[str]:
+    for line in text.splitlines():
+        yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent=indent)

@@ -1,0 +1,1 @@
+"""Links of a task in Airflow's web interface."""

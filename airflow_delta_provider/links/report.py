@@ -1,0 +1,74 @@
+"""From a task to its report."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from airflow.providers.common.compat.sdk import BaseHook, BaseOperator, BaseOperatorLink
+
+log = logging.getLogger(__name__)
+
+_LOCATION = re.compile(r"(?P<scheme>[a-z0-9+.-]+)://(?:(?P<connection>[^/@]*)@)?(?P<bucket>[^/]+)/(?P<key>.+)")
+_S3, _GCS = ("s3", "s3a", "s3n"), ("gs", "gcs")
+
+
+class DeltaReportLink(BaseOperatorLink):
+    """
+    Leads to the whole report of a task: to its file in the console of the store, where that has one.
+
+    Else to the XComs of the task, whose ``report_path`` names the file; or, without XComs, to the log, which names
+    it too.
+    """
+
+    name = "Delta report"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
+        """
+        Return the address; empty where the task has no report. Airflow asks in the task's own process, at its end.
+
+        :param operator: the operator that ran
+        :param ti_key: its task instance
+        """
+        kept = getattr(operator, "kept_report", None)
+        if kept is None:
+            return ""
+        return _console(kept.place.path or "") or _page(ti_key, operator.do_xcom_push)
+
+
+def _console(path: str) -> str | None:
+    """Return the address under which a store shows a file to people; None where that is not known."""
+    if path.startswith(("http://", "https://")):
+        return path
+    found = _LOCATION.fullmatch(path)
+    if found is None:
+        return None
+    bucket, key = quote(found["bucket"]), found["key"]
+    if found["scheme"] in _S3 and not _has_own_endpoint(found["connection"]):
+        return f"https://console.aws.amazon.com/s3/object/{bucket}?prefix={quote(key, safe='')}"
+    if found["scheme"] in _GCS:
+        return f"https://console.cloud.google.com/storage/browser/_details/{bucket}/{quote(key)}"
+    return None
+
+
+def _has_own_endpoint(connection: str | None) -> bool:
+    """Whether an S3 store is not Amazon's, but another one that speaks its protocol."""
+    if not connection:
+        return False
+    try:
+        extra = BaseHook.get_connection(connection).extra_dejson
+    except Exception:
+        log.exception("Connection %s could not be read", connection)
+        return True
+    return bool(extra.get("endpoint_url") or extra.get("host"))
+
+
+def _page(instance: Any, has_xcoms: bool) -> str:
+    """Return the page of the task's XComs, or of its log."""
+    log_url = str(getattr(instance, "log_url", None) or "")
+    address = urlsplit(log_url)
+    if not has_xcoms or address.scheme not in ("http", "https"):
+        return log_url
+    return address._replace(path=f"{address.path.rstrip('/')}/xcom").geturl()

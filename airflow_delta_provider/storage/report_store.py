@@ -1,0 +1,184 @@
+"""Keeping the whole report of a job beyond the database: a JSON file behind Airflow's object storage."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.exceptions import DeltaRequestError
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+#: Bytes from which on a report is compressed.
+COMPRESSED_FROM = 256 * 1024
+#: Seconds for one file, written or read: a store that hangs keeps no task from ending.
+MAX_SECONDS = 60
+#: Characters of why a report could not be kept.
+_MAX_ERROR = 500
+_GZIP = b"\x1f\x8b"
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+@dataclass(frozen=True)
+class KeptReport:
+    """A report, and where it is kept.
+
+    :param report: the whole of it
+    :param place: its file
+    """
+
+    report: JobReport
+    place: ReportPlace
+
+
+class ReportStore:
+    """
+    The reports of a task: one file for each try, beside each other as Airflow's logs are. Every call blocks.
+
+    :param folders: paths or URIs; the first that can be written has the report
+    :param instance: the task instance; its DAG, run, task, map index and try name the file
+    """
+
+    def __init__(self, folders: Iterable[str], instance: Any) -> None:
+        name = "/".join(_name_of(instance))
+        self._files = tuple(f"{folder.rstrip('/')}/{name}" for folder in folders)
+
+    def keep(self, report: JobReport) -> ReportPlace:
+        """Write the report; where that fails, the place says why."""
+        content, suffix = _packed(report)
+        errors: list[str] = []
+        for file in self._files:
+            try:
+                _within(MAX_SECONDS, lambda path=f"{file}{suffix}": _write(path, content))
+            except Exception as error:
+                level = logging.WARNING if file is self._files[-1] else logging.INFO
+                log.log(level, "The report could not be kept as %s: %s", file, _said(error))
+                errors.append(f"{ReportPlace(file + suffix).bare}: {_said(error)}")
+            else:
+                return ReportPlace(f"{file}{suffix}")
+        return ReportPlace(None, "; ".join(errors)[:_MAX_ERROR] or "there is no folder for it")
+
+    def find(self) -> KeptReport | None:
+        """Return the report that this try has kept last; None where it is not found."""
+        found = []
+        for path in (f"{file}{suffix}" for file in self._files for suffix in ("", ".gz")):
+            try:
+                found.append(KeptReport(read_report(path), ReportPlace(path)))
+            except FileNotFoundError:
+                continue
+            except Exception as error:
+                log.warning("%s could not be read: %s", path, _said(error))
+        return max(found, key=lambda kept: kept.report.finished_at, default=None)
+
+
+def read_report(path: str) -> JobReport:
+    """
+    Return a report that was kept. Blocks.
+
+    :param path: as in ``report_path`` of the XCom
+    :raises OSError: if it is not there, or the store cannot be reached
+    :raises ValueError: if it is not a report, or of an incompatible version of this provider
+    """
+    content = _within(MAX_SECONDS, lambda: _path(path).read_bytes())
+    return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
+
+
+def check_report_path(path: Any) -> str:
+    """
+    Return a ``report_path`` that may be written to.
+
+    :raises DeltaRequestError: if it is not a path or a URI, is relative, or holds a password
+    """
+    if not isinstance(path, str) or not path.strip():
+        raise DeltaRequestError(f"report_path is {path!r}; it has to be a path or a URI.")
+    if _PASSWORD.match(path):
+        raise DeltaRequestError(
+            "report_path holds a password before its @, which logs and XCom would show. Put the id of a connection "
+            "there, as in s3://aws_default@bucket/reports."
+        )
+    if not _ABSOLUTE.match(path):
+        raise DeltaRequestError(
+            f"report_path is {path!r}, relative to the folder of whichever process reads it. Give an absolute path or "
+            "a URI."
+        )
+    return path
+
+
+def _name_of(instance: Any) -> Iterator[str]:
+    yield f"dag_id={_part(instance.dag_id)}"
+    yield f"run_id={_part(instance.run_id)}"
+    yield f"task_id={_part(instance.task_id)}"
+    index = getattr(instance, "map_index", None)
+    if index is not None and index >= 0:
+        yield f"map_index={index}"
+    yield f"attempt={getattr(instance, 'try_number', None) or 1}.json"
+
+
+def _part(value: Any) -> str:
+    """Return a part of a path that no store reads as more than one, or as something else."""
+    return quote(str(value), safe=":+~!$&'()*,;=@ ")
+
+
+def _packed(report: JobReport) -> tuple[bytes, str]:
+    content = json.dumps(report.to_json()).encode()
+    return (content, "") if len(content) < COMPRESSED_FROM else (gzip.compress(content, 6), ".gz")
+
+
+def _write(path: str, content: bytes) -> None:
+    file = _path(path)
+    if file.protocol in ("", "file"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def _path(path: str) -> ObjectStoragePath:
+    # Seconds, the first time in a process: hence not at the top, where DAG files would pay for it.
+    from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+    return ObjectStoragePath(path)
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Return what ``call`` returns, or raise what it raises.
+
+    :raises TimeoutError: if it takes longer; the thread is left behind
+    """
+    outcome: list[Callable[[], T]] = []
+
+    def run() -> None:
+        try:
+            result = call()
+        except BaseException as error:
+            outcome.append(lambda error=error: _raise(error))
+        else:
+            outcome.append(lambda: result)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="delta-report")
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return outcome[0]()
+
+
+def _raise(error: BaseException) -> Any:
+    raise error
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
