@@ -161,7 +161,7 @@ def judge(contents: list[bytes], audit: HistoryAudit | None = None) -> list[Find
     assert json.loads(json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()) == wire
     assert render(JobReport.from_json(wire)).encode()
     if audit.is_readable:
-        memory = AuditMemory.of(audit.state(), audit.commit_info, findings, "log")
+        memory = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
         assert AuditMemory.from_json(json.loads(json.dumps(memory.to_json()))).version == audit.version
     return findings
 

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit.test_audit_remembered import Kept, told
+from tests.unit.audits_in_parts import Kept, told
 
 deltalake = pytest.importorskip("deltalake")
 

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.tables.delta_spark_4_0 import logs
-from tests.unit.test_audit_remembered import Kept, told
+from tests.unit.audits_in_parts import Kept, told
 
 LOGS = logs()
 #: What it really does: REPLACE gives another id, some statements write the same metadata once more, and clustering

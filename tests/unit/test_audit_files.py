@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -131,7 +132,7 @@ def test_remembered_findings_of_files_are_looked_at_anew() -> None:
     first.look_at_files([wrong_type(), data_files.MISSING.finding("gone", path="a")], no_rows)
     known = first.findings()
     for log in (Kept(), LogMemory()):
-        again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=known)
+        again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=[*map(StandingViolation.of, known)])
         assert set(told(again)) == {"TW16", "DF01"}
         again.look_at_files([wrong_type()], no_rows)
         assert told(again) == {"TW16": next(f for f in known if f.code == "TW16")}
@@ -143,7 +144,7 @@ def test_files_that_are_counted_are_counted_anew() -> None:
     first.look_at_files(map(wrong_type, "abc"), no_rows)
     known = first.findings()
     assert known[0].message == "wrong The same is wrong with 2 more."
-    again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=known)
+    again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=[*map(StandingViolation.of, known)])
     again.look_at_files(map(wrong_type, "ab"), no_rows)
     assert told(again)["TW16"].message == "wrong The same is wrong with 1 more."
 

@@ -51,7 +51,7 @@ def judge(table, memory=None):
 
 def remembered(table):
     audit, _ = judge(table)
-    return AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log")
+    return AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log", audit.facts())
 
 
 def test_commits_that_only_add_files_are_read_once_and_no_other_is(on_disk):
@@ -59,7 +59,7 @@ def test_commits_that_only_add_files_are_read_once_and_no_other_is(on_disk):
     on_disk.others(lambda table: table.append().append())
     audit, reads = judge(on_disk, memory)
     assert reads == {commit_name(3): 1, commit_name(4): 1}
-    assert (audit.version, audit.findings(), audit.live_files) == (4, [], None)
+    assert (audit.version, audit.findings(), audit.live_files) == (4, [], 4)
 
 
 def test_commits_that_remove_files_are_read_once_after_those_of_before(on_disk):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,61 +9,17 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.memory import AuditMemory
-from airflow_delta_provider.domain.audit.span import find_span
 from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.log.table_log import TableLog
-from airflow_delta_provider.jobs.progress import silent
-from airflow_delta_provider.jobs.time_budget import TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
+from tests.unit.audits_in_parts import Kept, audited_in_parts, told
 from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, metadata
-from tests.unit.local_table import LocalStorage
-from tests.unit.log_builder import Actions, History, Table
+from tests.unit.log_builder import History, Table
 from tests.unit.test_audit_history import HEALS, damaged, named
 
 THEN: dict[str, Callable[[Case, Table, int], Any]] = {"carry on": lambda case, table, version: None, **HEALS}
-
-
-class Kept(LocalStorage):
-    """A log in memory."""
-
-    def __init__(self, commits: Sequence[Actions]) -> None:
-        super().__init__()
-        self.files = {
-            commit_name(version): "".join(f"{json.dumps(action)}\n" for action in actions).encode()
-            for version, actions in enumerate(commits)
-        }
-
-    def list_names(self, directory: str) -> list[str]:
-        return sorted(self.files)
-
-    def read(self, path: str) -> bytes:
-        return self.files[path.rsplit("/", 1)[-1]]
-
-
-def told(storage: Kept, memory: AuditMemory | None = None) -> tuple[list[Finding], AuditMemory, Judging]:
-    """Audit a log; return the findings, what is remembered, and how they came about."""
-    log = TableLog(None, storage, "file:/t")  # type: ignore[arg-type]
-    names = log.list_names()
-    last = max(int(name[:20]) for name in names if name[:20].isdecimal())
-    judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
-    audit = judging.judge(find_span(names, last)) if memory is None else judging.go_on(memory, last)
-    kept = AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log")
-    return audit.findings(), AuditMemory.from_json(json.loads(json.dumps(kept.to_json()))), judging
-
-
-def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
-    """Audit a history several times while it grows: up to each of ``ends``, then up to its end."""
-    memory: AuditMemory | None = None
-    found: list[Finding] = []
-    for end in (*ends, len(commits) - 1):
-        found, memory, _ = told(Kept(commits[: end + 1]), memory)
-    return found
 
 
 def standing(findings: Sequence[Finding]) -> set[Finding]:
@@ -130,7 +85,7 @@ def test_high_water_mark_that_was_lost_before_the_oldest_version_stays_lost_in_l
     for actions in table.commits:
         replay.take(actions)
     audit = HistoryAudit(replay, replay.state(lost), History(table.commits))
-    memory = AuditMemory.of(audit.state(), {}, audit.findings(), "log")
+    memory = AuditMemory.of(audit.state(), {}, audit.findings(), "log", audit.facts())
     table.append().append()
     again, _, _ = told(Kept(table.commits), memory)
     assert [(f.version, f.at_or_before, f.healed_version) for f in again if f.code == "RT10"] == [(lost, True, None)]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import Restored
 from airflow_delta_provider.domain.audit.violations import Before, Stands, Violation, key_of, sound_before
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.feature import with_requirements
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants import (
@@ -58,6 +59,36 @@ class ChangeJudge:
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one."""
         self._used |= used_features(state)
+
+    @property
+    def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
+        """The ids of the columns that each physical path has led to."""
+        return self._paths.column_ids
+
+    @property
+    def used_features(self) -> frozenset[str]:
+        """Features that some version used."""
+        return self._used
+
+    @property
+    def ever_dropped(self) -> bool:
+        """Whether a version before the last change said that columns had been dropped."""
+        return self._ever_dropped
+
+    def go_on(self, facts: HistoryFacts) -> None:
+        """Go on from what an earlier audit, which came as far, knew."""
+        self._paths.recall(facts.column_ids)
+        self._used |= facts.used_features
+        self._ever_dropped = facts.ever_dropped
+
+    def look(self, transition: Transition) -> Iterator[Finding]:
+        """Yield what a commit breaks, as far as rules go, and take nothing.
+
+        :param transition: as if it restored no earlier version
+        """
+        for rule in self._rules(transition, Restored()):
+            yield from rule(transition)
+        yield from self._paths.look(transition)
 
     def judge(
         self, transition: Transition, restored: Restored, healed: Sequence[Violation], *, written: bool

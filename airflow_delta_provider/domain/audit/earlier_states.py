@@ -42,12 +42,13 @@ class EarlierStates:
         self._files = 0
         self._metadata = 0
         self._highest = 0
-        self._had_protocol = self._had_identity = False
+        self._had_protocol = self._had_identity = self._moved = False
         self._seen: dict[tuple[int, int], tuple[int, int]] = {}
         self._exact: set[tuple[int, int, object]] = set()
 
     def begin(self, state: TableState) -> None:
         """Take the state that the history starts from, with its files."""
+        self._files = 0
         for file in (state.files or {}).values():
             self._files = (self._files + _number(file)) & _MASK
         self._metadata = _metadata_number(state.metadata)
@@ -75,7 +76,21 @@ class EarlierStates:
         protocol, identity = self._more(transition.after)
         self._had_protocol, self._had_identity = protocol in self._exact, identity in self._exact
         self._exact |= {protocol, identity}
-        return version if there != here and lowest <= self._highest else None
+        self._moved = there != here
+        return version if self._moved and lowest <= self._highest else None
+
+    def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
+        """Return the newest version of an earlier part of the history in which the table was as it is now.
+
+        :param after: the state that the last commit led to
+        """
+        there = (self._files, self._metadata)
+        lowest, version = earlier._seen.get(there, (self._highest, None))
+        if version is None or not self._moved or lowest > self._highest:
+            return None
+        protocol, identity = self._more(after)
+        self._had_protocol, self._had_identity = protocol in earlier._exact, identity in earlier._exact
+        return version
 
     @property
     def had_protocol(self) -> bool:

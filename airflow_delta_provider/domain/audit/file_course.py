@@ -41,6 +41,13 @@ class FileCourse:
         """Note that commits were left out."""
         self._begun_late = True
 
+    def go_on(self, size: int) -> None:
+        """Go on from what an earlier audit knew of files that are not known any more.
+
+        :param size: bytes of all of them
+        """
+        self.size += size
+
     @property
     def written_under_damage(self) -> bool:
         """Whether files are live that were written while a change of protocol or metadata stood that broke a rule."""

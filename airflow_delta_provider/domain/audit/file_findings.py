@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.excerpt import excerpt_of_file
+from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
@@ -47,11 +48,13 @@ class FileFindings:
         """Take what is wrong with the files of that state, of which no earlier audit has told."""
         self._take(state, self._tracking.of_files(state))
 
-    def recall(self, finding: Finding) -> None:
+    def recall(self, violation: StandingViolation) -> None:
         """Take what an earlier audit found, if only a look at the data files tells whether it is still so."""
+        finding = violation.finding
         rule = CATALOGUE.get(finding.code)
         if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
-            self._recalled[key_of(finding)] = finding
+            for path in violation.paths or (finding.path,):
+                self._recalled[key_of(replace(finding, path=path))] = finding
 
     def look(self, state: TableState, found: Iterable[Finding], rows_of: RowCount, *, whole: bool) -> None:
         """Take all that is wrong with the files themselves; what was is not recalled.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.broken import Broken
@@ -12,8 +14,11 @@ from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.excerpt import excerpt
 from airflow_delta_provider.domain.audit.file_course import FileCourse
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
+from airflow_delta_provider.domain.audit.live_paths import LivePaths
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
-from airflow_delta_provider.domain.audit.restored import Restored, restored_by
+from airflow_delta_provider.domain.audit.past_needs import Need, needing
+from airflow_delta_provider.domain.audit.restored import Restored, looked_back, restored_by
 from airflow_delta_provider.domain.audit.stands import remains
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
@@ -31,6 +36,7 @@ from airflow_delta_provider.domain.invariants import (
 from airflow_delta_provider.domain.invariants.action_fields import check_actions
 from airflow_delta_provider.domain.invariants.state import check_state
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_tracking import commit_rules
 from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
 from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN
@@ -41,6 +47,10 @@ from airflow_delta_provider.domain.rules.rule import Scope
 _FIRST = ("TF10", "MD04")
 #: Rules about files that a commit may put right which changes nothing but files.
 _OF_FILES = ("AC03", "AC06", "AC09", "AC10", "AC13", "AC15", "RT14")
+
+#: Rules that a commit may break which leads back to an earlier version, and those that such a commit puts right.
+_OF_VERSIONS = needing(Need.VERSIONS)
+_HEALED_BY_VERSIONS = ("AC14", "RT07", "RT10", "RT11")
 
 
 class HistoryAudit:
@@ -62,7 +72,7 @@ class HistoryAudit:
         log: LogMemory | None = None,
         *,
         known: bool = False,
-        recalled: Sequence[Finding] = (),
+        recalled: Sequence[StandingViolation] = (),
         previous: Commit | None = None,
         follow: Callable[[Moves], None] | None = None,
     ) -> None:
@@ -71,6 +81,7 @@ class HistoryAudit:
         begun_late = base is not None
         self._begun_late = begun_late
         self._knows_files = base is None or base.files is not None
+        self._unseen: LiveFiles | None = None
         self._violations = Violations()
         self._states = EarlierStates()
         self._changes = ChangeJudge(self._log)
@@ -80,9 +91,12 @@ class HistoryAudit:
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
         self._file_findings = FileFindings(self._violations, self._tracking, self._log, since)
+        self._earlier: Callable[[], EarlierStates | None] = cache(lambda: None)
+        for violation in recalled:
+            self._recall(violation, base)
         if base is not None:
-            for finding in recalled:
-                self._recall(finding, base)
+            since_base = base.version
+            self._earlier = cache(lambda: self._log.states_up_to(since_base))
             if self._previous is None:
                 self._previous = self._log.commit_at(base.version)
             self._begin_late(base)
@@ -109,12 +123,14 @@ class HistoryAudit:
     @property
     def live_files(self) -> int | None:
         """Number of live files; None where those of before the first commit are not known."""
-        return len(self._replay.files) if self._knows_files else None
+        if self._knows_files:
+            return len(self._replay.files)
+        return None if self._unseen is None else self._unseen.number + len(self._replay.files)
 
     @property
     def live_bytes(self) -> int | None:
         """Size of all live files; None where those of before the first commit are not known."""
-        return self._files.size if self._knows_files else None
+        return None if self.live_files is None else self._files.size
 
     def state(self) -> TableState:
         """Return the state that was judged last, with its files.
@@ -146,7 +162,7 @@ class HistoryAudit:
         self._begun_late = True
         self._tracking.resume()
         self._files.resume()
-        self._knows_files = base.files is not None
+        self._knows_files, self._unseen = base.files is not None, None
         self._previous = None
         self._version = base.version
         self._begin_late(base)
@@ -155,12 +171,42 @@ class HistoryAudit:
         """Take a finding that does not come from the commits themselves."""
         self._violations.open(finding)
 
-    def settle(self, known: Iterable[Finding]) -> None:
+    def settle(self, known: Iterable[Finding], facts: HistoryFacts | None = None) -> None:
         """Note that an earlier audit came as far: what it did not find to stand is not told.
 
         :param known: what it found
+        :param facts: what it knew besides; None where nobody knows
         """
         self._violations.settle(known)
+        if facts is None:
+            return
+        self._changes.go_on(facts)
+        self._tracking.go_on(facts)
+        if not self._knows_files and facts.files is not None:
+            self._unseen = facts.files
+            self._files.go_on(facts.files.size)
+
+    def facts(self) -> HistoryFacts:
+        """Return what is known besides the state, for an audit that goes on from here."""
+        return HistoryFacts(
+            column_ids=self._changes.column_ids,
+            used_features=self._changes.used_features,
+            ever_dropped=self._changes.ever_dropped,
+            high_water_mark=self._tracking.high_water_mark,
+            lowered=self._tracking.lowered,
+            files=self._all_files(),
+            standing=self._violations.standing(),
+        )
+
+    def _all_files(self) -> LiveFiles | None:
+        number, size = self.live_files, self.live_bytes
+        if number is None or size is None:
+            return None
+        paths = (path for path, _ in self._replay.files)
+        if self._unseen is None:
+            return LiveFiles(number, size, LivePaths.of(paths))
+        before = self._unseen.paths
+        return LiveFiles(number, size, None if before is None else before.and_also(paths))
 
     def findings(self) -> list[Finding]:
         """Return everything that is, or was, wrong: what stands first."""
@@ -185,21 +231,22 @@ class HistoryAudit:
         """
         self._file_findings.look(self.state(), found, rows_of, whole=whole)
 
-    def _recall(self, finding: Finding, base: TableState) -> None:
+    def _recall(self, violation: StandingViolation, base: TableState | None) -> None:
+        finding = violation.finding
         rule = CATALOGUE.get(finding.code)
         aspect: str | None = None
         stands: Stands | None = None
         before = self._changes.before(finding)
-        if rule is not None and finding.path is None:
+        if rule is not None and finding.path is None and base is not None:
             if finding.code == "RT10":
                 stands = self._tracking.recall(base)
             elif rule.scope is Scope.STATE:
                 aspect = "row tracking" if finding.code.startswith("RT") else "head"
             else:
                 stands = self._changes.recall(finding, base, before)
-        self._file_findings.recall(finding)
+        self._file_findings.recall(violation)
         compares = aspect is not None or stands is not None
-        self._violations.recall(finding, aspect, stands, before if compares else None)
+        self._violations.recall(violation, aspect, stands, before if compares else None)
 
     def _begin_late(self, base: TableState) -> None:
         self._file_findings.begin(base)
@@ -243,6 +290,8 @@ class HistoryAudit:
         head, live = bool(commit.protocols or commit.metadata), self._replay.files
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         if head:
+            if restored.version is None and self._begun_late and self._depends_on_versions(transition):
+                restored = looked_back(self._states, self._earlier(), transition) or restored
             transition = replace(transition, restores=restored.version is not None)
             self._violations.identify(commit.version, transition.after.metadata.id)
         healed: list[Violation] = []
@@ -262,6 +311,15 @@ class HistoryAudit:
         old = transition.before_files.keys() | again
         self._describe(transition, actions, old)
         self._files.note_damage(transition, stands=self._violations.has_changes)
+
+    def _depends_on_versions(self, transition: Transition) -> bool:
+        """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
+        found = chain(
+            self._changes.look(transition),
+            commit_actions.check_change(transition, self._previous),
+            commit_rules.check_transition(transition, ()),
+        )
+        return any(map(self._violations.stands, _HEALED_BY_VERSIONS)) or any(f.code in _OF_VERSIONS for f in found)
 
     def _describe(self, transition: Transition, actions: Sequence[Action], old: Container[str]) -> None:
         """Judge how the actions of a commit are written.

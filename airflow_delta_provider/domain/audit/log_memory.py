@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -19,6 +20,11 @@ class LogMemory:
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
+        del version
+        return None
+
+    def states_up_to(self, version: int) -> EarlierStates | None:
+        """Return the states that led to a version, as far back as they are kept; None where nobody knows them."""
         del version
         return None
 

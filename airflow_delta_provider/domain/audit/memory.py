@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.audit.confirmation import Reported
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -34,6 +35,7 @@ class AuditMemory:
     :param findings: what stood then, waived or not
     :param level: of the audit
     :param reported: which findings somebody is known to have received; the others are valid whoever received them
+    :param facts: what the commits told besides; None where an older release did not remember it
     """
 
     state: TableState
@@ -41,6 +43,7 @@ class AuditMemory:
     findings: tuple[Finding, ...]
     level: str
     reported: Reported = field(default_factory=Reported)
+    facts: HistoryFacts | None = None
 
     @property
     def version(self) -> int:
@@ -49,13 +52,26 @@ class AuditMemory:
 
     @classmethod
     def of(
-        cls, state: TableState, commit_info: Mapping[str, Any], findings: Iterable[Finding], level: str
+        cls,
+        state: TableState,
+        commit_info: Mapping[str, Any],
+        findings: Iterable[Finding],
+        level: str,
+        facts: HistoryFacts | None = None,
     ) -> AuditMemory:
         """Remember what stands after an audit; that older commits were not kept does not concern the next one."""
         told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
         standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
         kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
-        return cls(replace(state, files=None), commit_info, kept, level)
+        return cls(replace(state, files=None), commit_info, kept, level, facts=facts)
+
+    @property
+    def standing(self) -> tuple[StandingViolation, ...]:
+        """What stood, one by one, as far as that is known."""
+        known = () if self.facts is None else self.facts.standing
+        one_by_one = {violation.finding.fingerprint for violation in known}
+        others = (StandingViolation.of(f) for f in self.findings if f.fingerprint not in one_by_one)
+        return tuple(v for v in (*known, *others) if v.finding.code != HISTORY_NOT_KEPT.code)
 
     def begin(self, earliest: int) -> int:
         """Return the version after which to judge anew, this one at the latest, to tell what becomes of what stood.
@@ -65,18 +81,19 @@ class AuditMemory:
 
         :param earliest: the first version that the log leads to; of what is older, no more is known than was told
         """
-        versions = [f.version - 1 for f in self.findings if f.version is not None and _is_judged_anew(f)]
+        found = (violation.finding for violation in self.standing)
+        versions = [f.version - 1 for f in found if f.version is not None and _is_judged_anew(f)]
         return min((version for version in versions if version >= earliest), default=self.version)
 
-    def recalled(self, begin: int, names: Collection[str]) -> list[Finding]:
-        """Return the findings that judging anew does not tell again, and that may still be so.
+    def recalled(self, begin: int, names: Collection[str]) -> list[StandingViolation]:
+        """Return what judging anew does not tell again, and may still be so.
 
         :param begin: the version after which commits are judged
         :param names: of the files in the log
         """
         # The pointer is looked at each time.
-        kept = (f for f in self.findings if _is_older(f, begin) and f.code != WRONG_POINTER.code)
-        return [finding for finding in kept if _may_stand(finding, names)]
+        kept = (v for v in self.standing if _is_older(v.finding, begin) and v.finding.code != WRONG_POINTER.code)
+        return [violation for violation in kept if _may_stand(violation.finding, names)]
 
     def may_stand(self, names: Collection[str]) -> bool:
         """Whether all findings may still be so, going by the names of the files in the log."""
@@ -96,6 +113,7 @@ class AuditMemory:
             "commit_info": dict(self.commit_info),
             "findings": [finding.to_json() for finding in self.findings],
             "reported": self.reported.to_json(),
+            **({} if self.facts is None else {"facts": self.facts.to_json()}),
         }
 
     @classmethod
@@ -110,10 +128,11 @@ class AuditMemory:
             protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
             state = TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
             findings = tuple(map(Finding.from_json, wire["findings"]))
+            facts = None if "facts" not in wire else HistoryFacts.from_json(wire["facts"])
             # What was written before there were receipts counts as received.
             known = wire.get("reported")
             reported = Reported.of(findings) if known is None else Reported.from_json(known)
-            return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported)
+            return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported, facts)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, BrokenMemoryError):
                 raise
@@ -121,6 +140,8 @@ class AuditMemory:
 
 
 def _is_older(finding: Finding, begin: int) -> bool:
+    if begin < 0 and finding.code == REUSED_PATH.code:
+        return False  # with all commits before it is judged anew
     return finding.version is None or finding.version <= begin or _needs_more(finding)
 
 

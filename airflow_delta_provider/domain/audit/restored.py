@@ -56,6 +56,15 @@ def restored_by(
     return Restored(named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
 
 
+def looked_back(states: EarlierStates, earlier: EarlierStates | None, transition: Transition) -> Restored | None:
+    """Return what a commit, which ``states`` has taken, brings back of a version of before them; None for nothing.
+
+    :param earlier: those versions, as far as anybody knows them
+    """
+    version = None if earlier is None else states.look_back(earlier, transition.after)
+    return None if version is None else Restored(version, states.had_protocol, states.had_identity)
+
+
 def _named(transition: Transition) -> int | None:
     """Return the version that a commit says it restores."""
     parameters = transition.commit.info.get("operationParameters")

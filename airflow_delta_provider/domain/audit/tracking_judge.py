@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of, sound_before
@@ -43,6 +44,15 @@ class TrackingJudge:
         self._mark = row_tracking_of(state).high_water_mark
         if self._mark is None and state.protocol.supports("rowTracking"):
             self._mark = self._given(state)
+
+    @property
+    def high_water_mark(self) -> int | None:
+        """The last one that was there."""
+        return self._mark
+
+    def go_on(self, facts: HistoryFacts) -> None:
+        """Go on from what an earlier audit, which came as far, knew."""
+        self._mark, self.lowered = facts.high_water_mark, facts.lowered
 
     def resume(self) -> None:
         """Note that commits were left out."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_ONE_FILE
+from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -25,6 +26,8 @@ Before = Callable[[], "TableState | None"]
 
 #: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
 _MOST_FILES = 1000
+#: Violations that are remembered besides those that are told.
+_MOST_ALIKE = 1000
 _ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
 
 
@@ -132,25 +135,39 @@ class Violations:
         self._forgotten = frozenset(self._standing)
 
     def recall(
-        self, finding: Finding, aspect: str | None, stands: Stands | None = None, before: Before | None = None
+        self,
+        recalled: StandingViolation,
+        aspect: str | None,
+        stands: Stands | None = None,
+        before: Before | None = None,
     ) -> None:
         """Take what is remembered of an earlier audit.
 
         :param aspect: of the state that :meth:`look` will be told of, where it is about one
         """
+        finding = recalled.finding
         key: _Violated = (key_of(finding), finding.version if aspect is None else None)
         self._open(key, finding, stands, before)
         if aspect is not None:
             self._aspects[aspect].add(key)
+        violation = self._standing.get(key)
+        if violation is not None and violation.finding is finding:
+            for path in recalled.paths - violation.paths:
+                violation.paths.add(path)
+                self._paths[path].append(violation)
+            violation.files = max(violation.files, len(violation.paths))
 
     def settle(self, known: Iterable[Finding]) -> None:
         """Tell nothing that an earlier audit, which came as far, did not find to stand.
 
+        What contradicts a file beside the commits stays: that may be new since.
+
         :param known: what it found
         """
         about = {_told_by(finding) for finding in known}
-        for key in [key for key, violation in self._standing.items() if _told_by(violation.finding) not in about]:
-            self._drop(key)
+        for key, violation in list(self._standing.items()):
+            if violation.finding.code not in BESIDE and _told_by(violation.finding) not in about:
+                self._drop(key)
         self._settled = frozenset(self._healed)
 
     def withdraw(self, code: str, paths: Collection[str | None] | None = None) -> None:
@@ -192,6 +209,17 @@ class Violations:
     def has_files(self) -> bool:
         """Whether anything stands that is wrong with single files."""
         return bool(self._paths)
+
+    def standing(self) -> tuple[StandingViolation, ...]:
+        """Return what stands, one by one, the worst first: of those that are told as one some may be left out."""
+        groups = _alike(self._remembered(sorted(self._standing.values(), key=_rank)))
+        first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
+        return tuple(
+            StandingViolation.of(
+                replace(violation.finding, fingerprint=self._fingerprint(violation.finding)), violation.paths
+            )
+            for violation in (*first, *more[:_MOST_ALIKE])
+        )
 
     def findings(self) -> list[Finding]:
         """Return what stands, the worst first, then what was healed; each with its fingerprint and its cause."""

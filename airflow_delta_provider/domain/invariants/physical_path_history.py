@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
@@ -24,23 +24,47 @@ class PhysicalPathHistory:
 
     def take(self, transition: Transition) -> Iterator[Finding]:
         """Yield the columns that a commit adds where a dropped one lies in the data files."""
+        schemas = self._schemas(transition)
+        if schemas is None:
+            return
+        yield from self._reused(transition, *schemas)
+        if transition.replaces_all or not schemas[1].is_mapped:
+            self._ids.clear()
+        self._learn(schemas[1])
+
+    def look(self, transition: Transition) -> Iterator[Finding]:
+        """Yield what :meth:`take` would, and take nothing."""
+        schemas = self._schemas(transition)
+        if schemas is not None:
+            yield from self._reused(transition, *schemas)
+
+    @property
+    def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
+        """The ids that each path has had; of a version that changed no metadata since, its schema has them, too."""
+        return {path: frozenset(ids) for path, ids in self._ids.items()}
+
+    def recall(self, column_ids: Mapping[PhysicalPath, frozenset[int]]) -> None:
+        """Go on from what an earlier history knew."""
+        self._ids = {path: set(ids) for path, ids in column_ids.items()}
+        self._begun = False
+
+    def _schemas(self, transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
+        """Return the mappings before and after a commit; None where it changes none, or one cannot be read."""
         before, after = transition.before.metadata, transition.after.metadata
         if self._begun and before == after:
-            return
+            return None
         try:
             old, new = MappedSchema.of(before), MappedSchema.of(after)
         except BrokenLogError:
-            return
+            return None
         if not self._begun:
             self._learn(old)
             self._begun = True
-        if transition.replaces_all or not new.is_mapped:
-            self._ids.clear()
-        elif old.is_mapped and not transition.restores:
-            yield from self._reused(transition, old, new)
-        self._learn(new)
+        return old, new
 
     def _reused(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> Iterator[Finding]:
+        if transition.replaces_all or transition.restores or not (old.is_mapped and new.is_mapped):
+            return
         present = {field.path for field in old.fields}
         reported: set[PhysicalPath] = set()
         for path, field in new.by_path.items():

@@ -29,7 +29,7 @@ _SET_TRUE = f"Set {PROPERTY} to true"
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with usage tracking in ``state``: UT01 to UT03, and UT08."""
     value = _value(state.metadata)
-    if not _is_supported(state):
+    if not is_supported(state):
         if value is not None:
             yield rules.PROPERTY_WITHOUT_FEATURE.finding(
                 f"{PROPERTY} is {value!r}, but the protocol ({state.protocol}) does not list {FEATURE}: writers drop "
@@ -87,7 +87,7 @@ def check_transition(transition: Transition, ever_true: bool = False) -> Iterato
 
     :param ever_true: whether the property was true in an earlier version, be it not the one before
     """
-    if not _is_supported(transition.after) or transition.replaces_all:
+    if not is_supported(transition.after) or transition.replaces_all:
         return
     yield from _set_back(transition, ever_true)  # RESTORE is no excuse: its files may have the dropped columns
     if transition.restores:
@@ -116,7 +116,7 @@ def _set_back(transition: Transition, ever_true: bool) -> Iterator[Finding]:
 
 def _turned_on(transition: Transition, before: MappedSchema, after: MappedSchema) -> Iterator[Finding]:
     del before, after
-    if not _is_supported(transition.before) and _value(transition.after.metadata) == "false":
+    if not is_supported(transition.before) and _value(transition.after.metadata) == "false":
         yield rules.TURNED_ON_AS_UNUSED.finding(
             f"The commit turns {FEATURE} on with {PROPERTY} false, though the table was mapped before: columns may "
             f"have been dropped or renamed while nobody kept track. {_SET_TRUE}.",
@@ -125,7 +125,7 @@ def _turned_on(transition: Transition, before: MappedSchema, after: MappedSchema
 
 
 def _not_tracked(transition: Transition, before: MappedSchema, after: MappedSchema) -> Iterator[Finding]:
-    if not (after.is_mapped and _is_supported(transition.before)) or is_true(transition.after):
+    if not (after.is_mapped and is_supported(transition.before)) or is_true(transition.after):
         return
     for change in column_changes(before, after):
         yield rules.NOT_TRACKED.finding(
@@ -160,7 +160,8 @@ _MAPPED_RULES: tuple[Callable[[Transition, MappedSchema, MappedSchema], Iterator
 )
 
 
-def _is_supported(state: TableState) -> bool:
+def is_supported(state: TableState) -> bool:
+    """Whether the protocol lists the feature."""
     return FEATURE in state.protocol.features
 
 

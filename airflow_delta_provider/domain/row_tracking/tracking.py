@@ -57,11 +57,12 @@ def row_tracking_of(state: TableState) -> RowTracking:
         configuration.get(SUSPENDED_PROPERTY, "").lower() == "true",
         configuration.get(ROW_ID_COLUMN_PROPERTY) or None,
         configuration.get(COMMIT_VERSION_COLUMN_PROPERTY) or None,
-        _high_water_mark(state.domains.get(DOMAIN)),
+        high_water_mark_of(state.domains.get(DOMAIN)),
     )
 
 
-def _high_water_mark(configuration: str | None) -> int | None:
+def high_water_mark_of(configuration: str | None) -> int | None:
+    """Return the high water mark that the domain's configuration says, None for none."""
     try:
         mark = parse_json(configuration or "null")[HIGH_WATER_MARK]
     except (ValueError, TypeError, KeyError):

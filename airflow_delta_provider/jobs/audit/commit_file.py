@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.touching import Touching
+from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 
 #: New commits, and their bytes, up to which it is worth looking whether the files of before matter to them.
@@ -23,26 +25,22 @@ class CommitFile(NamedTuple):
     checksum: bytes | None
 
 
-def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile]) -> bool:
+def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditMemory) -> bool:
     """Return whether commits can only be judged with the files that were live before them: all but mere additions.
 
     :param ahead: takes the commits that had to be looked at
+    :param memory: what is known of the version before them
     """
     size = 0
+    touching = Touching(memory)
     for commit in commits:
         ahead.append(commit)
         size += len(commit.content)
         if len(ahead) > _FEW or size > _SMALL:
             return True
         try:
-            if any(map(_touches_files, parse_commit(commit_name(commit.version), commit.content))):
+            if touching.take(parse_commit(commit_name(commit.version), commit.content)):
                 return True
         except BrokenLogError:
             return True
     return False
-
-
-def _touches_files(action: Action) -> bool:
-    added = action.get("add")
-    vector = isinstance(added, dict) and added.get("deletionVector")
-    return bool(vector) or any(action.get(kind) for kind in ("remove", "protocol", "metaData"))

@@ -109,11 +109,14 @@ class Judging:
         :raises BrokenLogError: if a state that is needed cannot be read
         """
         base, replay = memory.state, Replay.of(memory.state)
-        begin, until = memory.begin(self._earliest()), memory.version
+        earliest = self._earliest()
+        begin, until = memory.begin(earliest), memory.version
+        if memory.facts is None and earliest < 0:
+            begin = earliest  # an older release did not remember them
         compared = any(until < version <= last for version in checkpoint_versions(self._names))
         commits = self._read(range(until + 1, last + 1))
         ahead: list[CommitFile] = []
-        if begin < until or self._with_files or compared or touch_files(commits, ahead):
+        if begin < until or self._with_files or compared or touch_files(commits, ahead, memory):
             try:
                 replay = Replay(with_files=True) if begin < 0 else self._log.replay(select_segment(self._names, begin))
                 base = base if begin < 0 else replay.state(begin)
@@ -130,7 +133,7 @@ class Judging:
         known = range(begin + 1, until + 1)
         self._judge(audit, self._read(known), known)
         if audit.version == until:
-            audit.settle(memory.findings)
+            audit.settle(memory.findings, memory.facts)
             self.commits, self.first = 0, None
             self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
         for finding in self._pointer():

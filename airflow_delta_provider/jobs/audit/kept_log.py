@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -32,6 +33,16 @@ class KeptLog(LogMemory):
             return self._log.read_state(with_files=True, version=version)
         except (BrokenLogError, MissingFileError):
             return None
+
+    def states_up_to(self, version: int) -> EarlierStates | None:
+        """Return the states that led to a version, as far back as the log leads; it is read from there."""
+        states = EarlierStates()
+        try:
+            for transition in self._log.transitions(version, states.begin):
+                states.take(transition)
+        except (BrokenLogError, FileNotFoundError):
+            return None
+        return states
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""

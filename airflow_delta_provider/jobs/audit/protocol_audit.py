@@ -91,7 +91,8 @@ class ProtocolAudit:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         now = None
         if audit.version == last and not self._data.given_up and audit.is_readable:
-            now = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level)
+            facts = None if self._store is None else audit.facts()
+            now = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
         return self._report(findings, memory, now, audit.version, judging, looked)
 
     def _judge(self, memory: AuditMemory | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -162,6 +162,22 @@ class TableLog:
         """Yield the commits after ``version``, oldest first, with their versions."""
         for later, name, content in self._commits(v for v in commit_versions(self.list_names()) if v > version):
             yield later, parse_commit(name, content)
+
+    def transitions(self, version: int, begin: Callable[[TableState], None]) -> Iterator[Transition]:
+        """Yield what the commits did that led to ``version``, oldest first, as far back as the log leads.
+
+        :param begin: takes the state that they lead away from, with its files
+        :raises FileNotFoundError: if a file is gone
+        :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
+        """
+        names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
+        earliest = earliest_version(names)
+        base = select_segment(names, earliest)
+        replay = self._replay(base, with_files=True)
+        state = replay.state(base.version)
+        begin(state)
+        for later, name, content in self._commits(range(base.version + 1, version + 1)):
+            yield advance(replay, later, parse_commit(name, content))
 
     def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""

@@ -1,0 +1,151 @@
+"""What the commits of a table told up to a version that the state of that version does not show.
+
+Rules of scope pair and history need it of commits that were judged long ago: :mod:`.past_needs` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.audit.live_paths import LivePaths
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Files of a violation that are remembered.
+_MOST_FILES = 1000
+#: Stands for the files of a violation that are not remembered: it is never removed.
+_OTHERS = ""
+
+
+@dataclass(frozen=True)
+class StandingViolation:
+    """A violation that stands.
+
+    :param finding: as of the commit that broke the rule; with its fingerprint
+    :param paths: the files that are still wrong, where it is about files
+    """
+
+    finding: Finding
+    paths: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, finding: Finding, paths: Iterable[str] | None = None) -> StandingViolation:
+        """Return what is known of a violation by its finding; the rest by ``paths``, where they are known."""
+        known = [finding.path] if finding.path is not None else []
+        files = sorted(known if paths is None else paths)
+        if len(files) > _MOST_FILES:
+            files = [*files[:_MOST_FILES], _OTHERS]
+        return cls(finding, frozenset(files))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        wire: dict[str, Any] = {"finding": self.finding.to_json()}
+        if self.paths != {self.finding.path} and self.paths:
+            wire["paths"] = sorted(self.paths)
+        return wire
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> StandingViolation:
+        """Read the wire form."""
+        paths = wire.get("paths")
+        return cls.of(Finding.from_json(wire["finding"]), None if paths is None else map(str, paths))
+
+
+@dataclass(frozen=True)
+class LiveFiles:
+    """The live files of a version.
+
+    :param number: how many
+    :param size: bytes of all
+    :param paths: None for too many
+    """
+
+    number: int
+    size: int
+    paths: LivePaths | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        paths = {} if self.paths is None else {"paths": self.paths.to_json()}
+        return {"number": self.number, "size": self.size, **paths}
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> LiveFiles:
+        """Read the wire form.
+
+        :raises ValueError: if it is damaged
+        """
+        paths = wire.get("paths")
+        return cls(int(wire["number"]), int(wire["size"]), None if paths is None else LivePaths.from_json(paths))
+
+
+@dataclass(frozen=True)
+class HistoryFacts:
+    """What is known of a history besides the state that it led to.
+
+    :param column_ids: the ids of the columns that each physical path has led to, dropped ones too, as long as files
+        may hold them
+    :param used_features: features that some version used
+    :param ever_dropped: whether some version said that a column had been dropped or renamed
+    :param high_water_mark: of row ids, the last one that was there
+    :param lowered: the last commit that took that away, or set it back
+    :param files: of the last version
+    :param checkpoint: the newest checkpoint that was compared with the commits
+    :param checksum: the newest version whose checksum file was compared with it
+    :param compaction: the version that the newest log compaction file ends with that was compared with the commits
+    :param standing: what was wrong and still is
+    """
+
+    column_ids: Mapping[PhysicalPath, frozenset[int]] = field(default_factory=dict)
+    used_features: frozenset[str] = frozenset()
+    ever_dropped: bool = False
+    high_water_mark: int | None = None
+    lowered: Commit | None = None
+    files: LiveFiles | None = None
+    checkpoint: int | None = None
+    checksum: int | None = None
+    compaction: int | None = None
+    standing: tuple[StandingViolation, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form; what is not known is left out."""
+        wire = {
+            "column_ids": [[list(path), sorted(ids)] for path, ids in sorted(self.column_ids.items())],
+            "used_features": sorted(self.used_features),
+            "ever_dropped": self.ever_dropped,
+            "high_water_mark": self.high_water_mark,
+            "lowered": None if self.lowered is None else [self.lowered.version, dict(self.lowered.info)],
+            "files": None if self.files is None else self.files.to_json(),
+            "checkpoint": self.checkpoint,
+            "checksum": self.checksum,
+            "compaction": self.compaction,
+            "standing": [violation.to_json() for violation in self.standing],
+        }
+        return {key: value for key, value in wire.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> HistoryFacts:
+        """Read the wire form.
+
+        :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
+        """
+        lowered, files = wire.get("lowered"), wire.get("files")
+        return cls(
+            {tuple(map(str, path)): frozenset(map(int, ids)) for path, ids in wire["column_ids"]},
+            frozenset(map(str, wire["used_features"])),
+            bool(wire["ever_dropped"]),
+            _integer(wire.get("high_water_mark")),
+            None if lowered is None else Commit(int(lowered[0]), dict(lowered[1])),
+            None if files is None else LiveFiles.from_json(files),
+            _integer(wire.get("checkpoint")),
+            _integer(wire.get("checksum")),
+            _integer(wire.get("compaction")),
+            tuple(map(StandingViolation.from_json, wire["standing"])),
+        )
+
+
+def _integer(value: Any) -> int | None:
+    return None if value is None else int(value)

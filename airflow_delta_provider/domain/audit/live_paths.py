@@ -1,0 +1,65 @@
+"""The paths of a table's live files, in four bytes each: enough to know that a file is new."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from base64 import b64decode, b64encode
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from zlib import crc32
+
+#: Paths that are remembered, some 11 MB as text; of a table with more, the files are read.
+MOST = 2_000_000
+_FOUR_BYTES = "I"
+
+
+@dataclass(frozen=True)
+class LivePaths:
+    """Checksums of paths, ascending. One in some thousand new paths may be taken for a live one; never the reverse."""
+
+    checksums: array[int]
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> LivePaths | None:
+        """Return those of ``paths``; None for too many."""
+        found = array(_FOUR_BYTES, sorted(map(_checksum, paths)))
+        return cls(found) if len(found) <= MOST else None
+
+    def and_also(self, paths: Iterable[str]) -> LivePaths | None:
+        """Return these paths and others; None for too many."""
+        found = array(_FOUR_BYTES, sorted([*self.checksums, *map(_checksum, paths)]))
+        return LivePaths(found) if len(found) <= MOST else None
+
+    def may_have(self, path: str) -> bool:
+        """Whether a path may be among them; if not, it is not."""
+        checksum = _checksum(path)
+        place = bisect_left(self.checksums, checksum)
+        return place < len(self.checksums) and self.checksums[place] == checksum
+
+    def to_json(self) -> str:
+        """Return the wire form: the bytes of the checksums, least significant first, in Base64."""
+        return b64encode(_little_endian(self.checksums).tobytes()).decode()
+
+    @classmethod
+    def from_json(cls, wire: str) -> LivePaths:
+        """Read the wire form.
+
+        :raises ValueError: if it is damaged
+        """
+        checksums = array(_FOUR_BYTES)
+        checksums.frombytes(b64decode(wire, validate=True))
+        return cls(_little_endian(checksums))
+
+
+def _checksum(path: str) -> int:
+    return crc32(path.encode(errors="surrogatepass"))
+
+
+def _little_endian(checksums: array[int]) -> array[int]:
+    if sys.byteorder == "little":
+        return checksums
+    swapped = array(_FOUR_BYTES, checksums)
+    swapped.byteswap()
+    return swapped

@@ -1,0 +1,51 @@
+"""Whether new commits are about files that were there before: then those are read again to judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, high_water_mark_of, row_tracking_of
+
+
+class Touching:
+    """Takes commits, oldest first, until one is about older files.
+
+    :param memory: what is known of the version before them
+    """
+
+    def __init__(self, memory: AuditMemory) -> None:
+        files = None if memory.facts is None else memory.facts.files
+        self._live = None if files is None else files.paths
+        # What is wrong already may be so with files that nobody named.
+        self._broken = any(v.finding.severity is Severity.ERROR for v in memory.standing)
+        self._mark = row_tracking_of(memory.state).high_water_mark
+
+    def take(self, actions: Sequence[Action]) -> bool:
+        """Take a commit, and return whether it can only be judged with the files of before.
+
+        :raises BrokenLogError: if an action is malformed
+        """
+        if self._broken or self._live is None:
+            return True
+        if any(action.get(kind) for action in actions for kind in ("remove", "protocol", "metaData")):
+            return True
+        commit = Commit.from_actions(0, actions)
+        if any(map(self._is_about_older, commit.adds)):
+            return True
+        for domain in commit.domains:
+            if domain.domain == DOMAIN:
+                mark = None if domain.removed else high_water_mark_of(domain.configuration)
+                if mark is None or mark < (self._mark or 0):
+                    return True
+                self._mark = mark
+        return False
+
+    def _is_about_older(self, file: LiveFile) -> bool:
+        """Whether a file may have been live before, or have ids that were given out before."""
+        given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
+        was_live = self._live is None or self._live.may_have(file.path)
+        return file.deletion_vector is not None or given_before or was_live

@@ -1,0 +1,111 @@
+"""Audits that go on from what earlier ones remembered, beside audits of the whole history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.log.table_log import TableLog
+from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.timings import Timings
+from tests.unit.local_table import LocalStorage
+from tests.unit.log_builder import Actions
+
+#: What has to be the same of a finding.
+Seen = tuple[Any, ...]
+
+
+class Kept(LocalStorage):
+    """A log in memory."""
+
+    def __init__(self, commits: Sequence[Actions]) -> None:
+        super().__init__()
+        self.files = {commit_name(version): content_of(actions) for version, actions in enumerate(commits)}
+
+    def list_names(self, directory: str) -> list[str]:
+        return sorted(self.files)
+
+    def read(self, path: str) -> bytes:
+        return self.files[path.rsplit("/", 1)[-1]]
+
+
+def content_of(actions: Actions) -> bytes:
+    return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
+
+
+def audit_of(storage: Kept, memory: AuditMemory | None = None) -> tuple[HistoryAudit, Judging]:
+    """Audit a log, from where an earlier audit ended."""
+    log = TableLog(None, storage, "file:/t")  # type: ignore[arg-type]
+    names = log.list_names()
+    last = max(int(name[:20]) for name in names if name[:20].isdecimal())
+    judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
+    return judging.judge(find_span(names, last)) if memory is None else judging.go_on(memory, last), judging
+
+
+def told(storage: Kept, memory: AuditMemory | None = None) -> tuple[list[Finding], AuditMemory, Judging]:
+    """Audit a log; return the findings, what is remembered, and how they came about."""
+    audit, judging = audit_of(storage, memory)
+    findings = audit.findings()
+    kept = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
+    return findings, AuditMemory.from_json(json.loads(json.dumps(kept.to_json()))), judging
+
+
+def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
+    """Audit a history several times while it grows: up to each of ``ends``, then up to its end."""
+    memory: AuditMemory | None = None
+    found: list[Finding] = []
+    for end in (*ends, len(commits) - 1):
+        found, memory, _ = told(Kept(commits[: end + 1]), memory)
+    return found
+
+
+def verdict(findings: Sequence[Finding]) -> Verdict:
+    return TableReport.judged("t", *findings, version=0).verdict
+
+
+def seen(findings: Iterable[Finding], since: int) -> set[Seen]:
+    """What findings say of what stands, or was healed after a version."""
+    return {_seen(f) for f in findings if f.healed_version is None or f.healed_version > since}
+
+
+def _seen(finding: Finding) -> Seen:
+    what = finding.code, finding.severity, finding.stands, finding.healed_version
+    if finding.healed_version is not None and finding.severity is Severity.WARNING:
+        return what  # all of a rule are told as one, from the first on, though that may be healed for long
+    return (*what, finding.version, finding.fingerprint)
+
+
+def differences(whole: Callable[[int], Sequence[Finding]], commits: Sequence[Actions], *ends: int) -> list[Any]:
+    """Audit a history up to each of ``ends``, one going on from the other; return what is not as in audits of all."""
+    memory: AuditMemory | None = None
+    wrong: list[Any] = []
+    before = -1
+    for end in ends:
+        found, memory, _ = told(Kept(commits[: end + 1]), memory)
+        ours, theirs = seen(found, before), seen(whole(end), before)
+        if ours != theirs or verdict(found) is not verdict(whole(end)):
+            wrong.append((ends, end, {"only in parts": ours - theirs, "only as a whole": theirs - ours}))
+        before = end
+    return wrong
+
+
+def whole_audits(commits: Sequence[Actions]) -> Callable[[int], Sequence[Finding]]:
+    """Return what gives the findings of an audit of all commits up to a version."""
+    known: dict[int, Sequence[Finding]] = {}
+
+    def whole(end: int) -> Sequence[Finding]:
+        if end not in known:
+            known[end] = told(Kept(commits[: end + 1]))[0]
+        return known[end]
+
+    return whole
