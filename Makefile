@@ -66,6 +66,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.unmap
+	$(BIN)/python -m benchmarks.watch_tables
 	$(BIN)/python -m benchmarks.check_paimon_metadata
 	$(BIN)/python -m benchmarks.check_paimon_rows
 

@@ -33,6 +33,7 @@ class StateFile:
         from airflow.providers.common.compat.sdk import ObjectStoragePath
 
         self._path = ObjectStoragePath(path)
+        _ = self._path.fs  # an unknown scheme is an error here; by itself Airflow 3.1 says so when it opens the file
 
     def load(self) -> dict[str, Trace]:
         """Return what is remembered; nothing where the file is missing or no such file.

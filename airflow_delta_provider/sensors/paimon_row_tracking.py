@@ -20,7 +20,7 @@ _KNOWN = "paimon_row_tracking_sensor_known"
 class PaimonRowTrackingSensor(TableSensor):
     """Waits until an Apache Paimon table has a new snapshot, for a check of what is new.
 
-    Lists the table's snapshots through Airflow's object storage: no Spark, no JVM. By default the task is
+    Looks for the table's snapshots through Airflow's object storage: no Spark, no JVM. By default the task is
     deferred while it waits. A table that does not exist yet is waited for. A rollback, after which ids of
     snapshots are used again, counts as news.
 
@@ -47,15 +47,17 @@ class PaimonRowTrackingSensor(TableSensor):
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once; what is known goes on to the next process where there is one."""
         seen = super().poke(context)
-        if self._forgets and self._known[0] is not None:
-            context["task_state_store"].set(_KNOWN, list(self._known))
+        memory = self._memory(context)
+        if memory is not None and self._known[0] is not None:
+            memory.set(_KNOWN, list(self._known))
         return seen
 
     def new_watch(self, failures: int, context: Context) -> SnapshotWatch:
         """Return what looks at the table's snapshots."""
         since, uuid = as_version("since_snapshot", self.since_snapshot), None
-        if self._forgets and since is None:
-            since, uuid = cast("list[Any]", context["task_state_store"].get(_KNOWN) or (None, None))
+        memory = self._memory(context)
+        if memory is not None and since is None:
+            since, uuid = cast("list[Any]", memory.get(_KNOWN) or (None, None))
         return SnapshotWatch(self.table, since, uuid, self.storage_conn_id or None, failures=failures)
 
     def new_trigger(self, deadline: float) -> PaimonSnapshotTrigger:
@@ -73,6 +75,14 @@ class PaimonRowTrackingSensor(TableSensor):
     def timeout_message(self) -> str:
         """Return what did not happen."""
         return f"{self.table} had no new snapshot within {self.timeout:g} seconds."
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the newest snapshot of the first look is what later looks compare with."""
+        try:
+            return as_version("since_snapshot", self.since_snapshot) is None
+        except ValueError:
+            return False  # the first look says so
 
     @property
     def _known(self) -> tuple[int | None, str | None]:

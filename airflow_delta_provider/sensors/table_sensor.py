@@ -24,6 +24,8 @@ from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStat
 
 #: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
 _GRACE = 300.0
+#: Seconds between looks of one process that has to see for itself whether storage fails for good, at most.
+_LONGEST_PAUSE = 60.0
 #: Rescheduled sooner, a task fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
 #: and the scheduler takes that end for the end of a task that is queued anew.
 _SHORTEST_RESCHEDULE = 10.0
@@ -43,13 +45,15 @@ class TableSensor(BaseSensorOperator):
     :param storage_conn_id: Airflow connection of the store; without one, credentials come from the
         environment (templated)
     :param deferrable: wait in the triggerer; if False, in ``mode``, which then is ``reschedule`` by default
-    :param poke_interval: seconds between two looks; a look at an unchanged table is one listing. At least
-        5 before the first look of the trigger, and always 10 in mode ``reschedule``: Airflow takes a task
-        that comes back sooner for failed. ``exponential_backoff`` and ``max_wait`` have no effect while
-        deferred
+    :param poke_interval: seconds between two polls. Polling an unchanged table asks for two files, however long
+        its log; sensors of one table in one triggerer share them. A poll that storage does not answer within
+        60 seconds counts as failed. At least 10 in mode ``reschedule``: Airflow takes a task that comes back
+        sooner for failed. ``exponential_backoff`` and ``max_wait`` have no effect while deferred
     :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
         all deferrals; a retry starts anew
-    :param mode: ``reschedule`` or ``poke``; only without ``deferrable``
+    :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps nothing
+        for a task that is rescheduled, the worker is given back only when nothing has to be remembered: a sensor
+        stays in its process while storage fails, or where it compares with what it saw first
     """
 
     #: Keys of what the sensor pushes.
@@ -91,6 +95,11 @@ class TableSensor(BaseSensorOperator):
     def execute(self, context: Context) -> Any:
         """Look once, and wait in the triggerer if that was not enough."""
         if not self.deferrable:
+            if self._forgets and self.remembers and self._memory(context) is None:
+                self.log.warning(
+                    "This Airflow keeps no task state between two processes of a sensor (3.3 does): mode is poke."
+                )
+                self.mode = "poke"
             return super().execute(context)
         deadline = time.time() + self.timeout
         seen = self._look_once(context)
@@ -103,14 +112,18 @@ class TableSensor(BaseSensorOperator):
         return seen.xcom_value
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once."""
+        """Look once; after a failure that the next process would not know of, until it is over or is for good."""
         watch = self._watch = self._watch or self._new_watch(context)
+        memory = self._memory(context)
         failures = watch.failures
         try:
             seen = watch.look()
+            while watch.failures and self._forgets and memory is None:
+                time.sleep(min(self.poke_interval, _LONGEST_PAUSE))
+                seen = watch.look()
         finally:
-            if self._forgets and watch.failures != failures:
-                context["task_state_store"].set(_FAILURES, watch.failures % MAX_FAILURES)
+            if memory is not None and watch.failures != failures:
+                memory.set(_FAILURES, watch.failures % MAX_FAILURES)
         return PokeReturnValue(seen.holds, seen.to_json(self.table) if seen.holds else None)
 
     def execute_complete(
@@ -150,13 +163,23 @@ class TableSensor(BaseSensorOperator):
     def _new_watch(self, context: Context) -> TableWatch[Any]:
         if not isinstance(self.table, str):
             raise DeltaRequestError(f"table is {self.table!r}; give a path or a URI.")
-        failures = cast(int, context["task_state_store"].get(_FAILURES, 0)) if self._forgets else 0
+        memory = self._memory(context)
+        failures = 0 if memory is None else cast(int, memory.get(_FAILURES, 0))
         try:
             watch = self.new_watch(failures, context)
         except ValueError as error:
             raise DeltaRequestError(str(error)) from error
         Access.of(context).check_table(self.table, read_here=True)
         return watch
+
+    def _memory(self, context: Context) -> Any:
+        """Return what Airflow keeps from one process to the next; None where it keeps nothing, or need not."""
+        return context.get("task_state_store") if self._forgets else None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether later looks need to know what the first one saw."""
+        return False
 
     @property
     def _forgets(self) -> bool:

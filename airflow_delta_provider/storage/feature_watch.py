@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -51,10 +51,17 @@ class FeatureWatch(TableWatch[Observation]):
     ) -> None:
         super().__init__(table, failures=failures)
         self._condition = condition
-        self._reader = HeadReader(ObjectStorageLog(table, storage_conn_id))
+        self._conn_id = storage_conn_id
+        self._log_key = self._log().key
 
-    def _read(self) -> TableHead | None:
-        return self._reader.read()
+    def _key(self) -> Hashable:
+        return HeadReader, self._log_key
+
+    def _reader(self) -> Callable[[], TableHead | None]:
+        return HeadReader(self._log()).read
+
+    def _log(self) -> ObjectStorageLog:
+        return ObjectStorageLog(self._table, self._conn_id)
 
     def _nothing(self) -> Observation:
         return Observation()

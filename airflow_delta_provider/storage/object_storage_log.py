@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
@@ -13,14 +13,22 @@ from airflow_delta_provider.storage.parquet_checkpoint import head_actions
 from airflow_delta_provider.storage.storage_address import StorageAddress
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import ObjectStoragePath
+    from fsspec import AbstractFileSystem
 
 #: What filesystems call the state of a file in a listing; the first that is there is taken.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 
 
+@dataclass(frozen=True)
+class _Directory:
+    filesystem: AbstractFileSystem
+    path: str
+
+
 class ObjectStorageLog:
     """Lists and reads the files of a log. Nothing is touched before the first call; every call blocks.
+
+    Not for several threads at once.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
@@ -31,23 +39,38 @@ class ObjectStorageLog:
         self._below = directory
         self._address = StorageAddress.of(table)
         self._conn_id = storage_conn_id
+        self._opened: _Directory | None = None
 
-    def stamps(self) -> Mapping[str, str]:
-        """List the log, past the filesystem's own cache: file names, each with what changes when it is rewritten.
+    @property
+    def key(self) -> Hashable:
+        """What two of the same directory, reached the same way, have in common."""
+        return self._address, self._below, self._conn_id
+
+    def names(self) -> list[str]:
+        """List the log, past the filesystem's own cache: names of files, and of directories.
 
         :raises FileNotFoundError: if there is no such directory
         """
-        filesystem, directory = self._directory.fs, self._directory.path
-        filesystem.invalidate_cache(directory)
-        return {
-            entry["name"].rsplit("/", 1)[-1]: _stamp(entry)
-            for entry in filesystem.ls(directory, detail=True)
-            if entry["type"] == "file"
-        }
+        directory = self._directory
+        directory.filesystem.invalidate_cache(directory.path)
+        # Without details: on a local disk those of 20,000 commits cost four times as much as their names.
+        return [path.rsplit("/", 1)[-1] for path in directory.filesystem.ls(directory.path, detail=False)]
+
+    def stamp(self, name: str) -> str | None:
+        """Return what changes when a file is rewritten, past the filesystem's own cache; None where there is none."""
+        directory = self._directory
+        directory.filesystem.invalidate_cache(directory.path)
+        try:
+            return _stamp(directory.filesystem.info(self._path(name)))
+        except FileNotFoundError:
+            return None
 
     def read(self, name: str) -> bytes:
-        """Return a file of the log."""
-        content: bytes = self._directory.fs.cat_file(self._path(name))
+        """Return a file of the log.
+
+        :raises FileNotFoundError: if there is none
+        """
+        content: bytes = self._directory.filesystem.cat_file(self._path(name))
         return content
 
     def read_commit(self, name: str) -> list[Action]:
@@ -66,14 +89,20 @@ class ObjectStorageLog:
         if name.endswith(".json"):
             yield from self.read_commit(name)
             return
-        with self._directory.fs.open(self._path(name), "rb") as stream:
+        with self._directory.filesystem.open(self._path(name), "rb") as stream:
             yield from head_actions(name, stream)
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path.rstrip('/')}/{name}"
 
-    @cached_property
-    def _directory(self) -> ObjectStoragePath:
+    @property
+    def _directory(self) -> _Directory:
+        # No cached_property: before Python 3.12 it lets one thread at a time in, whichever log is asked.
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> _Directory:
         # Seconds, the first time in a process: hence here, in whichever thread reads.
         from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, ObjectStoragePath
 
@@ -81,8 +110,8 @@ class ObjectStorageLog:
         try:
             if self._conn_id is not None:
                 BaseHook.get_connection(self._conn_id)  # Amazon's filesystem falls back to no credentials at all
-            table = ObjectStoragePath(address.url, conn_id=self._conn_id)
-            filesystem = table.fs
+            filesystem = _filesystem(address.scheme, self._conn_id)
+            directory = ObjectStoragePath(address.url, conn_id=self._conn_id) / self._below
         except AirflowNotFoundException as error:
             raise DeltaLogUnreadableError(
                 f"storage_conn_id {self._conn_id!r} names no connection. Create it, name another one, or leave it out "
@@ -96,7 +125,7 @@ class ObjectStorageLog:
             ) from error
         if address.account:
             self._check_account(getattr(filesystem, "account_name", None))
-        return table / self._below
+        return _Directory(filesystem, directory.path)
 
     def _check_account(self, connected: str | None) -> None:
         if connected and connected != self._address.account:
@@ -104,6 +133,17 @@ class ObjectStorageLog:
                 f"the table lies in the storage account {self._address.account!r}, and connection {self._conn_id!r} "
                 f"is of {connected!r}. Name the connection of that account by storage_conn_id."
             )
+
+
+def _filesystem(scheme: str, conn_id: str | None) -> AbstractFileSystem:
+    """Return Airflow's filesystem of a scheme and a connection, made where there is none yet."""
+    from airflow.sdk.io import attach, get_fs
+
+    store = attach(scheme, conn_id)
+    if "fs" not in vars(store):
+        # Its own way to make one is a cached_property, too: a store that hangs there would stop all others.
+        store.fs = get_fs(scheme, conn_id)
+    return store.fs
 
 
 def _stamp(entry: Mapping[str, Any]) -> str:

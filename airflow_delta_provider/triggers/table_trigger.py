@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from enum import Enum
@@ -28,7 +29,10 @@ class WaitStatus(str, Enum):
 
 
 class TableTrigger(BaseTrigger):
-    """Watches a table without Spark, in a thread.
+    """Watches a table without Spark, in threads of its own: the event loop waits for no storage.
+
+    What several triggers watch in one table is read once for all. A look that takes longer than a minute counts as
+    failed, like one that storage refuses.
 
     The first look comes after a sleep: an event that arrives while the worker still reports the deferral
     fails the task (apache/airflow#67287).
@@ -36,7 +40,7 @@ class TableTrigger(BaseTrigger):
     :param table: path or URI of the table
     :param deadline: when to give up, in seconds since the epoch; absolute, so that it holds over restarts
     :param storage_conn_id: Airflow connection of the store, or None
-    :param poke_interval: seconds between two looks; before the first one at least ``settling_time``
+    :param poke_interval: seconds between two looks; the first one comes within as much after ``settling_time``
     """
 
     #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
@@ -77,10 +81,11 @@ class TableTrigger(BaseTrigger):
         watch = self.watch()
         at_least = self.settling_time
         while True:
-            await asyncio.sleep(max(at_least, min(self.poke_interval, self.deadline - time.time())))
+            due = self._next_look(at_least)
+            await asyncio.sleep(due - time.monotonic())
             at_least = 0.0
             try:
-                seen = await asyncio.to_thread(watch.look)
+                seen = await watch.look_async(due)
             except DeltaProviderError as error:
                 retryable = not isinstance(error, AirflowFailException)
                 yield _event(WaitStatus.FAILED, error=str(error), retryable=retryable)
@@ -91,6 +96,21 @@ class TableTrigger(BaseTrigger):
             if time.time() >= self.deadline:
                 yield _event(WaitStatus.TIMED_OUT)
                 return
+
+    def _next_look(self, at_least: float) -> float:
+        """Return when to look again, on the monotonic clock.
+
+        Whoever watches a table at some interval looks at the same times, so that one look does for all; who watches
+        another table looks at others.
+        """
+        now = time.monotonic()
+        until_deadline = self.deadline - time.time()
+        if self.poke_interval > 0:
+            phase = zlib.crc32(self.table.encode()) % self.poke_interval
+            wait = self.poke_interval - (now + at_least - phase) % self.poke_interval
+        else:
+            wait = 0.0
+        return now + max(at_least, min(at_least + wait, until_deadline))
 
 
 def _event(status: WaitStatus, **rest: Any) -> TriggerEvent:

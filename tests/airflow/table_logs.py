@@ -120,7 +120,7 @@ class TableLog:
 
 
 class RecordingFileSystem(MemoryFileSystem):
-    """A store in memory that notes what was asked of it, and fails for as long as it is told to."""
+    """A store in memory that notes what was listed, read and asked for, and fails for as long as it is told to."""
 
     cachable = False
     protocol = "memory"
@@ -128,6 +128,7 @@ class RecordingFileSystem(MemoryFileSystem):
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[str] = []
+        self.asked: list[str] = []
         self.failures = 0
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
@@ -136,6 +137,10 @@ class RecordingFileSystem(MemoryFileSystem):
             self.failures -= 1
             raise OSError("the store is away")
         return super().ls(path, detail=detail, **kwargs)
+
+    def info(self, path: str, **kwargs: Any) -> Any:
+        self.asked.append(path.rsplit("/", 1)[-1].lstrip("0") or "0")
+        return super().info(path, **kwargs)
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any) -> bytes:
         self.calls.append(path.rsplit("/", 1)[-1].lstrip("0") or "0")

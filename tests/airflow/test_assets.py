@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from typing import Any
 
 import pytest
@@ -109,6 +110,9 @@ def test_table_without_an_asset_is_said_in_the_log_and_costs_no_event_of_others(
 class Counted(list[tuple[str, int, dict[str, str]]]):
     """What Airflow's metrics were told."""
 
+    def __bool__(self) -> bool:
+        return True  # Airflow 3.1 makes another backend in place of one that is false
+
     def incr(self, stat: str, count: int = 1, rate: float = 1, *, tags: dict[str, str] | None = None) -> None:
         if stat.startswith("delta_provider."):
             self.append((stat, count, tags or {}))
@@ -118,7 +122,11 @@ class Counted(list[tuple[str, int, dict[str, str]]]):
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """The backend of Airflow's metrics."""
     backend = Counted()
-    monkeypatch.setattr("airflow.sdk._shared.observability.metrics.stats._backend", backend)
+    if hasattr(Stats, "instance"):  # Airflow 3.1 and 3.2
+        monkeypatch.setattr(Stats, "instance", backend)
+        monkeypatch.setattr(Stats, "_instance_pid", os.getpid())
+    else:
+        monkeypatch.setattr("airflow.sdk._shared.observability.metrics.stats._backend", backend)
     return backend
 
 

@@ -18,9 +18,9 @@ from airflow.providers.common.compat.sdk import (
     Context,
     TaskDeferred,
 )
-from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.sensors import table_sensor
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
@@ -33,6 +33,11 @@ from tests.airflow.table_logs import (
     metadata,
     protocol,
 )
+
+try:
+    from airflow.sdk.exceptions import AirflowRescheduleException
+except ImportError:  # Airflow 3.1
+    from airflow.exceptions import AirflowRescheduleException
 
 WIDENING = metadata({"delta.enableTypeWidening": "true"})
 
@@ -56,6 +61,11 @@ class StateStore(dict[str, Any]):
 
 def context(**rest: Any) -> Context:
     return cast(Context, {"ti": TaskInstance(), "task_state_store": StateStore(), **rest})
+
+
+def without_task_state() -> Context:
+    """What a task of Airflow before 3.3 gets."""
+    return cast(Context, {"ti": TaskInstance()})
 
 
 def sensor(table: object, **kwargs: Any) -> DeltaFeatureSensor:
@@ -323,6 +333,27 @@ class TestNotDeferrable:
         filesystem.failures = 1
         with pytest.raises(AirflowRescheduleException):
             one_process()
+
+    @pytest.mark.parametrize("failures", [0, 4])
+    def test_reschedule_without_task_state_sees_failures_out_before_it_gives_the_worker_back(
+        self, monkeypatch: pytest.MonkeyPatch, failures: int
+    ) -> None:
+        monkeypatch.setattr(table_sensor, "_LONGEST_PAUSE", 0.01)
+        filesystem = RecordingFileSystem()
+        name = attach_store(monkeypatch, filesystem)
+        filesystem.failures = failures
+        with pytest.raises(AirflowRescheduleException):
+            sensor(f"memory://{name}/t", storage_conn_id=name, deferrable=False).execute(without_task_state())
+        assert filesystem.calls == ["ls"] * (failures + 1)
+
+    def test_reschedule_without_task_state_fails_after_five_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(table_sensor, "_LONGEST_PAUSE", 0.01)
+        filesystem = RecordingFileSystem()
+        name = attach_store(monkeypatch, filesystem)
+        filesystem.failures = 1000
+        with pytest.raises(DeltaLogUnreadableError, match="5 times in a row"):
+            sensor(f"memory://{name}/t", storage_conn_id=name, deferrable=False).execute(without_task_state())
+        assert filesystem.failures == 995
 
     def test_append_in_between_does_not_matter(self, plain_table: TableLog) -> None:
         plain_table.commit(1, append())

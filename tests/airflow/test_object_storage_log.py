@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.sdk.io import attach
@@ -17,6 +19,7 @@ from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.delta.table_name import TableNameError
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, StorageSetupError
 from airflow_delta_provider.storage.head_reader import HeadReader
+from airflow_delta_provider.storage.newest import newest_after
 from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.storage.storage_address import StorageAddress
 from tests.airflow.table_logs import (
@@ -111,7 +114,7 @@ def test_checksum_spares_the_older_commits(store: tuple[RecordingFileSystem, str
     assert filesystem.calls == ["ls", "9.json", "8.json", "7.json", "7.crc"]
 
 
-def test_poll_of_an_unchanged_table_is_one_listing_and_of_a_changed_one_reads_what_is_new(
+def test_poll_of_an_unchanged_table_asks_for_two_files_and_of_a_changed_one_reads_what_is_new(
     store: tuple[RecordingFileSystem, str, str], memory_log: TableLog
 ) -> None:
     filesystem, conn_id, uri = store
@@ -120,16 +123,76 @@ def test_poll_of_an_unchanged_table_is_one_listing_and_of_a_changed_one_reads_wh
     reader = HeadReader(ObjectStorageLog(uri, conn_id))
     reader.read()
     filesystem.calls.clear()
+    filesystem.asked.clear()
     reader.read()
-    reader.read()
-    assert filesystem.calls == ["ls", "ls"]
+    assert (filesystem.calls, filesystem.asked) == ([], ["1.json", "2.json"])
     memory_log.commit(2, protocol("typeWidening"))
     memory_log.commit(3, append())
     filesystem.calls.clear()
     head = reader.read()
-    assert filesystem.calls == ["ls", "3.json", "2.json"]
+    assert filesystem.calls == ["3.json", "3.crc", "2.json"]
     assert head is not None
     assert (head.version, state(head, "typeWidening")) == (3, FeatureState.SUPPORTED)
+
+
+def test_many_new_commits_are_found_by_a_few_questions(
+    store: tuple[RecordingFileSystem, str, str], memory_log: TableLog
+) -> None:
+    filesystem, conn_id, uri = store
+    memory_log.commit(0, protocol(), metadata())
+    reader = HeadReader(ObjectStorageLog(uri, conn_id))
+    reader.read()
+    for version in range(1, 201):
+        memory_log.commit(version, append())
+    memory_log.checksum(199, protocol("typeWidening"), metadata())
+    filesystem.calls.clear()
+    filesystem.asked.clear()
+    head = reader.read()
+    assert head is not None
+    assert (head.version, state(head, "typeWidening")) == (200, FeatureState.SUPPORTED)
+    assert filesystem.calls == ["200.json", "200.crc", "199.json", "199.crc"]
+    assert len(filesystem.asked) < 20
+
+
+@pytest.mark.parametrize("news", range(40))
+def test_newest_of_a_series_is_found_however_much_is_new(news: int) -> None:
+    found = newest_after(7, lambda number: f"stamp {number}" if number <= 7 + news else None)
+    assert found == (7 + news, f"stamp {7 + news}" if news else None)
+
+
+def test_gap_that_appears_is_seen_when_the_log_is_listed_again(tmp_path: Path) -> None:
+    log = TableLog(tmp_path)
+    log.commit(0, protocol(), metadata())
+    reader = HeadReader(ObjectStorageLog(log.location), listing_interval=0.2)
+    reader.read()
+    log.commit(2, append())
+    assert reader.read() is not None
+    time.sleep(0.2)
+    with pytest.raises(BrokenLogError, match=r"00000000000000000001\.json missing"):
+        reader.read()
+
+
+def test_commit_that_goes_away_while_it_is_read_is_looked_for_again(
+    store: tuple[RecordingFileSystem, str, str], memory_log: TableLog
+) -> None:
+    """A table is dropped and made anew between two questions of one look."""
+    filesystem, conn_id, uri = store
+    memory_log.commit(0, protocol(), metadata(table_id="old"))
+    reader = HeadReader(ObjectStorageLog(uri, conn_id))
+    reader.read()
+    memory_log.commit(1, append())
+    ask = filesystem.info
+
+    def info(path: str, **kwargs: Any) -> Any:
+        if path.endswith(f"{2:020d}.json"):
+            memory_log.remove(f"{1:020d}.json")
+            memory_log.commit(0, protocol("typeWidening"), metadata(table_id="new"))
+        return ask(path, **kwargs)
+
+    filesystem.info = info  # type: ignore[method-assign]
+    head = reader.read()
+    assert head is not None
+    assert (head.version, head.metadata.id) == (0, "new")
 
 
 def test_table_made_anew_under_the_same_name_is_read_anew(tmp_path: Path) -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowSensorTimeout, TaskDeferred
-from airflow.sdk.exceptions import AirflowRescheduleException
 from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.paimon_row_tracking import PaimonRowTrackingSensor
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError
+from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.storage.snapshot_reader import Newest, SnapshotReader
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
-from tests.airflow.test_feature_sensor import StateStore, context
+from tests.airflow.test_feature_sensor import AirflowRescheduleException, StateStore, context, without_task_state
 from tests.tables.paimon.archive import table_of, unpack
 
 
@@ -159,6 +161,26 @@ def test_snapshot_that_cannot_be_read_fails_the_wait_after_five_looks(table: Tab
         sensor(table).execute_complete(context(), event)
 
 
+def test_poll_of_an_unchanged_table_asks_for_two_files(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = ObjectStorageLog(str(table.root), directory="snapshot")
+    reader = SnapshotReader(storage, 2, json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"])
+    first = reader.read()
+    asked: list[str] = []
+    for method in ("names", "read"):
+        monkeypatch.setattr(storage, method, None)
+    stamp = storage.stamp
+    monkeypatch.setattr(storage, "stamp", lambda name: (asked.append(name), stamp(name))[1])
+    assert (
+        reader.read() == first == Newest(2, json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"], True)
+    )
+    assert asked == ["snapshot-2", "snapshot-3"]
+    monkeypatch.undo()
+    table.commit(3)
+    assert (reader.read().snapshot, reader.read().known) == (3, True)
+    table.roll_back(3)
+    assert (reader.read().snapshot, reader.read().known) == (2, True)
+
+
 def test_rescheduled_process_knows_what_the_first_one_saw(table: Table) -> None:
     store = StateStore()
     with pytest.raises(AirflowRescheduleException):
@@ -168,6 +190,21 @@ def test_rescheduled_process_knows_what_the_first_one_saw(table: Table) -> None:
     found = sensor(table, deferrable=False).execute(context(task_state_store=store))
 
     assert (found["snapshot"], found["since_snapshot"]) == (3, 2)
+
+
+def test_sensor_that_could_not_remember_what_it_saw_first_stays_in_its_process(table: Table) -> None:
+    waiting = sensor(table, deferrable=False, timeout=20)
+    waiting.poke_interval = 0.05
+    threading.Timer(0.3, table.commit, [3]).start()
+
+    found = waiting.execute(without_task_state())
+
+    assert (found["snapshot"], found["since_snapshot"]) == (3, 2)
+
+
+def test_sensor_that_was_told_the_known_snapshot_gives_the_worker_back_without_task_state(table: Table) -> None:
+    with pytest.raises(AirflowRescheduleException):
+        sensor(table, deferrable=False, since_snapshot=2).execute(without_task_state())
 
 
 def test_serialized_trigger_is_the_same_again(table: Table) -> None:

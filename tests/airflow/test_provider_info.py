@@ -13,9 +13,13 @@ import jsonschema
 import pytest
 from airflow.providers.common.compat.sdk import BaseNotifier
 from airflow.providers_manager import ProvidersManager
-from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_delta_provider.get_provider_info import get_provider_info
+
+try:
+    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+except ImportError:  # Airflow 3.1
+    ProvidersManagerTaskRuntime = ProvidersManager
 
 #: What only the source file of a provider in Airflow's own repository has to say.
 OF_AIRFLOWS_REPOSITORY = {"state": "ready", "source-date-epoch": 0, "versions": ["0.1.0"]}
