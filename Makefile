@@ -8,8 +8,9 @@ STAMP := $(VENV)/.installed
 TWICE := --numprocesses 2
 FILES := --dist loadfile
 S3 := .venv-s3
+OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 
-.PHONY: setup test unit airflow spark system soak s3 lint docs demo benchmark clean
+.PHONY: setup test unit airflow spark system soak s3 airflow-versions lint docs demo benchmark clean
 
 setup: $(STAMP)
 
@@ -47,6 +48,21 @@ $(S3)/bin/moto_server:
 	$(PYTHON) -m venv $(S3)
 	$(S3)/bin/python -m pip install --quiet --disable-pip-version-check "moto[server]==5.2.5"
 
+# Nor this: each version of Airflow takes 1.2 GB and ten minutes. Its own tier, then example DAGs through a scheduler, a
+# triggerer and spark-submit.
+airflow-versions: $(OLDER_AIRFLOWS:%=on-airflow-%)
+
+on-airflow-%: .venv-airflow-%/.installed
+	.venv-airflow-$*/bin/python -m pytest $(TWICE) $(FILES) tests/airflow
+	.venv-airflow-$*/bin/python -m pytest tests/system/test_scheduler.py tests/system/test_example_dags.py
+
+.venv-airflow-%/.installed: tests/airflow_versions/%.txt pyproject.toml
+	$(PYTHON) -m venv .venv-airflow-$*
+	.venv-airflow-$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $< --editable .
+	@touch $@
+
+.PRECIOUS: .venv-airflow-%/.installed
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -71,4 +87,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) $(S3) .demo build dist *.egg-info
+	rm -rf $(VENV) $(S3) .venv-airflow-* .demo build dist *.egg-info

@@ -17,7 +17,11 @@ from typing import Any
 def main() -> int:
     """Run one DAG a line, until there are no more lines."""
     from airflow.configuration import conf
-    from airflow.dag_processing.dagbag import DagBag
+
+    try:
+        from airflow.dag_processing.dagbag import DagBag
+    except ImportError:  # Airflow 3.1
+        from airflow.models.dagbag import DagBag
 
     bag = DagBag(conf.get("core", "dags_folder"))
     for line in sys.stdin:
