@@ -1,0 +1,58 @@
+"""What the package imports on Airflow's side is what it declares, so that pip brings it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import tomllib
+
+CHECKOUT = Path(__file__).parents[2]
+#: Distributions by what they are imported as, the longest name first.
+DISTRIBUTIONS = {
+    "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
+    "airflow.providers.common.compat": "apache-airflow-providers-common-compat",
+    "airflow.providers.standard": "apache-airflow-providers-standard",
+    "airflow": "apache-airflow",
+    "asgiref": "asgiref",
+    "psutil": "psutil",
+    "pyarrow": "pyarrow",  # by the extra
+    "yaml": "pyyaml",
+}
+
+
+def imported() -> Iterator[tuple[str, str]]:
+    """Yield each module of others that is imported when the package runs on Airflow, and the file that does it."""
+    package = CHECKOUT / "airflow_delta_provider"
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] not in ("domain", "jobs"):
+            for name in _modules(ast.parse(path.read_text(encoding="utf-8"))):
+                if name.partition(".")[0] not in {*sys.stdlib_module_names, package.name}:
+                    yield name, str(path.relative_to(CHECKOUT))
+
+
+def _modules(tree: ast.AST) -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        else:
+            yield from _modules(node)
+
+
+def test_everything_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["sensor"]]
+    declared = {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in requirements}
+    missing = {}
+    for module, file in imported():
+        found = next((name for name in DISTRIBUTIONS if f"{module}.".startswith(f"{name}.")), module)
+        if DISTRIBUTIONS.get(found) not in declared:
+            missing[module] = file
+    assert missing == {}
