@@ -19,9 +19,9 @@ class DaemonThreads(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run a function in a new thread."""
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
 
         def run() -> None:
-            future.set_running_or_notify_cancel()
             try:
                 future.set_result(fn(*args, **kwargs))
             except BaseException as error:

@@ -43,6 +43,7 @@ class SharedLook(Generic[Read]):
             if self._latest is not None and (self._begun >= since or self._is_under_way(self._latest)):
                 return self._latest
             look: Future[Read] = Future()
+            look.set_running_or_notify_cancel()  # so that nobody who waits cancels it for all
             self._latest, self._begun = look, time.monotonic()
             # A method of this object, which is kept by that as long as the look is under way.
             run_in_thread(partial(self._run, look, self._reader))
@@ -59,7 +60,6 @@ class SharedLook(Generic[Read]):
         return False
 
     def _run(self, look: Future[Read], reader: Callable[[], Read]) -> None:
-        look.set_running_or_notify_cancel()
         try:
             look.set_result(reader())
         except BaseException as error:

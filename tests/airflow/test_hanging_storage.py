@@ -296,6 +296,18 @@ class TestSharedLook:
         blocked.set()
         assert looks.begin(0.0).result(5) == made[-1]
 
+    def test_cancelling_one_who_waits_cancels_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(shared_look, "run_in_thread", lambda look: threading.Timer(0.1, look).start())
+
+        async def wait_together() -> str:
+            looks = SharedLook(lambda: lambda: "seen")
+            first = asyncio.wrap_future(looks.begin(time.monotonic()))
+            second = asyncio.wrap_future(looks.begin(0.0))
+            first.cancel()
+            return await second
+
+        assert asyncio.run(wait_together()) == "seen"
+
     def test_thread_finds_the_event_loop_it_belongs_to(self) -> None:
         """Airflow 3.1 asks for connections through asgiref, in the loop of the triggerer."""
 
