@@ -22,14 +22,17 @@ def allowed_locations(team: str | None = None) -> tuple[str, ...]:
     return own or _listed(conf.get(SECTION, "allowed_locations", fallback=""))
 
 
-def report_folders() -> tuple[str, ...]:
+def report_folders(team: str | None = None) -> tuple[str, ...]:
     """
     Return where reports are kept if the task does not say: the first of these that can be written.
 
     ``report_path``; else, with remote logging to object storage, a folder beside the logs, by their connection; and in
     any case one beside the logs of the worker, which other workers may not see.
+
+    :param team: team whose ``report_path`` counts, where it has one
     """
-    if configured := conf.get(SECTION, "report_path", fallback=""):
+    own = conf.get(SECTION, "report_path", fallback="", team_name=team) if team else ""
+    if configured := own or conf.get(SECTION, "report_path", fallback=""):
         return (configured,)
     beside = [conf.get("logging", "base_log_folder", fallback="")]
     if conf.getboolean("logging", "remote_logging", fallback=False):

@@ -18,6 +18,7 @@ from airflow.sdk import DAG, Param, task
 
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
+from airflow_delta_provider.xcom import all_findings
 
 with DAG(
     dag_id="repair_violated_tables",
@@ -37,8 +38,8 @@ with DAG(
 
     @task
     def without_row_ids(found: dict[str, Any]) -> list[str]:
-        """Return the tables to repair; findings that did not fit into XCom are found again by the next run."""
-        return sorted({finding["table"] for finding in found["findings"] if finding["code"] == "RT05"})
+        """Return the tables to repair; findings that do not fit into XCom are read from the kept report."""
+        return sorted({finding["table"] for finding in all_findings(found) if finding["code"] == "RT05"})
 
     broken = without_row_ids(audit.output["findings"])
 

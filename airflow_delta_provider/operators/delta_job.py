@@ -156,7 +156,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         :raises DeltaRequestError: if ``report_path`` does not name a folder
         """
         rendered = self.render_template(self.report_path, context) if self.report_path else None
-        return ReportStore(_report_folders(rendered), context["ti"])
+        return _report_store(rendered, context)
 
     def check_literals(self, *arguments: Any) -> None:
         """
@@ -230,7 +230,7 @@ class DeltaJobOperator(SparkSubmitOperator):
 
         :return: the summary, and where the whole report is
         """
-        place = ReportStore(_report_folders(self.report_path), context["ti"]).keep(report)
+        place = _report_store(self.report_path, context).keep(report)
         self.kept_report = KeptReport(report, place)
         xcoms = self._xcoms(report, place)
         if self.do_xcom_push:
@@ -262,9 +262,10 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     return replace(report, tables=tables)
 
 
-def _report_folders(report_path: str | None) -> tuple[str, ...]:
-    """Return the folders for reports, in the order in which they are tried."""
-    return (check_report_path(report_path),) if report_path else report_folders()
+def _report_store(report_path: str | None, context: Context) -> ReportStore:
+    if report_path:
+        return ReportStore((check_report_path(report_path),), context["ti"])
+    return ReportStore(report_folders(getattr(context.get("dag_run"), "team_name", None)), context["ti"])
 
 
 def _labels(context: Context) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from airflow.providers.common.compat.sdk import BaseNotifier
+from airflow.providers.common.compat.sdk import BaseNotifier, BaseOperator, BaseOperatorLink
 from airflow.providers_manager import ProvidersManager
 
 from airflow_delta_provider.get_provider_info import get_provider_info
@@ -55,6 +55,18 @@ def test_every_listed_module_imports_and_holds_its_class() -> None:
                 module = importlib.import_module(path)
                 own = [c for _, c in inspect.getmembers(module, inspect.isclass) if c.__module__ == path]
                 assert any(c.__name__.endswith(suffix) for c in own), path
+
+
+def test_every_listed_link_is_one_and_of_every_operator() -> None:
+    (path,) = get_provider_info()["extra-links"]
+    module, _, name = path.rpartition(".")
+    link = getattr(importlib.import_module(module), name)
+    assert issubclass(link, BaseOperatorLink)
+    for entry in get_provider_info()["operators"]:
+        for listed in entry["python-modules"]:
+            operators = [c for c in vars(importlib.import_module(listed)).values() if inspect.isclass(c)]
+            own = [c for c in operators if c.__module__ == listed and issubclass(c, BaseOperator)]
+            assert [[type(each) for each in c.operator_extra_links] for c in own] == [[link]] * len(own) != []
 
 
 def test_every_listed_notifier_is_one() -> None:

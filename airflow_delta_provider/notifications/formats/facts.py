@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.notifications.alert import Alert, Group, Item
+from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 
 #: Characters of a finding's message; the report has all of it.
 MAX_MESSAGE = 1500
@@ -104,7 +104,15 @@ class Listing:
         first = group.first
         return cls(
             f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
-            tuple(filter(None, (first.effect, shortened(ending, MAX_MESSAGE) or first.remedy))),
+            tuple(
+                filter(
+                    None,
+                    (
+                        "" if first.news is News.RESOLVED else first.effect,
+                        shortened(ending, MAX_MESSAGE) or first.remedy,
+                    ),
+                )
+            ),
             tuple(fact for fact in facts_of[0] if fact in same),
             tuple(rows),
         )

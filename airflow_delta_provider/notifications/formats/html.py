@@ -41,7 +41,7 @@ def _group(group: Group) -> Iterator[str]:
     yield from _facts(listing.facts)
     # A column for each fact that is not the same of all, in the order in which they are told of a finding.
     labels = list(dict.fromkeys(label for row in listing.rows for label, _ in row.facts))
-    yield "<table>"
+    yield '<table style="margin-top: 0.6em;">'
     yield f"<tr>{''.join(f'<th {_CELL}>{escape(label)}</th>' for label in ('table', *labels))}</tr>"
     for row in listing.rows:
         known = dict(row.facts)
