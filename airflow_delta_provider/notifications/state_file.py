@@ -60,6 +60,13 @@ class StateFile:
             return
         merged = {**self.load(), **changes}
         kept = {key: trace for key, trace in merged.items() if trace is not None}
+        if len(kept) > MAX_TRACES:
+            log.warning(
+                "%s remembers the %d findings that were told last; %d older ones may be told again",
+                self._path,
+                MAX_TRACES,
+                len(kept) - MAX_TRACES,
+            )
         newest = sorted(kept.items(), key=lambda entry: entry[1].told.timestamp() if entry[1].told else 0)[-MAX_TRACES:]
         document = {"schema_version": SCHEMA_VERSION, "findings": {key: trace.to_json() for key, trace in newest}}
         if self._path.protocol in ("", "file"):

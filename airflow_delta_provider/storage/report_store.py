@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -141,13 +142,18 @@ def _packed(report: JobReport) -> tuple[bytes, str]:
 
 def _write(path: str, content: bytes) -> None:
     file = _path(path)
-    if file.protocol in ("", "file"):
+    if isinstance(file, Path):
         file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
 
 
-def _path(path: str) -> ObjectStoragePath:
-    # Seconds, the first time in a process: hence not at the top, where DAG files would pay for it.
+def _path(path: str) -> Path | ObjectStoragePath:
+    scheme, colon, rest = path.partition(":")
+    if not colon or "/" in scheme:
+        return Path(path)
+    if scheme in ("file", "local"):
+        return Path(rest.removeprefix("//"))
+    # Seconds, the first time in a process: hence only where it is needed.
     from airflow.providers.common.compat.sdk import ObjectStoragePath
 
     return ObjectStoragePath(path)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from airflow.providers.common.compat.sdk import ObjectStoragePath, TaskInstanceState
+from airflow.providers.common.compat.sdk import TaskInstanceState
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow.sdk import DAG
 
@@ -185,6 +185,14 @@ def test_default_place_that_has_no_filesystem_here_is_passed_over(
     assert Night(spark_submit).run()["report_path"].startswith(reports)
 
 
+@pytest.mark.parametrize("prefix", ["file://", "file:", "local://"])
+def test_report_path_may_be_a_uri(spark_submit: FakeSparkSubmit, reports: str, prefix: str) -> None:
+    night = Night(spark_submit, report_path=f"{prefix}{reports}")
+    assert night.run()["report_path"].startswith(f"{prefix}{reports}/dag_id=nightly/")
+    assert list(Path(reports).rglob("attempt=2.json"))
+    assert violated_tables(night.pushed["return_value"]) == TABLES
+
+
 def test_large_report_is_compressed(
     spark_submit: FakeSparkSubmit, reports: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +326,7 @@ def test_store_that_hangs_does_not_keep_the_task(
     spark_submit: FakeSparkSubmit, reports: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_store, "MAX_SECONDS", 0.2)
-    monkeypatch.setattr(ObjectStoragePath, "write_bytes", lambda *_: time.sleep(5))
+    monkeypatch.setattr(report_store, "_write", lambda *_: time.sleep(5))
     summary = Night(spark_submit, report_path=reports).run()
     assert (summary["verdict"], summary["report_path"]) == ("VIOLATED", None)
     assert "TimeoutError: no answer within 0.2 s" in summary["report_error"]
