@@ -38,6 +38,7 @@ system: setup
 
 # Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it.
 soak: setup
+	$(BIN)/python -m pytest $(TWICE) -m soak tests/unit
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
 
 # Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from airflow_delta_provider.jobs.progress import silent
 from airflow_delta_provider.jobs.time_budget import TimeBudget
 from airflow_delta_provider.jobs.timings import Timings
 from tests.unit.local_table import LocalStorage
-from tests.unit.log_builder import Actions
+from tests.unit.log_builder import Actions, Table
 
 #: What has to be the same of a finding.
 Seen = tuple[Any, ...]
@@ -37,6 +38,32 @@ class Kept(LocalStorage):
 
     def read(self, path: str) -> bytes:
         return self.files[path.rsplit("/", 1)[-1]]
+
+    def checkpoint(self, table: Table, version: int) -> str:
+        """Write a checkpoint, and return its name."""
+        name = f"{version:020d}.checkpoint.{uuid.UUID(int=version)}.json"
+        self.files[name] = content_of(checkpointed(table, version))
+        return name
+
+    def clean_up(self, table: Table, first: int) -> Kept:
+        """Keep the commits from a version on, and a checkpoint of that."""
+        self.checkpoint(table, first)
+        for version in range(first):
+            del self.files[commit_name(version)]
+        return self
+
+
+def checkpointed(table: Table, version: int) -> Actions:
+    """What a checkpoint holds."""
+    state = table.state(version)
+    domains = [{"domain": name, "configuration": text, "removed": False} for name, text in state.domains.items()]
+    return [
+        {"checkpointMetadata": {"version": version}},
+        {"protocol": state.protocol},
+        {"metaData": state.metadata},
+        *({"domainMetadata": domain} for domain in domains),
+        *({"add": {**add, "dataChange": False}} for add in state.files.values()),
+    ]
 
 
 def content_of(actions: Actions) -> bytes:
@@ -56,7 +83,7 @@ def told(storage: Kept, memory: AuditMemory | None = None) -> tuple[list[Finding
     """Audit a log; return the findings, what is remembered, and how they came about."""
     audit, judging = audit_of(storage, memory)
     findings = audit.findings()
-    kept = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
+    kept = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", judging.facts(audit))
     return findings, AuditMemory.from_json(json.loads(json.dumps(kept.to_json()))), judging
 
 

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.audit import live_paths
+from airflow_delta_provider.domain.audit.history_facts import StandingViolation
+from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
+from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.past_needs import NEEDS
+from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
+from airflow_delta_provider.domain.rules.rule import Scope
 from tests.tables.delta_spark_4_0 import logs
-from tests.unit.audits_in_parts import Kept, differences, seen, told, whole_audits
-from tests.unit.damages import histories
+from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
+from tests.unit.damages import edits, histories
 from tests.unit.damages.case import Case
+from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import Actions, Table, body
 from tests.unit.test_audit_history import HEALS, damaged, each_case
 from tests.unit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
@@ -108,3 +121,173 @@ def test_version_that_comes_back_under_another_name_is_known_though_it_was_long_
     for cut in range(then, table.version):
         assert differences(whole_audits(table.commits), table.commits, cut, table.version) == []
     assert told(Kept(table.commits))[0] == []
+
+
+# -- logs that were cleaned up --------------------------------------------------------------------
+
+
+def cleaned_up(table: Table, cut: int, first: int, end: int) -> list[list[Finding]]:
+    """Audit up to a version, and twice after the log was cleaned up: up to another, and without a new commit since."""
+    _, memory, _ = told(Kept(table.commits[: cut + 1]))
+    storage = Kept(table.commits[: end + 1]).clean_up(table, first)
+    found, memory, _ = told(storage, memory)
+    return [found, told(storage, memory)[0]]
+
+
+def errors(findings: Iterable[Finding]) -> set[str]:
+    return {finding.code for finding in findings if finding.severity is Severity.ERROR and finding.stands}
+
+
+@each_case
+def test_damage_after_the_log_was_cleaned_up_is_told_as_in_an_audit_of_the_whole(case: Case) -> None:
+    table, version = damaged(case)
+    whole, cut = told(Kept(table.commits))[0], version - 1
+    if not cut:
+        pytest.skip("nothing is there to be cleaned up")
+    for found in cleaned_up(table, cut, cut, table.version):
+        assert (seen(found, cut), verdict(found)) == (seen(whole, cut), verdict(whole))
+
+
+LATER = [pytest.param(heal, marks=pytest.mark.soak) for heal in HEALS if heal != "undo"]
+
+
+@pytest.mark.parametrize("heal", [None, "undo", *LATER])
+@each_case
+def test_damage_of_commits_that_are_no_longer_kept_stands_until_it_is_put_right(case: Case, heal: str | None) -> None:
+    if heal == "undo" and heal not in case.healed_by:
+        pytest.skip("nothing is to be undone")
+    table, version = damaged(case, lambda table: table)
+    if heal is None:
+        (case.then or carry_on)(table)
+    else:
+        HEALS[heal](case, table, version)
+    whole = errors(told(Kept(table.commits))[0])
+    for found in cleaned_up(table, version, version, table.version):
+        assert errors(found) == whole
+
+
+@each_case
+def test_damage_is_not_forgotten_though_the_log_no_longer_leads_on_from_the_last_audit(case: Case) -> None:
+    table, version = damaged(case, lambda table: table)
+    table.set_properties(owner="a").set_properties(owner="b")
+    whole, first = errors(told(Kept(table.commits))[0]), table.version
+    found, again = cleaned_up(table, version, first, first)
+    assert verdict(found) is (Verdict.VIOLATED if whole else Verdict.UNDETERMINED)
+    assert (errors(found), errors(again)) == (whole, whole)
+
+
+# -- memories of older releases -------------------------------------------------------------------
+
+
+def of_older_release(memory: AuditMemory) -> AuditMemory:
+    return AuditMemory.from_json({key: value for key, value in memory.to_json().items() if key != "facts"})
+
+
+@each_case
+def test_what_an_older_release_remembered_will_do_where_the_log_is_whole(case: Case) -> None:
+    table, version = damaged(case)
+    whole = told(Kept(table.commits))[0]
+    for cut in (version - 1, version):
+        _, memory, _ = told(Kept(table.commits[: cut + 1]))
+        found = told(Kept(table.commits), of_older_release(memory))[0]
+        assert seen(found, cut) == seen(whole, cut)
+
+
+@pytest.mark.parametrize(
+    ("history", "rules"),
+    [
+        (histories.mapped, "CM16"),
+        (histories.tracking_usage, "CM16, UT04"),
+        (histories.plain, None),
+        (histories.legacy, None),
+        (histories.tracked, None),
+    ],
+)
+def test_what_nobody_remembers_is_said_once_where_it_matters(history: Callable[[], Table], rules: str | None) -> None:
+    table = history()
+    cut = table.version
+    _, memory, _ = told(Kept(table.commits))
+    storage = Kept(table.append().commits).clean_up(table, cut)
+    found, memory, _ = told(storage, of_older_release(memory))
+    said = [] if rules is None else [("LG01", Severity.UNDECIDED)]
+    assert [(finding.code, finding.severity) for finding in found] == said
+    assert all(f"too little for {rules}, and the log" in finding.message for finding in found)
+    assert told(storage, memory)[0] == []
+
+
+# -- what is written to the log, or taken from it, after an audit -----------------------------------
+
+CHECKSUM = {"tableSizeBytes": 1, "numFiles": 1, "numMetadata": 1, "numProtocol": 1}
+
+
+def late_checkpoint(storage: Kept, table: Table) -> None:
+    storage.files[storage.checkpoint(table, 3)] = b"{"
+
+
+def late_checksum(storage: Kept, table: Table) -> None:
+    state = {"metadata": table.state(4).metadata, "protocol": table.state(4).protocol}
+    storage.files[checksum_name(4)] = json.dumps({**CHECKSUM, **state}).encode()
+
+
+def late_compaction(storage: Kept, table: Table) -> None:
+    storage.files[f"{1:020d}.{3:020d}.compacted.json"] = content_of(table.commits[1])
+
+
+def lost_commit(storage: Kept, table: Table) -> None:
+    storage.checkpoint(table, 4)
+    del storage.files[commit_name(2)]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [(late_checkpoint, "LG10"), (late_checksum, "LG08"), (late_compaction, "LG12"), (lost_commit, "LG02")],
+)
+def test_what_becomes_of_the_log_behind_an_audit_is_told_by_the_next(
+    change: Callable[[Kept, Table], None], code: str
+) -> None:
+    table = histories.plain().append().append()
+    _, memory, _ = told(Kept(table.commits))
+    storage = Kept(table.append().commits)
+    change(storage, table)
+    found, memory, _ = told(storage, memory)
+    assert [finding.code for finding in found] == [code]
+    table.append()
+    storage.files[commit_name(table.version)] = content_of(table.commits[-1])
+    assert seen(told(storage, memory)[0], 0) == seen(found, 0)
+
+
+# -- what is remembered ---------------------------------------------------------------------------
+
+
+def test_of_each_rule_that_looks_back_it_is_known_what_it_needs() -> None:
+    families = {"TF", "MD", "CM", "UT", "TW", "RT", "LG", "AC"}
+    looks_back = {Scope.PAIR, Scope.HISTORY}
+    rules = {rule.code for rule in CATALOGUE.values() if rule.scope in looks_back and rule.code[:2] in families}
+    assert rules - {"RT30"} <= NEEDS.keys() <= CATALOGUE.keys()  # RT30 is none of an audit's
+
+
+def test_path_that_is_remembered_is_known_again_and_hardly_another() -> None:
+    paths = [f"part-{number}.parquet" for number in range(1000)] + ["\ud800"]
+    known = NO_PATHS.and_also(paths[:500])
+    assert known is not None
+    again = LivePaths.from_json(known.to_json()).and_also(paths[500:])
+    assert again is not None
+    assert all(map(again.may_have, paths))
+    assert not any(again.may_have(f"other-{path}") for path in paths[:1000])
+
+
+def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_paths, "MOST", 2)
+    table = histories.plain()
+    _, memory, _ = told(Kept(table.commits))
+    assert memory.facts is not None
+    assert memory.facts.files is not None
+    assert (memory.facts.files.number, memory.facts.files.paths) == (3, None)
+    table.damaged(edits.added(path=table.paths[0], size=1)).append()
+    assert [finding.code for finding in told(Kept(table.commits), memory)[0]] == ["AC15"]
+
+
+def test_of_a_violation_of_many_files_some_are_remembered_and_it_stands() -> None:
+    violation = StandingViolation.of(Finding("AC08", Severity.ERROR, "x"), map(str, range(5000)))
+    assert len(violation.paths) == 1001
+    assert StandingViolation.from_json(json.loads(json.dumps(violation.to_json())), {}) == violation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.delta.json_values import integer_of, parse_json
@@ -82,6 +82,20 @@ def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
         f"it again; else restore it {_BACKUP}.",
         version=version,
         path=f"_delta_log/{name}",
+    )
+
+
+def not_remembered(version: int, codes: Sequence[str]) -> Finding:
+    """Return the finding about an audit that goes on from what an older release remembered: LG01.
+
+    :param version: the last one that was judged then
+    :param codes: of the rules that need more of the past
+    """
+    return rules.HISTORY_NOT_KEPT.finding(
+        f"An older release of this package audited the table up to version {version} and remembered too little for "
+        f"{', '.join(codes)}, and the log no longer has what those rules need of earlier commits: whether later "
+        "commits broke them cannot be told by this audit. The next ones have what they need.",
+        version=version,
     )
 
 

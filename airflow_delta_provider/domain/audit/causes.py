@@ -71,5 +71,10 @@ LASTING = frozenset(
 BACKWARD = frozenset({"CM18", "TW16"})
 #: Those that follow only where both are about the same file.
 OF_ONE_FILE = frozenset({"RT12", "RT14"})
+#: Those that name a file which is live as long as they stand.
+OF_LIVE_FILES = frozenset(
+    {"AC06", "AC08", "AC10", "AC13", "AC15", "CM14", "LG04"}
+    | {"RT05", "RT06", "RT07", "RT08", "RT09", "RT13", "RT14", "RT15", "RT16"}
+)
 #: What lies beside the commits and contradicts them follows from whatever is wrong with those.
 BESIDE = frozenset({"LG05", "LG07", "LG08", "LG12"})

@@ -10,11 +10,11 @@ from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.restored import Restored
+from airflow_delta_provider.domain.audit.stands import path_is_anothers
 from airflow_delta_provider.domain.audit.violations import Before, Stands, Violation, key_of, sound_before
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.feature import with_requirements
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.invariants import (
@@ -110,7 +110,7 @@ class ChangeJudge:
                 for finding, stands in found
                 if key_of(finding) in still or (written and finding.code in _WRITTEN_UNDER)
             ]
-        found += [(finding, _same_path(finding, transition.after)) for finding in self._paths.take(transition)]
+        found += [(finding, path_is_anothers(finding, transition.after)) for finding in self._paths.take(transition)]
         for finding, stands in found:
             if restored.untold is not None and finding.severity is Severity.ERROR:
                 message = finding.message + _UNTOLD.format(restored.untold)
@@ -126,8 +126,8 @@ class ChangeJudge:
         """
         if finding.code == "CM16":
             then = None if finding.at_or_before else self._log.state_at(finding.version or 0)
-            return _same_path(finding, then or base)
-        return self._remembered(finding, before) if finding.code[:2] in _FAMILIES else None
+            return path_is_anothers(finding, then or base)
+        return self._remembered(finding, before) if self.compares(finding) else None
 
     def _rules(self, transition: Transition, restored: Restored) -> tuple[ChangeRule, ...]:
         used = self._used
@@ -148,9 +148,19 @@ class ChangeJudge:
 
         return (*_RULES, check_metadata, check_protocol, check_usage)
 
-    def before(self, finding: Finding) -> Before | None:
-        """Return what gives the state before a finding of long ago, read once, when it is asked for."""
+    @staticmethod
+    def compares(finding: Finding) -> bool:
+        """Whether it is about a change of protocol or metadata, and so compares with the state before."""
+        return finding.code[:2] in _FAMILIES
+
+    def before(self, finding: Finding, known: TableState | None) -> Before | None:
+        """Return what gives the state before a finding of long ago, read once, when it is asked for.
+
+        :param known: that state, where it is remembered
+        """
         version = finding.version
+        if known is not None:
+            return lambda: known
         if not version or finding.at_or_before:
             return None
         return cache(lambda: self._log.state_at(version - 1))
@@ -190,27 +200,5 @@ def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> Stands:
         as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
         found = [key_of(finding) for finding in rule(Transition(before, as_if, later.after, {}))]
         return any(key[0] == "TW15" for key in found) if key[0] == "TW15" else key in found
-
-    return stands
-
-
-def _same_path(finding: Finding, state: TableState) -> Stands:
-    """Return what tells whether a column still has the physical path that was another's."""
-    try:
-        fields = MappedSchema.of(state.metadata).fields
-    except BrokenLogError:
-        return lambda _: True
-    path = next((field.path for field in fields if str(field.column) == finding.column), None)
-
-    def stands(later: Transition) -> bool:
-        if not later.commit.metadata or later.commit.version <= (finding.version or 0):
-            return True
-        if later.replaces_all:
-            return False
-        try:
-            schema = MappedSchema.of(later.after.metadata)
-        except BrokenLogError:
-            return True
-        return schema.is_mapped and path in schema.by_path
 
     return stands

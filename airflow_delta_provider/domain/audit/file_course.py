@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from airflow_delta_provider.domain.audit.history_facts import LiveFiles
+from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.commit import Action
@@ -28,8 +30,9 @@ class FileCourse:
         self._removed: set[int] = set()
         self._remembers = False
         self._written: set[str] = set()
+        self._unseen: LiveFiles | None = None
         self.size = 0
-        """Bytes of all live files."""
+        """Bytes of the live files that were gone through."""
 
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one, with its files."""
@@ -41,12 +44,22 @@ class FileCourse:
         """Note that commits were left out."""
         self._begun_late = True
 
-    def go_on(self, size: int) -> None:
+    def go_on(self, unseen: LiveFiles | None) -> None:
         """Go on from what an earlier audit knew of files that are not known any more.
 
-        :param size: bytes of all of them
+        :param unseen: None where nobody knows
         """
-        self.size += size
+        self._unseen = unseen
+
+    def live(self, number: int, *, known: bool) -> LiveFiles | None:
+        """Return what is known of the live files, with the paths of those that were not gone through.
+
+        :param number: of those that were
+        :param known: whether these are all
+        """
+        if known:
+            return LiveFiles(number, self.size, NO_PATHS)
+        return None if self._unseen is None else self._unseen.and_also(number, self.size)
 
     @property
     def written_under_damage(self) -> bool:

@@ -49,10 +49,11 @@ class FileFindings:
         self._take(state, self._tracking.of_files(state))
 
     def recall(self, violation: StandingViolation) -> None:
-        """Take what an earlier audit found, if only a look at the data files tells whether it is still so."""
+        """Take what an earlier audit found, if only a look at the files tells whether it is still so."""
         finding = violation.finding
         rule = CATALOGUE.get(finding.code)
-        if rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS:
+        of_data = rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS
+        if of_data or violation.of_state:
             for path in violation.paths or (finding.path,):
                 self._recalled[key_of(replace(finding, path=path))] = finding
 
@@ -79,11 +80,11 @@ class FileFindings:
 
         :param state: the last one, with its files
         """
-        self._take(state, self._tracking.final(state, self._rows_of, self._violations))
+        self._take(state, self._tracking.final(state, self._rows_of, self._violations), of_state=True)
 
-    def _take(self, state: TableState, found: Iterable[Finding]) -> None:
+    def _take(self, state: TableState, found: Iterable[Finding], *, of_state: bool = False) -> None:
         for finding in self._of_commits(state, found):
-            self._violations.open(finding)
+            self._violations.open(finding, of_state=of_state)
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings with the commits that added their files, but for what is not asked for."""

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.broken import Broken
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
-from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.excerpt import excerpt
 from airflow_delta_provider.domain.audit.file_course import FileCourse
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
-from airflow_delta_provider.domain.audit.live_paths import LivePaths
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.audit.past_needs import Need, needing
-from airflow_delta_provider.domain.audit.restored import Restored, looked_back, restored_by
-from airflow_delta_provider.domain.audit.stands import remains
+from airflow_delta_provider.domain.audit.restored import Restorations, Restored
+from airflow_delta_provider.domain.audit.stands import needs_details, remains, remains_by
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first
+from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.invariants import (
     commit_actions,
     metadata,
@@ -61,6 +59,7 @@ class HistoryAudit:
     :param log: where the commits come from
     :param known: whether what is wrong with ``base`` itself is left out
     :param recalled: what an earlier audit, up to ``base``, found to stand
+    :param missed: what the table was when that audit ended, where nobody has judged the commits since, up to ``base``
     :param previous: the commit of ``base``, as far as it is known
     :param follow: takes what each commit did to rows whose ids may be relied upon
     """
@@ -73,17 +72,16 @@ class HistoryAudit:
         *,
         known: bool = False,
         recalled: Sequence[StandingViolation] = (),
+        missed: TableState | None = None,
         previous: Commit | None = None,
         follow: Callable[[Moves], None] | None = None,
     ) -> None:
         self._replay = replay
         self._log = log or LogMemory()
         begun_late = base is not None
-        self._begun_late = begun_late
         self._knows_files = base is None or base.files is not None
-        self._unseen: LiveFiles | None = None
         self._violations = Violations()
-        self._states = EarlierStates()
+        self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
         self._tracking = TrackingJudge(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
@@ -91,16 +89,16 @@ class HistoryAudit:
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
         self._file_findings = FileFindings(self._violations, self._tracking, self._log, since)
-        self._earlier: Callable[[], EarlierStates | None] = cache(lambda: None)
         for violation in recalled:
             self._recall(violation, base)
         if base is not None:
-            since_base = base.version
-            self._earlier = cache(lambda: self._log.states_up_to(since_base))
             if self._previous is None:
                 self._previous = self._log.commit_at(base.version)
             self._begin_late(base)
-            if not recalled:
+            if missed is not None:
+                self._violations.gone_meanwhile({path for path, _ in base.files or ()}, base.version)
+                self._violations.look_again(as_one_commit(missed, base))
+            if missed is not None or not recalled:
                 self._file_findings.look_at_first(base)
             if known:
                 self._violations.forget()
@@ -123,14 +121,14 @@ class HistoryAudit:
     @property
     def live_files(self) -> int | None:
         """Number of live files; None where those of before the first commit are not known."""
-        if self._knows_files:
-            return len(self._replay.files)
-        return None if self._unseen is None else self._unseen.number + len(self._replay.files)
+        files = self._live()
+        return None if files is None else files.number
 
     @property
     def live_bytes(self) -> int | None:
         """Size of all live files; None where those of before the first commit are not known."""
-        return None if self.live_files is None else self._files.size
+        files = self._live()
+        return None if files is None else files.size
 
     def state(self) -> TableState:
         """Return the state that was judged last, with its files.
@@ -159,10 +157,10 @@ class HistoryAudit:
         :param replay: holds the state
         """
         self._replay = replay
-        self._begun_late = True
+        self._restorations.resume()
         self._tracking.resume()
         self._files.resume()
-        self._knows_files, self._unseen = base.files is not None, None
+        self._knows_files = base.files is not None
         self._previous = None
         self._version = base.version
         self._begin_late(base)
@@ -182,31 +180,21 @@ class HistoryAudit:
             return
         self._changes.go_on(facts)
         self._tracking.go_on(facts)
-        if not self._knows_files and facts.files is not None:
-            self._unseen = facts.files
-            self._files.go_on(facts.files.size)
+        if not self._knows_files:
+            self._files.go_on(facts.files)
 
     def facts(self) -> HistoryFacts:
         """Return what is known besides the state, for an audit that goes on from here."""
+        files = self._live()
         return HistoryFacts(
             column_ids=self._changes.column_ids,
             used_features=self._changes.used_features,
             ever_dropped=self._changes.ever_dropped,
             high_water_mark=self._tracking.high_water_mark,
             lowered=self._tracking.lowered,
-            files=self._all_files(),
+            files=None if files is None else files.with_paths(path for path, _ in self._replay.files),
             standing=self._violations.standing(),
         )
-
-    def _all_files(self) -> LiveFiles | None:
-        number, size = self.live_files, self.live_bytes
-        if number is None or size is None:
-            return None
-        paths = (path for path, _ in self._replay.files)
-        if self._unseen is None:
-            return LiveFiles(number, size, LivePaths.of(paths))
-        before = self._unseen.paths
-        return LiveFiles(number, size, None if before is None else before.and_also(paths))
 
     def findings(self) -> list[Finding]:
         """Return everything that is, or was, wrong: what stands first."""
@@ -231,21 +219,29 @@ class HistoryAudit:
         """
         self._file_findings.look(self.state(), found, rows_of, whole=whole)
 
+    def _live(self) -> LiveFiles | None:
+        return self._files.live(len(self._replay.files), known=self._knows_files)
+
     def _recall(self, violation: StandingViolation, base: TableState | None) -> None:
         finding = violation.finding
+        self._file_findings.recall(violation)
+        if violation.of_state and self._knows_files:
+            return
         rule = CATALOGUE.get(finding.code)
         aspect: str | None = None
         stands: Stands | None = None
-        before = self._changes.before(finding)
-        if rule is not None and finding.path is None and base is not None:
+        before = self._changes.before(finding, violation.before)
+        if violation.details is not None or (rule is not None and not needs_details(finding.code)):
+            with suppress(KeyError, TypeError, ValueError):
+                stands = remains_by(finding, {**(violation.details or {})})
+        if stands is None and rule is not None and finding.path is None and base is not None:
             if finding.code == "RT10":
                 stands = self._tracking.recall(base)
             elif rule.scope is Scope.STATE:
                 aspect = "row tracking" if finding.code.startswith("RT") else "head"
             else:
                 stands = self._changes.recall(finding, base, before)
-        self._file_findings.recall(violation)
-        compares = aspect is not None or stands is not None
+        compares = aspect is not None or (stands is not None and ChangeJudge.compares(finding))
         self._violations.recall(violation, aspect, stands, before if compares else None)
 
     def _begin_late(self, base: TableState) -> None:
@@ -254,7 +250,7 @@ class HistoryAudit:
 
     def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:
         """Take the state that the history starts from, with its files."""
-        self._states.begin(state)
+        self._restorations.begin(state)
         self._changes.begin(state)
         self._tracking.begin(state)
         self._files.begin(state)
@@ -288,10 +284,8 @@ class HistoryAudit:
     def _judge(self, transition: Transition, actions: Sequence[Action]) -> None:
         commit = transition.commit
         head, live = bool(commit.protocols or commit.metadata), self._replay.files
-        restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
+        restored = self._restorations.take(transition, live, self._depends_on_versions)
         if head:
-            if restored.version is None and self._begun_late and self._depends_on_versions(transition):
-                restored = looked_back(self._states, self._earlier(), transition) or restored
             transition = replace(transition, restores=restored.version is not None)
             self._violations.identify(commit.version, transition.after.metadata.id)
         healed: list[Violation] = []

@@ -12,10 +12,15 @@ from typing import Any
 from airflow_delta_provider.domain.audit.live_paths import LivePaths
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Files of a violation that are remembered.
 _MOST_FILES = 1000
+#: States that violations compare with, of those that are remembered.
+_MOST_STATES = 50
 #: Stands for the files of a violation that are not remembered: it is never removed.
 _OTHERS = ""
 
@@ -26,32 +31,65 @@ class StandingViolation:
 
     :param finding: as of the commit that broke the rule; with its fingerprint
     :param paths: the files that are still wrong, where it is about files
+    :param details: what it depends on besides until when it stands; None for nothing, or where nobody knows
+    :param before: the state before it, without files, where the rule compares with that and it is known
+    :param of_state: whether it is found anew in each state, with its files
     """
 
     finding: Finding
     paths: frozenset[str] = frozenset()
+    details: dict[str, Any] | None = None
+    before: TableState | None = None
+    of_state: bool = False
 
     @classmethod
-    def of(cls, finding: Finding, paths: Iterable[str] | None = None) -> StandingViolation:
-        """Return what is known of a violation by its finding; the rest by ``paths``, where they are known."""
+    def of(
+        cls,
+        finding: Finding,
+        paths: Iterable[str] | None = None,
+        details: dict[str, Any] | None = None,
+        before: TableState | None = None,
+        *,
+        of_state: bool = False,
+    ) -> StandingViolation:
+        """Return what is known of a violation.
+
+        :param paths: all files that are wrong, as far as somebody knows; else the one that the finding names
+        """
         known = [finding.path] if finding.path is not None else []
         files = sorted(known if paths is None else paths)
         if len(files) > _MOST_FILES:
             files = [*files[:_MOST_FILES], _OTHERS]
-        return cls(finding, frozenset(files))
+        return cls(finding, frozenset(files), details, before, of_state)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         wire: dict[str, Any] = {"finding": self.finding.to_json()}
         if self.paths != {self.finding.path} and self.paths:
             wire["paths"] = sorted(self.paths)
+        if self.details is not None:
+            wire["details"] = self.details
+        if self.before is not None:
+            wire["before"] = self.before.version
+        if self.of_state:
+            wire["of_state"] = True
         return wire
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any]) -> StandingViolation:
-        """Read the wire form."""
-        paths = wire.get("paths")
-        return cls.of(Finding.from_json(wire["finding"]), None if paths is None else map(str, paths))
+    def from_json(cls, wire: Mapping[str, Any], states: Mapping[int, TableState]) -> StandingViolation:
+        """Read the wire form.
+
+        :param states: by their versions, as far as they are remembered
+        """
+        paths, details, before = (wire.get(name) for name in ("paths", "details", "before"))
+        finding = Finding.from_json(wire["finding"])
+        return cls(
+            finding,
+            cls.of(finding).paths if paths is None else frozenset(map(str, paths)),
+            None if details is None else dict(details),
+            None if before is None else states.get(int(before)),
+            of_state=bool(wire.get("of_state")),
+        )
 
 
 @dataclass(frozen=True)
@@ -66,6 +104,15 @@ class LiveFiles:
     number: int
     size: int
     paths: LivePaths | None = None
+
+    def and_also(self, number: int, size: int) -> LiveFiles:
+        """Return these files and others, without the paths of those."""
+        return LiveFiles(self.number + number, self.size + size, self.paths)
+
+    def with_paths(self, paths: Iterable[str]) -> LiveFiles:
+        """Return the same, with the paths of those that have none yet."""
+        known = None if self.paths is None else self.paths.and_also(paths)
+        return LiveFiles(self.number, self.size, known)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -123,8 +170,14 @@ class HistoryFacts:
             "checksum": self.checksum,
             "compaction": self.compaction,
             "standing": [violation.to_json() for violation in self.standing],
+            "states": [_state_to_json(state) for state in self._states()],
         }
         return {key: value for key, value in wire.items() if value is not None}
+
+    def _states(self) -> list[TableState]:
+        """Return those that violations compare with, not too many of them."""
+        states = {state.version: state for violation in self.standing if (state := violation.before) is not None}
+        return list(states.values())[:_MOST_STATES]
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> HistoryFacts:
@@ -133,6 +186,7 @@ class HistoryFacts:
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
         lowered, files = wire.get("lowered"), wire.get("files")
+        states = {state.version: state for state in map(_state_from_json, wire.get("states", ()))}
         return cls(
             {tuple(map(str, path)): frozenset(map(int, ids)) for path, ids in wire["column_ids"]},
             frozenset(map(str, wire["used_features"])),
@@ -143,8 +197,22 @@ class HistoryFacts:
             _integer(wire.get("checkpoint")),
             _integer(wire.get("checksum")),
             _integer(wire.get("compaction")),
-            tuple(map(StandingViolation.from_json, wire["standing"])),
+            tuple(StandingViolation.from_json(violation, states) for violation in wire["standing"]),
         )
+
+
+def _state_to_json(state: TableState) -> dict[str, Any]:
+    return {
+        "version": state.version,
+        "protocol": state.protocol.to_json(),
+        "metadata": state.metadata.to_json(),
+        "domains": dict(state.domains),
+    }
+
+
+def _state_from_json(wire: Mapping[str, Any]) -> TableState:
+    protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
+    return TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
 
 
 def _integer(value: Any) -> int | None:

@@ -21,12 +21,6 @@ class LivePaths:
 
     checksums: array[int]
 
-    @classmethod
-    def of(cls, paths: Iterable[str]) -> LivePaths | None:
-        """Return those of ``paths``; None for too many."""
-        found = array(_FOUR_BYTES, sorted(map(_checksum, paths)))
-        return cls(found) if len(found) <= MOST else None
-
     def and_also(self, paths: Iterable[str]) -> LivePaths | None:
         """Return these paths and others; None for too many."""
         found = array(_FOUR_BYTES, sorted([*self.checksums, *map(_checksum, paths)]))
@@ -51,6 +45,9 @@ class LivePaths:
         checksums = array(_FOUR_BYTES)
         checksums.frombytes(b64decode(wire, validate=True))
         return cls(_little_endian(checksums))
+
+
+NO_PATHS = LivePaths(array(_FOUR_BYTES))
 
 
 def _checksum(path: str) -> int:

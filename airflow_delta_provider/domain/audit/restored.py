@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, identity_of, leads_back
 from airflow_delta_provider.domain.audit.log_memory import LogMemory
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+
+#: Whether something is so of a commit.
+Matters = Callable[[Transition], bool]
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,47 @@ def restored_by(
     return Restored(named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
 
 
-def looked_back(states: EarlierStates, earlier: EarlierStates | None, transition: Transition) -> Restored | None:
-    """Return what a commit, which ``states`` has taken, brings back of a version of before them; None for nothing.
+class Restorations:
+    """Takes commits, oldest first, and tells which lead back to earlier versions.
 
-    :param earlier: those versions, as far as anybody knows them
+    :param begun_late: whether there were versions before those that it takes
     """
-    version = None if earlier is None else states.look_back(earlier, transition.after)
-    return None if version is None else Restored(version, states.had_protocol, states.had_identity)
+
+    def __init__(self, log: LogMemory, begun_late: bool) -> None:
+        self._log = log
+        self._begun_late = begun_late
+        self._states = EarlierStates()
+        self._first = -1
+        self._earlier: EarlierStates | None = None
+        self._has_looked = False
+
+    def begin(self, state: TableState) -> None:
+        """Take the state that the history starts from, with its files."""
+        self._states.begin(state)
+        self._first, self._has_looked = state.version, False
+
+    def resume(self) -> None:
+        """Note that commits were left out."""
+        self._begun_late = True
+
+    def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> Restored:
+        """Take a commit, and return what it brings back.
+
+        Versions of before the first are read again, as far as the log has them, only where it matters.
+
+        :param live: the files after the commit
+        :param matters: whether it would be judged otherwise if it led back to an earlier version
+        """
+        restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
+        is_change = transition.commit.protocols or transition.commit.metadata
+        if not (self._begun_late and is_change) or restored.version is not None or not matters(transition):
+            return restored
+        if not self._has_looked:
+            self._earlier, self._has_looked = self._log.states_up_to(self._first), True
+        version = None if self._earlier is None else self._states.look_back(self._earlier, transition.after)
+        if version is None:
+            return restored
+        return Restored(version, self._states.had_protocol, self._states.had_identity)
 
 
 def _named(transition: Transition) -> int | None:

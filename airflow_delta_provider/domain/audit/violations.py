@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_ONE_FILE
+from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_LIVE_FILES, OF_ONE_FILE
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -21,6 +22,8 @@ Key = tuple[str, str | None, str | None, str | None]
 _Violated = tuple[Key, "int | None"]
 #: Whether a commit leaves a violation standing.
 Stands = Callable[[Transition], bool]
+#: Plain JSON, which may change as commits are taken.
+Details = dict[str, Any]
 #: Gives the state before a violation; None where the log no longer has it.
 Before = Callable[[], "TableState | None"]
 
@@ -29,6 +32,22 @@ _MOST_FILES = 1000
 #: Violations that are remembered besides those that are told.
 _MOST_ALIKE = 1000
 _ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
+
+
+@dataclass(frozen=True)
+class Remains:
+    """Tells of commits whether they leave a violation standing.
+
+    :param stands: does so
+    :param details: what that depends on besides the finding
+    """
+
+    stands: Stands
+    details: Details
+
+    def __call__(self, later: Transition) -> bool:
+        """Whether a commit leaves it standing."""
+        return self.stands(later)
 
 
 @dataclass(eq=False)
@@ -41,6 +60,7 @@ class Violation:
     :param paths: the files that are still wrong, where it is about files: it is healed when none is left
     :param files: how many were wrong
     :param healed: the version that put it right
+    :param of_state: whether it is found anew in each state
     """
 
     finding: Finding
@@ -50,6 +70,7 @@ class Violation:
     paths: set[str] = field(default_factory=set)
     files: int = 1
     healed: int | None = None
+    of_state: bool = False
     cause: Violation | None = None
 
     @property
@@ -98,14 +119,33 @@ class Violations:
             self._open(key, finding, None, None if before is None else lambda: before)
         return [violation for violation in healed if violation is not None]
 
-    def open(self, finding: Finding, stands: Stands | None = None, before: TableState | None = None) -> None:
-        """Take what a commit did wrong. Of a file that is wrong in that way already, the first counts."""
-        self._open((key_of(finding), finding.version), finding, stands, None if before is None else lambda: before)
+    def open(
+        self,
+        finding: Finding,
+        stands: Stands | None = None,
+        before: TableState | None = None,
+        *,
+        of_state: bool = False,
+    ) -> None:
+        """Take what a commit did wrong. Of a file that is wrong in that way already, the first counts.
 
-    def _open(self, key: _Violated, finding: Finding, stands: Stands | None, before: Before | None) -> None:
+        :param of_state: whether it is wrong with the last state, however the table came there
+        """
+        known = None if before is None else lambda: before
+        self._open((key_of(finding), finding.version), finding, stands, known, of_state=of_state)
+
+    def _open(
+        self,
+        key: _Violated,
+        finding: Finding,
+        stands: Stands | None,
+        before: Before | None,
+        *,
+        of_state: bool = False,
+    ) -> None:
         if key in self._standing:
             return
-        violation = Violation(finding, key, stands, before)
+        violation = Violation(finding, key, stands, before, of_state=of_state)
         if finding.path is not None:
             if self._is_known(finding, finding.path):
                 return
@@ -160,13 +200,14 @@ class Violations:
     def settle(self, known: Iterable[Finding]) -> None:
         """Tell nothing that an earlier audit, which came as far, did not find to stand.
 
-        What contradicts a file beside the commits stays: that may be new since.
+        What is wrong with a file of the log stays: that may be new since.
 
         :param known: what it found
         """
         about = {_told_by(finding) for finding in known}
         for key, violation in list(self._standing.items()):
-            if violation.finding.code not in BESIDE and _told_by(violation.finding) not in about:
+            of_the_log = (violation.finding.path or "").startswith("_delta_log/")
+            if not of_the_log and _told_by(violation.finding) not in about:
                 self._drop(key)
         self._settled = frozenset(self._healed)
 
@@ -205,6 +246,14 @@ class Violations:
                 if not violation.paths:
                     self._heal(violation.key, version)
 
+    def gone_meanwhile(self, live: Container[str], version: int) -> None:
+        """Heal what was wrong with files that were live, and are not any more.
+
+        :param live: the paths of those that are
+        """
+        gone = {path for path, found in self._paths.items() if any(v.finding.code in OF_LIVE_FILES for v in found)}
+        self.gone([path for path in gone if path and path not in live], version)
+
     @property
     def has_files(self) -> bool:
         """Whether anything stands that is wrong with single files."""
@@ -214,12 +263,14 @@ class Violations:
         """Return what stands, one by one, the worst first: of those that are told as one some may be left out."""
         groups = _alike(self._remembered(sorted(self._standing.values(), key=_rank)))
         first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
-        return tuple(
-            StandingViolation.of(
-                replace(violation.finding, fingerprint=self._fingerprint(violation.finding)), violation.paths
-            )
-            for violation in (*first, *more[:_MOST_ALIKE])
-        )
+        return tuple(map(self._remembered_as, (*first, *more[:_MOST_ALIKE])))
+
+    def _remembered_as(self, violation: Violation) -> StandingViolation:
+        finding = replace(violation.finding, fingerprint=self._fingerprint(violation.finding))
+        before = None if violation.before is None else violation.before()
+        details = violation.stands.details if isinstance(violation.stands, Remains) else None
+        state = None if before is None else replace(before, files=None)
+        return StandingViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
 
     def findings(self) -> list[Finding]:
         """Return what stands, the worst first, then what was healed; each with its fingerprint and its cause."""

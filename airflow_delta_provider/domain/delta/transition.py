@@ -67,6 +67,14 @@ def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) 
     return Transition(before, commit, after, removed, replaces_all, added_again=added_again)
 
 
+def as_one_commit(before: TableState, after: TableState) -> Transition:
+    """Return what commits did that are not kept to protocol and metadata, as if it had been one."""
+    protocols = () if after.protocol == before.protocol else (after.protocol,)
+    metadata = () if after.metadata == before.metadata else (after.metadata,)
+    commit = Commit(after.version, protocols=protocols, metadata=metadata)
+    return Transition(replace(before, files=None), commit, replace(after, files=None), {})
+
+
 def apply_first(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -> Transition | None:
     """Let ``replay`` take a commit before which there is no state, and return what it did; None if there is still none.
 

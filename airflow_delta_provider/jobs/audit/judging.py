@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 
 from airflow_delta_provider.domain.audit.beside import (
@@ -12,12 +13,15 @@ from airflow_delta_provider.domain.audit.beside import (
     check_pointer,
     damaged_checkpoint,
     damaged_commit,
+    not_remembered,
     out_of_time,
 )
 from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.compaction import check_compaction
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
 from airflow_delta_provider.domain.audit.span import Span, find_span
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
@@ -29,6 +33,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     LogSegment,
     checkpoint_versions,
     commit_name,
+    commit_versions,
     compaction_files,
     earliest_version,
     select_segment,
@@ -36,6 +41,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
+from airflow_delta_provider.domain.rules.log import GAP
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
 from airflow_delta_provider.jobs.audit.kept_log import KeptLog
 from airflow_delta_provider.jobs.log.table_log import TableLog
@@ -83,10 +89,11 @@ class Judging:
         self.first: int | None = None
         """The first of them."""
 
-    def judge(self, span: Span, *, known: bool = False) -> HistoryAudit:
+    def judge(self, span: Span, *, known: bool = False, memory: AuditMemory | None = None) -> HistoryAudit:
         """Judge the commits of ``span``.
 
         :param known: whether what is wrong with the state that it starts from is left out
+        :param memory: of an earlier audit, from whose end the log no longer leads there
         :raises BrokenLogError: if that state cannot be read
         """
         asked = span.base
@@ -96,7 +103,18 @@ class Judging:
         else:
             known = known and asked is not None and span.base.version == asked.version
             state = replay.state(span.base.version)
-            audit = HistoryAudit(replay, state, KeptLog(self._log), known=known, follow=self._follow)
+            # Nobody knows what became of it in the commits between.
+            same = memory is not None and memory.state.metadata.id == state.metadata.id
+            recalled = memory.recalled(state.version, self._names) if memory is not None and same else ()
+            audit = HistoryAudit(
+                replay,
+                state,
+                KeptLog(self._log),
+                known=known,
+                recalled=recalled,
+                missed=memory.state if memory is not None and same else None,
+                follow=self._follow,
+            )
         for finding in (*damaged, *span.findings, *self._pointer()):
             audit.note(finding)
         versions = range(span.first, span.last + 1)
@@ -104,16 +122,21 @@ class Judging:
         return audit
 
     def go_on(self, memory: AuditMemory, last: int) -> HistoryAudit:
-        """Judge what came after an earlier audit.
+        """Judge what came after an earlier audit; where the log does not lead on from there, from where it does.
 
         :raises BrokenLogError: if a state that is needed cannot be read
         """
+        if not self.leads_on(memory, last):
+            return self.judge(find_span(self._names, last), memory=memory)
         base, replay = memory.state, Replay.of(memory.state)
         earliest = self._earliest()
         begin, until = memory.begin(earliest), memory.version
         if memory.facts is None and earliest < 0:
             begin = earliest  # an older release did not remember them
-        compared = any(until < version <= last for version in checkpoint_versions(self._names))
+        newest = max((version for version in checkpoint_versions(self._names) if version <= last), default=-1)
+        compared = newest > until
+        if memory.facts is not None and earliest < newest <= until and newest > (memory.facts.checkpoint or -1):
+            begin = min(begin, newest - 1)  # it was written after the earlier audit
         commits = self._read(range(until + 1, last + 1))
         ahead: list[CommitFile] = []
         if begin < until or self._with_files or compared or touch_files(commits, ahead, memory):
@@ -121,7 +144,7 @@ class Judging:
                 replay = Replay(with_files=True) if begin < 0 else self._log.replay(select_segment(self._names, begin))
                 base = base if begin < 0 else replay.state(begin)
             except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
-                return self.judge(find_span(self._names, last))
+                return self.judge(find_span(self._names, last), memory=memory)
         audit = HistoryAudit(
             replay,
             None if begin < 0 else base,
@@ -134,11 +157,20 @@ class Judging:
         self._judge(audit, self._read(known), known)
         if audit.version == until:
             audit.settle(memory.findings, memory.facts)
+            if memory.facts is not None:
+                self._look_at_late_files(audit, memory.facts)
             self.commits, self.first = 0, None
+            if memory.facts is None and earliest >= 0 and (codes := undecidable_rules(memory.state)):
+                audit.note(not_remembered(until, codes))
             self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
         for finding in self._pointer():
             audit.note(finding)
         return audit
+
+    def leads_on(self, memory: AuditMemory, last: int) -> bool:
+        """Whether the log has all commits from the one on that an earlier audit ended with."""
+        few = last - memory.version < len(self._names)  # a name may give any version
+        return few and {*map(commit_name, range(memory.version, last + 1))} <= {*self._names}
 
     def _earliest(self) -> int:
         """Return the first version that the log leads to; the one before the first where it is kept whole."""
@@ -180,6 +212,33 @@ class Judging:
         files = self._log.read_files([name for version in found for name in _files_of(version, present)])
         for version in found:
             yield CommitFile(version, next(files), next(files) if checksum_name(version) in present else None)
+
+    def facts(self, audit: HistoryAudit) -> HistoryFacts:
+        """Return what is known besides the state, for an audit that goes on from there."""
+        names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= audit.version]
+        checksum = checksum_name(audit.version) in names
+        return replace(
+            audit.facts(),
+            checkpoint=max(checkpoint_versions(names), default=None),
+            checksum=audit.version if checksum else None,
+            compaction=max((c.last for c in compaction_files(names) if c.last <= audit.version), default=None),
+        )
+
+    def _look_at_late_files(self, audit: HistoryAudit, facts: HistoryFacts) -> None:
+        """Look at what was written to the log, or taken from it, up to where an earlier audit ended, after it had."""
+        commits = [version for version in commit_versions(self._names) if version <= audit.version]
+        if commits and commits[-1] - commits[0] >= len(commits):
+            for finding in find_span(self._names, audit.version).findings:
+                if finding.code == GAP.code:
+                    audit.note(finding)
+        version, name = audit.version, checksum_name(audit.version)
+        if facts.checksum != version and name in self._names:
+            for finding in check_checksum(version, self._log.read_file(name), audit):
+                audit.note(finding)
+        for compaction in compaction_files(self._names):
+            if (facts.compaction or -1) < compaction.last <= version:
+                for finding in self._compare_compaction(compaction):
+                    audit.note(finding)
 
     def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version

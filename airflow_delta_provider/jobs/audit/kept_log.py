@@ -40,7 +40,7 @@ class KeptLog(LogMemory):
         try:
             for transition in self._log.transitions(version, states.begin):
                 states.take(transition)
-        except (BrokenLogError, FileNotFoundError):
+        except (BrokenLogError, MissingFileError):
             return None
         return states
 

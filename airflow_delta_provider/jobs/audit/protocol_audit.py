@@ -91,7 +91,7 @@ class ProtocolAudit:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         now = None
         if audit.version == last and not self._data.given_up and audit.is_readable:
-            facts = None if self._store is None else audit.facts()
+            facts = None if self._store is None else judging.facts(audit)
             now = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
         return self._report(findings, memory, now, audit.version, judging, looked)
 
@@ -101,8 +101,7 @@ class ProtocolAudit:
         :raises BrokenLogError: if no state can be made of the log
         """
         judging, since = self._data.judging(), self._options.since_version
-        few = memory is not None and last - memory.version <= len(names)
-        if memory is not None and few and {*map(commit_name, range(memory.version + 1, last + 1))} <= {*names}:
+        if memory is not None and (since is None or judging.leads_on(memory, last)):
             return judging, judging.go_on(memory, last)
         span = find_span(names, last, since)
         return judging, judging.judge(span, known=span.base is not None and span.base.version == since)
@@ -146,6 +145,8 @@ class ProtocolAudit:
         if memory.version > last:
             return None
         name = commit_name(memory.version)
+        if name not in self._table.log_names:  # it was cleaned up; the table is known by its id
+            return memory if memory.version < last else None
         try:
             same = dict(commit_info(parse_commit(name, self._log.read_file(name)))) == dict(memory.commit_info)
         except (MissingFileError, BrokenLogError):

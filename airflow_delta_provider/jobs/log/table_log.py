@@ -167,7 +167,7 @@ class TableLog:
         """Yield what the commits did that led to ``version``, oldest first, as far back as the log leads.
 
         :param begin: takes the state that they lead away from, with its files
-        :raises FileNotFoundError: if a file is gone
+        :raises MissingFileError: if a file is gone
         :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
         """
         names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
