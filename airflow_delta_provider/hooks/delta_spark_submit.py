@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 
 from airflow_delta_provider.configuration import class_data_sharing, worker_cache
+from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
 from airflow_delta_provider.domain.engine.session_profile import (
     LEAN_JAVA_OPTIONS,
     PACKAGES,
@@ -31,12 +33,14 @@ from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.masked_command import masked
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
+from airflow_delta_provider.hooks.settings_file import settings_options, take_settings
 from airflow_delta_provider.hooks.spark_installation import (
     NoSparkError,
     find_spark_submit,
     jar_folders,
     spark_version,
 )
+from airflow_delta_provider.hooks.storage_credentials import storage_settings
 from airflow_delta_provider.hooks.supervision import supervised
 from airflow_delta_provider.hooks.workspace import Workspace
 
@@ -58,6 +62,10 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         ``"provided"`` leaves them to the platform; a list names jars. By default packages on local
         masters, provided elsewhere.
     :param spark_log_level: log level of the Spark context; with it, Spark's own lines are in the task log
+    :param storage_conn_id: Airflow connection of the store that the tables are in: its credentials become settings of
+        Hadoop, for the buckets or accounts of these tables where Hadoop can. What ``conf`` sets prevails.
+
+    Settings reach Spark by a file that only this user can read, never by arguments, which everybody can.
     """
 
     def __init__(
@@ -66,6 +74,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         *,
         delta_jars: str | Sequence[str] | None = None,
         spark_log_level: str | None = None,
+        storage_conn_id: str | None = None,
         **spark_submit: Any,
     ) -> None:
         refuse_owned_arguments(spark_submit)
@@ -74,10 +83,12 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._request = request
         self._delta_jars = delta_jars
         self._spark_log_level = spark_log_level
+        self._storage_conn_id = storage_conn_id
         self._submission = uuid.uuid4().hex
         self._channel: ResultChannel = OutputChannel(self._submission)
         self._report: JobReport | None = None
         self._class_archive: ClassArchive | None = None
+        self._workspace: Workspace | None = None
 
     @property
     def report(self) -> JobReport:
@@ -161,13 +172,25 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             )
         return connection
 
+    def _create_keytab_path_from_base64_keytab(self, base64_keytab: str, principal: str | None) -> str:
+        """Like the parent's, but nobody else can read the file."""
+        mask = os.umask(0o077)
+        try:
+            path = str(super()._create_keytab_path_from_base64_keytab(base64_keytab, principal))
+        finally:
+            os.umask(mask)
+        with suppress(PermissionError):  # it was there, as another user's
+            os.chmod(path, 0o600)
+        return path
+
     def _prepare(self, workspace: Workspace) -> None:
         """Turn the request into arguments of spark-submit."""
+        self._workspace = workspace
         request = workspace.write_request(self._request)
         self._files = _joined(self._files, [str(request)])
         self._py_files = _joined(self._py_files, [str(workspace.archive)])
         self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
-        self._conf = dict(self._conf)
+        self._conf = {**self._storage_settings(workspace), **self._conf}
         try:
             binary = find_spark_submit(self._connection["spark_binary"], self._environment())
             self._provide_jars(binary, workspace)
@@ -210,14 +233,37 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     def _resolver(self, workspace: Workspace) -> JarResolver:
         command = [self._connection["spark_binary"]]
-        for key, value in self._conf.items():
-            if key.startswith("spark.jars."):
-                command += ["--conf", f"{key}={value}"]
+        settings = {key: str(value) for key, value in self._conf.items() if key.startswith("spark.jars.")}
         if self._repositories:
-            command += ["--repositories", self._repositories]
-        if self._properties_file:
-            command += ["--properties-file", self._properties_file]
+            settings["spark.jars.repositories"] = self._repositories
+        command += self._settings_options("resolver.properties", settings, self._properties_file, workspace)
         return JarResolver(command, workspace, self._environment())
+
+    def _build_spark_common_args(self) -> list[str]:
+        """Return the parent's arguments, with a file in place of settings: arguments can be read by everybody."""
+        arguments: list[str] = super()._build_spark_common_args()
+        if self._workspace is None:
+            return arguments
+        rest, settings, named = take_settings(arguments)
+        for name, value in settings.items():
+            self.log.info("Spark setting: %s=%s", name, shown(name, value))
+        return rest + self._settings_options("settings.properties", settings, named, self._workspace)
+
+    def _settings_options(
+        self, name: str, settings: dict[str, str], named: str | None, workspace: Workspace
+    ) -> list[str]:
+        binary = find_spark_submit(self._connection["spark_binary"], self._environment())
+        return settings_options(name, settings, named, binary, self._environment(), workspace.write_secret)
+
+    def _storage_settings(self, workspace: Workspace) -> dict[str, str]:
+        if not self._storage_conn_id:
+            return {}
+        return storage_settings(
+            self.get_connection(self._storage_conn_id),
+            [*self._request.tables, *filter(None, [self._request.state_path])],
+            local=is_local(self._connection["master"]),
+            keep=workspace.write_secret,
+        )
 
     def _environment(self) -> dict[str, str]:
         return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}
@@ -241,7 +287,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             progress = self._channel.take_line(line)
             if progress is None:
                 logger.echo = None if self._spark_log_level else line.strip()
-                yield line
+                yield masked_text(line) if self._spark_log_level else line
             else:
                 logger.echo = None
                 for text in progress:
@@ -252,7 +298,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         try:
             report = self._channel.report()
         except JobCrash as crash:
-            raise DeltaJobError(f"{crash}\n\n{crash.traceback}") from failure
+            raise DeltaJobError(masked_text(f"{crash}\n\n{crash.traceback}")) from failure
         except ValueError as error:
             raise DeltaJobError(f"The report could not be read: {error}") from failure
         if report is not None:
@@ -260,7 +306,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         details = f"\n{failure}" if failure else " spark-submit ended with exit code 0."
         raise DeltaJobError(
             "The job ended without a report, so nothing is known of its tables. "
-            f"{self._channel.explain_absence()}{details}"
+            f"{masked_text(self._channel.explain_absence())}{details}"
         ) from failure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.marker import MarkerReader
 from airflow_delta_provider.exceptions import DeltaJobError
 from airflow_delta_provider.hooks.workspace import Workspace
@@ -45,7 +46,7 @@ class JarResolver:
         for line in ran.stdout.splitlines():
             for _, jars in reader.feed(line):
                 return list(jars)
-        tail = "\n".join(ran.stderr.splitlines()[-15:])
+        tail = masked_text("\n".join(ran.stderr.splitlines()[-15:]))
         raise DeltaJobError(
             f"{coordinates} could not be resolved. Check the network and spark.jars.repositories, or set delta_jars "
             f"to a list of jars.\n{tail}"

@@ -1,21 +1,30 @@
-"""A command line as it may be logged: without what its settings keep secret.
-
-The parent hook masks settings whose names say password or secret; object stores call theirs otherwise.
-"""
+"""A command line as it may be logged: without secrets."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-_SECRET = re.compile(r"token|credential|(?:access|account|shared|private)[._-]?key|[._]sas[._]", re.IGNORECASE)
+from airflow.providers.common.compat.sdk import mask_secret
+
+from airflow_delta_provider.domain.engine.secret_settings import masked_text, secrets_of, shown
+
+#: Values of settings that are called like secrets and say how these are found.
+_WORDS = frozenset({"true", "false", "none", "null", "simple", "kerberos", "oauth2", "ccache", "keytab"})
 
 
 def masked(command: Iterable[str]) -> list[str]:
-    """Return the words of a command; of a setting (``name=value``) with such a name, the name alone."""
+    """Return the words of a command without secrets; of a setting (``name=value``) the name is shown."""
     return [_masked(word) for word in command]
 
 
+def hide_secrets(settings: Mapping[str, object]) -> None:
+    """Have Airflow hide the secrets of settings wherever they turn up: in logs, rendered fields and errors."""
+    texts = {str(name): str(value) for name, value in settings.items() if value is not None}
+    for secret in secrets_of(texts):
+        if secret.lower() not in _WORDS:
+            mask_secret(secret)
+
+
 def _masked(word: str) -> str:
-    name, equals, _ = word.partition("=")
-    return f"{name}=******" if equals and _SECRET.search(name) else word
+    name, equals, value = word.partition("=")
+    return f"{name}={shown(name, value)}" if equals and not name.strip().count(" ") else masked_text(word)

@@ -60,3 +60,13 @@ def jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
     yield prefix / "jars"
     # A pip installation: the command lies in the environment's bin, the jars in its pyspark package.
     yield from Path(binary).parent.parent.glob("lib/python*/site-packages/pyspark/jars")
+
+
+def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | None:
+    """Return where ``spark-defaults.conf`` of the Spark of ``binary`` lies, None where that is not known.
+
+    It is not for commands that are scripts of a platform's own and find Spark their own way.
+    """
+    if named := environment.get("SPARK_CONF_DIR"):
+        return Path(named)
+    return next((jars.parent / "conf" for jars in jar_folders(binary, environment) if jars.is_dir()), None)

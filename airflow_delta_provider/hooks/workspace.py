@@ -99,6 +99,14 @@ class Workspace:
         """Write the request file for ``--files`` and return its path."""
         return self._write(f"request-{self.submission}.json", json.dumps(request.to_json()))
 
+    def write_secret(self, name: str, text: str) -> Path:
+        """Write a file that nobody else can read and return its path; one of that name is replaced."""
+        path = self.path / name
+        path.unlink(missing_ok=True)
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
     def _write(self, name: str, text: str) -> Path:
         path = self.path / name
         path.write_text(text, encoding="utf-8")

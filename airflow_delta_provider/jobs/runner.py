@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -74,9 +75,12 @@ def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: 
     except Exception as failure:
         meaning = understand(failure)
         if meaning.rule is faults.UNEXPECTED:
-            progress(f"{text}: {''.join(traceback.format_exception(failure))}")
+            progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
         return TableReport(
-            text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.rule.finding(meaning.message),)
+            text,
+            meaning.verdict,
+            retryable=meaning.retryable,
+            findings=(meaning.rule.finding(masked_text(meaning.message)),),
         )
 
 

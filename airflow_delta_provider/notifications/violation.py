@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import BaseNotifier, Context
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.audit.confirmation import identity
+from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, TableFinding, worst_first
@@ -141,7 +142,7 @@ class DeltaViolationNotifier(BaseNotifier):
         if not self.state_path:
             return None, {}
         try:
-            Access.of(context).check_path("state_path", str(self.state_path), used_here=True)
+            Access.of(context).check_path("state_path", ReportPlace(str(self.state_path)).bare, used_here=True)
         except DeltaRequestError as error:
             self.log.error("%s What was told before may be told again.", error)
             refusals.append(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from inspect import signature
@@ -30,6 +30,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
     check_delta_jars,
     refuse_owned_arguments,
 )
+from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.asset_events import add_asset_events
@@ -58,6 +59,8 @@ class DeltaJobOperator(SparkSubmitOperator):
     :param spark_log_level: log level of Spark, whose lines then appear in the task log
     :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
         each try leaves its whole report; by default ``[delta_provider] report_path``, else beside the logs. (templated)
+    :param storage_conn_id: Airflow connection of the store that the tables are in; without one, Spark's own credentials
+        count. See ``README.md`` for the types of connections. (templated)
     """
 
     kind: ClassVar[str]
@@ -68,6 +71,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         "tables",
         "delta_jars",
         "report_path",
+        "storage_conn_id",
     )
     operator_extra_links = (DeltaReportLink(),)
     ui_color = "#d8ecff"
@@ -82,6 +86,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         delta_jars: str | Sequence[str] | None = None,
         spark_log_level: str | None = None,
         report_path: str | None = None,
+        storage_conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         refuse_owned_arguments(kwargs)
@@ -95,6 +100,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         self.delta_jars = delta_jars
         self.spark_log_level = spark_log_level
         self.report_path = report_path
+        self.storage_conn_id = storage_conn_id
         self._request: JobRequest | None = None
         self._received: Receipts = {}
         if report_path is not None and is_literal(report_path):
@@ -109,6 +115,13 @@ class DeltaJobOperator(SparkSubmitOperator):
 
         :raises RequestError: if they make no sense
         """
+
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render, and have the secrets of settings hidden before Airflow shows what was rendered."""
+        super().render_template_fields(context, jinja_env)
+        for settings in (self.conf, self.env_vars):
+            if isinstance(settings, Mapping):
+                hide_secrets(settings)
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job, push its report and judge it; return the summary."""
@@ -201,6 +214,7 @@ class DeltaJobOperator(SparkSubmitOperator):
             cast("JobRequest", self._request),
             delta_jars=self.delta_jars,
             spark_log_level=self.spark_log_level,
+            storage_conn_id=self.storage_conn_id or None,
             **{name: own[name] if name in own else own[f"_{name}"] for name in names},
         )
 

@@ -22,10 +22,14 @@ option = lambda name: arguments[arguments.index(name) + 1]
 with open(os.environ["FAKE_RECORD"], "a") as record:
     record.write(json.dumps(arguments) + "\\n")
 sys.path.insert(0, option("--py-files").split(",")[-1])
+from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+settings = parse_defaults(open(option("--properties-file")).read()) if "--properties-file" in arguments else {{}}
+with open(os.environ["FAKE_RECORD"] + ".settings", "a") as record:
+    record.write(json.dumps(settings) + "\\n")
 application = next(i for i, a in enumerate(arguments) if a.endswith(("_job.py", "_jars.py")))
 name, submission = (arguments[application + 1 :] + [""])[:2]
 if "--files" in arguments:
@@ -66,6 +70,11 @@ class FakeSparkSubmit:
         self._monkeypatch.setenv("FAKE_SPARK_SUBMIT", code)
 
     @property
+    def settings(self) -> list[dict[str, str]]:
+        """The settings that came by a file, call by call."""
+        return [json.loads(line) for line in Path(f"{self._record}.settings").read_text().splitlines()]
+
+    @property
     def calls(self) -> list[list[str]]:
         """The command lines so far, without the command."""
         if not self._record.exists():
@@ -78,4 +87,5 @@ def spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSparkSu
     """A fake ``spark-submit`` that reports PASS for every table, and a connection that uses it."""
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     return FakeSparkSubmit(tmp_path, monkeypatch)

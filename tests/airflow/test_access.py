@@ -93,6 +93,16 @@ def test_notifier_neither_reads_nor_writes_elsewhere_and_alerts_all_the_same(
         assert not path.exists()
 
 
+def test_connection_in_the_uri_of_a_notifiers_state_is_no_part_of_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ALLOWED, "s3://ops")
+    told: list[Any] = []
+    failed = {**context(), "exception": RuntimeError("no"), "task": SimpleNamespace(task_id="t")}
+    DeltaViolationNotifier(notifiers=[told.append], state_path="s3://aws_default@ops/told.json")(failed)
+    with pytest.raises(DeltaAlertError, match="outside the allowed locations"):
+        DeltaViolationNotifier(notifiers=[told.append], state_path="s3://ops@theirs/told.json")(failed)
+    assert len(told) == 2
+
+
 def test_sensor_does_not_follow_links_out_of_what_is_allowed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     TableLog(tmp_path / "theirs" / "t").commit(0, protocol("typeWidening"), metadata())
     (tmp_path / "lake").symlink_to(tmp_path / "real")

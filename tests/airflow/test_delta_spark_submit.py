@@ -190,8 +190,9 @@ def test_killing_ends_the_whole_process_tree(spark_submit: FakeSparkSubmit, tmp_
 def test_local_master_gets_the_lean_profile_and_keeps_the_users_files(spark_submit: FakeSparkSubmit) -> None:
     make_hook(py_files="/mine.py", files="/mine.txt", conf={"spark.x": "1"}, delta_jars=["/d1.jar", "/d2.jar"]).run()
     (call,) = spark_submit.calls
-    assert any("TieredStopAtLevel=1" in conf for conf in option(call, "--conf"))
-    assert "spark.x=1" in option(call, "--conf")
+    (settings,) = spark_submit.settings
+    assert "TieredStopAtLevel=1" in settings["spark.driver.extraJavaOptions"]
+    assert settings["spark.x"] == "1"
     assert option(call, "--py-files")[0].startswith("/mine.py,")
     assert option(call, "--files")[0].startswith("/mine.txt,")
     assert option(call, "--driver-class-path") == ["/d1.jar:/d2.jar"]
@@ -199,7 +200,7 @@ def test_local_master_gets_the_lean_profile_and_keeps_the_users_files(spark_subm
 
 def test_users_java_options_are_not_replaced(spark_submit: FakeSparkSubmit) -> None:
     make_hook(conf={"spark.driver.extraJavaOptions": "-Xss4m"}).run()
-    assert "spark.driver.extraJavaOptions=-Xss4m" in option(spark_submit.calls[0], "--conf")
+    assert spark_submit.settings[0]["spark.driver.extraJavaOptions"] == "-Xss4m"
 
 
 @pytest.mark.parametrize(
@@ -234,13 +235,13 @@ def test_classes_are_archived_by_the_first_run_and_shared_by_the_next(
     monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING", "True")
     spark_submit.does(
         "import re\n"
-        "archive = re.search('ArchiveClassesAtExit=([^ ]+)', ' '.join(arguments))\n"
+        "archive = re.search('ArchiveClassesAtExit=([^ ]+)', settings['spark.driver.extraJavaOptions'])\n"
         "if archive: open(archive[1], 'w').close()\n"
         "report()"
     )
     for _ in range(2):
         make_hook().run()
-    first, second = (" ".join(call) for call in spark_submit.calls)
+    first, second = (settings["spark.driver.extraJavaOptions"] for settings in spark_submit.settings)
     assert "-XX:ArchiveClassesAtExit=" in first
     assert "-XX:SharedArchiveFile=" in second
     assert "-XX:SharedArchiveFile=" not in first
@@ -262,7 +263,8 @@ def test_secret_setting_reaches_spark_and_neither_log_nor_request(
 ) -> None:
     spark_submit.does("assert 'AKIA=/+ z' not in json.dumps(request); report()")
     make_hook(conf={name: "AKIA=/+ z", "spark.x": "shown"}).run()
-    assert f"{name}=AKIA=/+ z" in option(spark_submit.calls[0], "--conf")
+    assert spark_submit.settings[0][name] == "AKIA=/+ z"
+    assert "AKIA" not in str(spark_submit.calls)
     logged = capsys.readouterr().out
     assert f"{name}=******" in logged
     assert "spark.x=shown" in logged
@@ -276,6 +278,19 @@ def test_secret_setting_stays_out_of_the_error_too(spark_submit: FakeSparkSubmit
     assert "AKIA" not in str(caught.value)
 
 
+def test_keytab_of_the_connection_is_a_file_that_nobody_else_can_read(
+    spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    extra = {"keytab": "a2V5", "principal": "ann"}
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]", "extra": extra})
+    )
+    make_hook().run()
+    (keytab,) = option(spark_submit.calls[0], "--keytab")
+    assert (Path(keytab).read_bytes(), Path(keytab).stat().st_mode & 0o777) == (b"key", 0o600)
+
+
 def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,7 +300,7 @@ def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     make_hook(delta_jars=None).run()
     (call,) = spark_submit.calls
     assert option(call, "--master") == ["spark://m:7077"]
-    assert not {"--conf", "--packages", "--jars", "--driver-class-path"} & set(call)
+    assert not {"--conf", "--properties-file", "--packages", "--jars", "--driver-class-path"} & set(call)
 
 
 def test_jars_are_resolved_once_and_reused(

@@ -419,7 +419,8 @@ def test_arguments_of_the_parent_reach_spark_submit(spark_submit: FakeSparkSubmi
         conf={"spark.x": "1"}, jars="/x.jar", driver_memory="3g", executor_cores=3, packages="g:a:1", name="mine"
     ).execute(Run().context)
     call = " ".join(spark_submit.calls[0])
-    for words in ("--conf spark.x=1", "--jars /x.jar", "--driver-memory 3g", "--executor-cores 3", "--packages g:a:1"):
+    assert spark_submit.settings[0]["spark.x"] == "1"
+    for words in ("--jars /x.jar", "--driver-memory 3g", "--executor-cores 3", "--packages g:a:1"):
         assert words in call
     assert "--name mine" in call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SETTING = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*)")
-_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n\s*")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
 
 
 def parse_defaults(text: str) -> dict[str, str]:

@@ -1,0 +1,115 @@
+"""What must not be shown of settings: known by the words of their names, and by what values look like.
+
+Names are those of Spark, Hadoop's connectors, JDBC, catalogs and their kin. All that is asked of a name is whether
+its value may be shown, so that a harmless value that is hidden costs little, and a secret one that is shown a lot;
+still, what people need to see is shown: endpoints, classes, switches, paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+#: What is shown in place of a secret.
+HIDDEN = "******"
+#: For ``spark.redaction.regex``, which Spark goes by in its web UI, event logs and log lines; Java's syntax.
+REDACTION_REGEX = (
+    "(?i)secret|password|passwd|passphrase|token|credential|authorization|jaas|api[._-]?key"
+    "|(access|account|shared|private|encryption|provided)[._-]?key|azure[.]sas"
+)
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+#: Parts of a word, however it goes on.
+_SECRET_WITHIN = re.compile(r"password|passwd|passphrase|secret|apikey|accesskey|privatekey")
+#: Words, and ends of words, that are secret.
+_SECRET_END = re.compile(r"(?:tokens?|credentials?|authorization|bearer|jaas|pwd)$")
+#: Words before ``key`` that make it a secret one.
+_KEYS = frozenset(
+    {"access", "account", "api", "encryption", "private", "provided", "sas", "service", "shared", "signing", "storage"}
+)
+#: A last word that alone says that the value is a secret.
+_SECRET_LAST = frozenset({"pass", "sas", "signature"})
+#: Words after a secret one that say that the value is something about it.
+_ABOUT = re.compile(
+    "algorithm|bits|class|dir|directory|enabled?|endpoint|expires|expiry|file|format|handler|impl|interval|length|mode"
+    "|ms|path|providers?|ratio|refresh|regex|server|size|timeout|ttl|type|uri|url|version"
+)
+_HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
+
+#: What comes before the value of ``name=value`` and of ``"name": "value"``, and the value.
+_PAIRS = (
+    (re.compile(r"(?<![\w.-])([\w.-]+)\s*=\s*"), re.compile(r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)""")),
+    (re.compile(r"""["']([A-Za-z][\w.-]*)["']\s*:\s*"""), re.compile(r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)""")),
+)
+#: What values that are secret, in whole or in part, look like; the group ``secret`` is hidden.
+_VALUES = tuple(
+    re.compile(pattern, re.DOTALL | re.IGNORECASE)
+    for pattern in (
+        r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^/@:\s]*:(?P<secret>[^/\s]+)@",  # a URI's user and password
+        r"jdbc:oracle:\w+:[^/\s@]{1,128}/(?P<secret>[^@\s]{1,128})@",
+        r"\b(?:bearer|basic)\s+(?P<secret>[a-z0-9._~+/=-]{8,})",
+        r"\bsig=(?P<secret>[^&\s\"']+)",  # a shared access signature of Azure
+        r"\b(?P<secret>(?-i:(?:AKIA|ASIA)[A-Z0-9]{16}))\b",
+        r"\b(?P<secret>eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*)",  # a JSON web token
+        r"\b(?P<secret>dapi[0-9a-f]{32})\b",
+        r"-----BEGIN [a-z ]*PRIVATE KEY-----(?P<secret>.+?)(?:-----END|$)",
+    )
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting of this name holds a secret."""
+    if name in _HARMLESS:
+        return False
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not words or _ABOUT.fullmatch(words[-1]):
+        return False
+    return words[-1] in _SECRET_LAST or any(_is_secret(words, index) for index in range(len(words)))
+
+
+def shown(name: str, value: str) -> str:
+    """Return what may be shown of a setting's value."""
+    return HIDDEN if is_secret(name) else masked_text(value)
+
+
+def masked_text(text: str) -> str:
+    """Return a text, such as a line of a log, without the secrets that can be told from their looks or names."""
+    masked, end = "", 0
+    for start, stop in sorted(_spans(text)):
+        if start >= end:
+            masked += text[end:start] + HIDDEN
+        end = max(end, stop)
+    return masked + text[end:]
+
+
+def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
+    """Yield the values, and parts of values, that must not be shown wherever they turn up."""
+    for name, value in settings.items():
+        if is_secret(name):
+            yield value
+            continue
+        for start, stop in _spans(value):
+            yield value[start:stop]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text has secrets."""
+    for pattern in _VALUES:
+        yield from (match.span("secret") for match in pattern.finditer(text))
+    for named, valued in _PAIRS:
+        for name in named.finditer(text):
+            if is_secret(name[1]) and (value := valued.match(text, name.end())):
+                yield value.span(value.lastgroup or "secret")
+
+
+def _is_secret(words: list[str], index: int) -> bool:
+    word, after = words[index], words[index + 1] if index + 1 < len(words) else ""
+    if _ABOUT.fullmatch(after):
+        return False
+    if word in ("key", "keys"):
+        return index > 0 and words[index - 1] in _KEYS
+    if word == "sas":  # fs.azure.sas.CONTAINER.ACCOUNT; of longer names the next words decide
+        return index > 0 and words[index - 1] == "azure" and after not in ("token", "fixed")
+    if word == "auth":
+        return words[index - 1 :] == ["redis", "auth"]
+    return bool(_SECRET_WITHIN.search(word) or _SECRET_END.search(word))
