@@ -39,8 +39,9 @@ def check(root: Path, storage: Storage | None = None, **options: Any) -> TableRe
     location = f"file:{root}"
     table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS))
     session: Any = SimpleNamespace(storage=storage, spark=None)
+    receipts = {name: options.pop(name) for name in ("receipt", "received") if name in options}
     asked = PaimonCheckRowTrackingOptions(**options)
-    return PaimonRowTrackingCheck(session, table, asked, lambda _: None).run()
+    return PaimonRowTrackingCheck(session, table, asked, lambda _: None, **receipts).run()
 
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, int | None, int | None]]:

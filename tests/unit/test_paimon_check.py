@@ -145,6 +145,38 @@ class TestMemory:
         table.snapshot(4, totalRecordCount=2)
         assert check(table.root, state_path=state).verdict is Verdict.PASS
 
+    def test_warning_that_the_next_check_passes_over_is_told_until_that_was_received(
+        self, paimon_archive: Path, tmp_path: Path
+    ) -> None:
+        table, state = copy(paimon_archive, "big/dv/06_call", tmp_path), str(tmp_path / "state")
+        reports = [check(table.root, state_path=state, receipt=receipt) for receipt in ("first", "second")]
+        assert [self._snapshots(report)[0] for report in reports] == [None, table.snapshot_ids()[-1]]
+        assert [told(report.findings) for report in reports] == [[("PM13", 4, None)]] * 2
+        assert [report.receipt for report in reports] == ["first", "second"]
+
+        known = {"first": {"another table": None}, "second": None}
+        for _ in range(2):
+            report = check(table.root, state_path=state, receipt="third", received=known)
+            assert (report.verdict, report.findings, report.receipt) == (Verdict.PASS, (), None)
+            known = {}
+
+    def test_warning_is_told_once_where_nobody_will_confirm_it(self, paimon_archive: Path, tmp_path: Path) -> None:
+        table, state = copy(paimon_archive, "big/dv/06_call", tmp_path), str(tmp_path / "state")
+        reports = [check(table.root, state_path=state) for _ in range(2)]
+        assert [told(report.findings) for report in reports] == [[("PM13", 4, None)], []]
+
+    def test_warning_waits_while_the_check_does_not_get_on(self, paimon_archive: Path, tmp_path: Path) -> None:
+        table, state = copy(paimon_archive, "big/dv/06_call", tmp_path), str(tmp_path / "state")
+        newest = table.snapshot_ids()[-1]
+        saved = (table.root / f"snapshot/snapshot-{newest}").read_text()
+        table.roll_back(newest - 1)
+        assert told(check(table.root, state_path=state, receipt="lost").findings) == [("PM13", 4, None)]
+        (table.root / f"snapshot/snapshot-{newest}").write_text(saved)
+        table.snapshot(newest, totalRecordCount=1)
+        for received, expected in (({}, ["PM11", "PM13"]), ({"r1": None}, ["PM11"]), ({}, ["PM11"])):
+            report = check(table.root, state_path=state, receipt="r1", received=received)
+            assert [code for code, *_ in told(report.findings)] == expected
+
     def test_rollback_means_a_check_of_all(self, table: EditedTable, tmp_path: Path) -> None:
         state = str(tmp_path / "state")
         check(table.root, state_path=state)

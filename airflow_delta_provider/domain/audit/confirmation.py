@@ -83,6 +83,21 @@ class Reported:
             left = [_without(earlier, arrived) for earlier in left] + [_without(pending, arrived)]
         return Reported(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
 
+    def waiting(self, findings: Iterable[Finding], receipt: str | None) -> Reported:
+        """Return what is known after a report of findings that no later job would find again.
+
+        :param receipt: as of :meth:`Comparison.reported`
+        """
+        over = {identity(finding): finding for finding in findings}
+        if receipt is None or not over:
+            return Reported()
+        pending = tuple(_still(self.pending, {}, {*over}))
+        return Reported({}, _with(pending, receipt, dict.fromkeys(over)), tuple(over.values())[:MAX_OVER])
+
+    def waits_for(self, receipt: str | None) -> bool:
+        """Whether a receipt has to be confirmed."""
+        return any(receipt in pending.receipts for pending in self.pending)
+
     def may_be_known(self, key: str) -> bool:
         """Whether somebody may have received a finding as open, confirmed or not."""
         return key in self.confirmed or any(pending.said.get(key) is not None for pending in self.pending)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any
+
+from airflow_delta_provider.domain.audit.confirmation import Reported
 
 SCHEMA_VERSION = 1
 
@@ -33,6 +35,7 @@ class Baseline:
     :param level: that the check had
     :param key_columns: that it compared
     :param files: those that were live
+    :param reported: the warnings of earlier snapshots whose report nobody has confirmed yet
     """
 
     snapshot_id: int
@@ -40,6 +43,7 @@ class Baseline:
     level: str
     key_columns: tuple[str, ...]
     files: tuple[KnownFile, ...]
+    reported: Reported = field(default_factory=Reported)
 
     @property
     def version(self) -> int:
@@ -55,6 +59,7 @@ class Baseline:
             "level": self.level,
             "key_columns": list(self.key_columns),
             "files": [list(astuple(file)) for file in self.files],
+            "reported": self.reported.to_json(),
         }
 
     @classmethod
@@ -72,8 +77,9 @@ class Baseline:
                 wire["level"],
                 tuple(wire["key_columns"]),
                 tuple(KnownFile(*file) for file in wire["files"]),
+                Reported.from_json(wire["reported"]) if "reported" in wire else Reported(),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"it lacks something: {error}") from error
         if type(found.snapshot_id) is not int or not isinstance(found.snapshot_uuid, str):
             raise ValueError("it names no snapshot")

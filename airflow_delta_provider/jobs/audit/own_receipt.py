@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import AuditOptions, PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
 from airflow_delta_provider.jobs.audit.protocol_audit import memory_store
 from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.paimon.check import baseline_store
+from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table, parse_name
 from airflow_delta_provider.jobs.progress import Progress
 
 
 def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progress: Progress) -> None:
     """Remember of every table that its report was received; where that fails, its findings are reported again."""
-    if request.receipt is None or not isinstance(request.options, AuditOptions):
-        return
-    store = memory_store(session, request.options, progress)
     for table in report.tables:
-        if store is None or table.receipt != request.receipt:
+        if request.receipt is None or table.receipt != request.receipt:
             continue
         try:
-            location = session.open_table(table.table).location
+            store, locate = _store(session, request, progress)
+            location = locate(table.table)
             memory = store.load(location)
             if memory is not None:
                 known = memory.reported.received({request.receipt: None}, table.table)
                 store.save(location, replace(memory, reported=known))
         except Exception as error:
             progress(f"{table.table}: that its report was received is not remembered: {error}")
+
+
+def _store(
+    session: DeltaSession, request: JobRequest, progress: Progress
+) -> tuple[MemoryStore[Any], Callable[[str], str]]:
+    """Return where jobs of a kind remember, and what finds the location of a table."""
+    options = request.options
+    if isinstance(options, AuditOptions):
+        store: MemoryStore[Any] | None = memory_store(session, options, progress)
+        locate = lambda text: session.open_table(text).location  # noqa: E731
+    elif isinstance(options, PaimonCheckRowTrackingOptions):
+        store = baseline_store(session, options, progress)
+        locate = lambda text: open_paimon_table(session, parse_name(text)).location  # noqa: E731
+    else:
+        store = None
+    if store is None:
+        raise TypeError(f"{request.kind} remembers nothing")
+    return store, locate

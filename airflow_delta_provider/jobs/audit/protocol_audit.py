@@ -200,8 +200,7 @@ class ProtocolAudit:
         memory = replace(memory, reported=reported)
         if memory != self._stored:
             self._store.save(self._table.location, memory)
-        waits = any(self._receipt in pending.receipts for pending in reported.pending)
-        return self._receipt if waits else None
+        return self._receipt if reported.waits_for(self._receipt) else None
 
 
 def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> MemoryStore[AuditMemory] | None:

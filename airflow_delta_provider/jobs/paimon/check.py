@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported, identity
 from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
@@ -54,7 +56,8 @@ def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, pr
     table = open_paimon_table(session, name)
     for _ in range(_TRIES):
         try:
-            return PaimonRowTrackingCheck(session, table, options, progress).run()
+            check = PaimonRowTrackingCheck(session, table, options, progress, request.receipt, request.received)
+            return check.run()
         except SnapshotGoneError as gone:
             progress(f"{text}: {gone} is gone since it was listed, the check begins anew")
     message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
@@ -88,17 +91,20 @@ class PaimonRowTrackingCheck:
         table: PaimonTable,
         options: PaimonCheckRowTrackingOptions,
         progress: Progress,
+        receipt: str | None = None,
+        received: Receipts | None = None,
     ) -> None:
         self._session = session
+        self._receipt = receipt
+        self._received = received or {}
+        self._stored: Baseline | None = None
         self._table = table
         self._options = options
         self._progress = progress
         self._timings = Timings()
         self._notes: list[str] = []
         self._rows = RowResult()
-        self._store: MemoryStore[Baseline] | None = None
-        if options.state_path is not None:
-            self._store = MemoryStore(session.storage, options.state_path, progress, Baseline.from_json)
+        self._store = baseline_store(session, options, progress)
 
     def run(self) -> TableReport:
         """Check the table.
@@ -125,15 +131,19 @@ class PaimonRowTrackingCheck:
             findings.append(_not_tracked(schemas))
         elif self._options.level == "data" and history is not None:
             findings = self._judge_rows(history, since, baseline, findings)
-        report = TableReport.judged(
+        known = Reported() if self._stored is None else self._stored.reported
+        known = known.received(self._received, self._table.name.text)
+        found = with_remedies(findings)
+        keys = set(map(identity, found))
+        found = [*found, *(finding for finding in known.over if identity(finding) not in keys)]
+        return TableReport.judged(
             self._table.name.text,
-            *with_remedies(findings),
+            *found,
             version=ids[-1] if ids else None,
             evidence=self._evidence(history, since),
             timings=self._timings,
+            receipt=self._remember(found, history, known),
         )
-        self._remember(report, history)
-        return report
 
     def _judge_rows(
         self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]
@@ -193,7 +203,7 @@ class PaimonRowTrackingCheck:
             why = "is newer than all" if ids and since > ids[-1] else "is not kept"
             self._note(f"snapshot {since}, to begin after, {why}: the table was rolled back, or it has expired")
             return None, None
-        baseline = self._store.load(self._table.location) if self._store else None
+        self._stored = baseline = self._store.load(self._table.location) if self._store else None
         if baseline is None:
             if self._store:
                 self._note("no earlier check is remembered in state_path: all snapshots are checked")
@@ -245,12 +255,31 @@ class PaimonRowTrackingCheck:
             **self._rows.evidence,
         }
 
-    def _remember(self, report: TableReport, history: History | None) -> None:
-        """Keep up to where all is well; where it is not, the next check begins where this one did."""
-        if self._store is None or history is None or history.newest.uuid is None or not history.complete:
-            return
-        if any(finding.severity is not Severity.WARNING and finding.stands for finding in report.findings):
-            return
+    def _remember(self, findings: Sequence[Finding], history: History | None, known: Reported) -> str | None:
+        """Keep up to where all is well; where it is not, the next check begins where this one did.
+
+        Warnings are passed over by the next check, so they are kept until it is confirmed that they were received.
+
+        :param known: what of earlier warnings is confirmed
+        :return: the receipt, if its confirmation is waited for
+        """
+        if self._store is None:
+            return None
+        if any(finding.severity is not Severity.WARNING and finding.stands for finding in findings):
+            baseline, passed = self._stored, known.over
+        else:
+            baseline, passed = self._baseline(history) or self._stored, tuple(findings)
+        if baseline is None:
+            return None
+        baseline = replace(baseline, reported=known.waiting(passed, self._receipt))
+        if baseline != self._stored:
+            self._store.save(self._table.location, baseline)
+        return self._receipt if baseline.reported.waits_for(self._receipt) else None
+
+    def _baseline(self, history: History | None) -> Baseline | None:
+        """Return what the next check goes on from; None where the newest snapshot cannot be known again."""
+        if history is None or history.newest.uuid is None or not history.complete:
+            return None
         ranges = self._rows.ranges
         files = tuple(
             KnownFile(file.name, file.first_row_id, file.row_count, *ranges.get(file.name, ()))
@@ -258,8 +287,16 @@ class PaimonRowTrackingCheck:
         )
         newest = history.newest
         assert newest.uuid is not None
-        baseline = Baseline(newest.id, newest.uuid, self._options.level, self._options.key_columns, files)
-        self._store.save(self._table.location, baseline)
+        return Baseline(newest.id, newest.uuid, self._options.level, self._options.key_columns, files)
+
+
+def baseline_store(
+    session: DeltaSession, options: PaimonCheckRowTrackingOptions, progress: Progress
+) -> MemoryStore[Baseline] | None:
+    """Return where checks of these options remember."""
+    if options.state_path is None:
+        return None
+    return MemoryStore(session.storage, options.state_path, progress, Baseline.from_json)
 
 
 def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
