@@ -107,8 +107,9 @@ def run_job(session: DeltaSession) -> Callable[..., JobReport]:
         dry_run: bool = False,
         labels: Mapping[str, Any] | None = None,
         progress: Progress = silent,
+        **known: Any,
     ) -> JobReport:
-        request = JobRequest(tuple(map(str, tables)), options, dry_run, labels or {})
+        request = JobRequest(tuple(map(str, tables)), options, dry_run, labels or {}, **known)
         report = run(JobRequest.from_json(json.loads(json.dumps(request.to_json()))), session, progress)
         wire = json.loads(json.dumps(report.to_json()))
         assert violations(wire) == []
@@ -170,7 +171,8 @@ def audit(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
     """Run ``audit`` on one table."""
 
     def audit_one(path: str | Path, **known: Any) -> TableReport:
-        return run_job([path], AuditOptions(**known)).tables[0]
+        how = {key: known.pop(key) for key in ("receipt", "received") if key in known}
+        return run_job([path], AuditOptions(**known), **how).tables[0]
 
     return audit_one
 

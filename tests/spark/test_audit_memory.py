@@ -89,6 +89,33 @@ def test_property_that_is_put_right_resolves_what_was_known(grown, remembering):
     assert told(remembering(path)) == {}
 
 
+def test_finding_is_told_until_its_report_was_received_and_so_is_its_end(grown, remembering):
+    path = grown(3)
+    metadata = log.last(path, "metaData")
+    log.commit(path, {"metaData": {**metadata, "id": "another"}})
+    for receipt in ("lost", "lost, too"):  # nothing new is judged for the second
+        report = remembering(path, receipt=receipt)
+        assert (told(report), report.receipt) == ({"MD08": Status.NEW}, receipt)
+    log.commit(path, {"commitInfo": {"operation": "nothing"}})
+    assert told(remembering(path, receipt="arrived")) == {"MD08": Status.NEW}
+    report = remembering(path, receipt="quiet", received={"arrived": None})
+    assert (told(report), report.receipt) == ({"MD08": Status.KNOWN}, None)
+    assert remembering(path, receipt="quiet").receipt is None
+    log.commit(path, {"metaData": metadata})
+    for receipt in ("lost", "arrived again"):
+        assert told(remembering(path, receipt=receipt)) == {"MD08": Status.RESOLVED}
+    report = remembering(path, receipt="quiet", received={"arrived again": None})
+    assert (told(report), report.receipt) == ({}, None)
+
+
+def test_audits_of_two_levels_know_their_own_findings(grown, remembering):
+    path = grown(3)
+    metadata = log.last(path, "metaData")
+    log.commit(path, {"metaData": {**metadata, "id": "another"}})
+    statuses = [told(remembering(path, level=level))["MD08"] for level in ("log", "footers") * 2]
+    assert statuses == [Status.NEW, Status.NEW, Status.KNOWN, Status.KNOWN]
+
+
 def test_change_that_is_taken_back_resolves_what_was_known(grown, remembering):
     path = grown(3)
     metadata = log.last(path, "metaData")

@@ -226,3 +226,16 @@ def test_audit_of_a_pattern_with_waivers_prints_what_it_writes(table, tmp_path, 
     assert main([*arguments, "--owners", str(owners), "--seconds-per-table", "60"]) == 0
     (judged,) = report_in(tmp_path / "r.json")["tables"]
     assert (judged["verdict"], judged["evidence"]["owner"]) == ("PASS", "bob")
+
+
+def test_report_that_was_written_is_received_and_one_that_was_not_is_told_again(session, table, tmp_path, capsys):
+    path = table(legacy)
+    (tmp_path / "file").write_text("")
+    log.commit(path, {"metaData": {**log.last(path, "metaData"), "id": "another"}})
+    arguments = ["audit", "--table", str(path), "--state-path", str(tmp_path / "state"), "--format", "json"]
+    statuses = []
+    for file in ("file/r.json", "r.json", "r.json"):
+        code = main([*arguments, "--report", (tmp_path / file).as_uri()])
+        (finding,) = json.loads(capsys.readouterr().out)["tables"][0]["findings"]
+        statuses.append((code, finding["status"]))
+    assert statuses == [(1, "NEW"), (0, "NEW"), (0, "KNOWN")]

@@ -48,6 +48,10 @@ class Tables:
         self.run("events")
         return self._recorded()[len(before) :]
 
+    def requests(self, number: int) -> list[dict[str, Any]]:
+        """Return what the last jobs were asked for."""
+        return [json.loads(line) for line in (self._folder / "requests.jsonl").read_text().splitlines()[-number:]]
+
     def _recorded(self) -> list[dict[str, Any]]:
         import sqlite3
 
@@ -69,6 +73,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
         FakeSparkSubmit(folder, patch).does(
             f"document = json.load(open({str(folder / 'report.json')!r}))\n"
             "document['tables'] = [t for t in document['tables'] if t['table'] in request['tables']]\n"
+            f"with open({str(folder / 'requests.jsonl')!r}, 'a') as requests:\n"
+            "    print(json.dumps(request), file=requests)\n"
+            "for t in document['tables']:\n"
+            "    t['receipt'] = request['receipt']\n"
             f"waited = os.path.exists({str(folder / 'waited')!r})\n"
             "for t in document['tables']:  # what had to wait is done in the second run\n"
             "    if t['earliest']:\n"
@@ -111,6 +119,16 @@ def test_mail_tells_a_violation_once_and_then_that_it_is_resolved(tables: Tables
     assert mail.subject == "Delta PASS: 1 resolved in alerts.check"
 
     assert tables.run("alerts") == (["success"], [])
+
+
+@pytest.mark.parametrize(("dag_id", "state"), [("audit_that_fails", "failed"), ("audit_that_warns", "success")])
+def test_next_audit_is_told_of_which_reports_people_were_told(tables: Tables, dag_id: str, state: str) -> None:
+    tables.say(finding("RT08"))
+    for _ in range(2):
+        states, mails = tables.run(dag_id)
+        assert (states, [mail.subject for mail in mails]) == ([state], [f"Delta VIOLATED: 1 new in {dag_id}.audit"])
+    first, second = tables.requests(2)
+    assert (first["received"], second["received"]) == ({}, {first["receipt"]: None})
 
 
 def test_every_mapped_task_tells_its_own_table_by_the_same_notifier(tables: Tables) -> None:

@@ -8,6 +8,7 @@ from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow.sdk import DAG, AssetAlias, task
 
 from airflow_delta_provider.notifications.violation import DeltaViolationNotifier
+from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 
 MAIL = SmtpNotifier(
@@ -44,6 +45,20 @@ with DAG("mapped_alerts", schedule=None):
     DeltaCheckRowTrackingOperator.partial(
         task_id="check", delta_jars="provided", on_failure_callback=alert, on_success_callback=alert
     ).expand(table=["/lake/orders", "/lake/returns"])
+
+for dag_id, policy in (("audit_that_fails", "fail"), ("audit_that_warns", "warn")):
+    with DAG(dag_id, schedule=None):
+        alert = DeltaViolationNotifier(notifiers=[MAIL])
+        DeltaAuditProtocolOperator(
+            task_id="audit",
+            table="/lake/orders",
+            state_path="/lake/audits",
+            delta_jars="provided",
+            on_violation=policy,
+            do_xcom_push=False,
+            on_failure_callback=alert,
+            on_success_callback=alert,
+        )
 
 with DAG("broken_task", schedule=None):
 
