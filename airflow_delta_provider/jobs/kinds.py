@@ -79,7 +79,8 @@ def _changing(change: Callable[[Any, DeltaSession], Change]) -> RunTable:
     def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
         table = session.open_table(text)
         planned = change(request.options, session)
-        return TableChange(session, table, planned, request.labels, progress).run(dry_run=request.dry_run)
+        change_table = TableChange(session, table, planned, request.labels, progress, request.retry_since)
+        return change_table.run(dry_run=request.dry_run)
 
     return run
 

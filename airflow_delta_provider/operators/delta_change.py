@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
@@ -36,7 +37,16 @@ class DeltaChangeOperator(DeltaJobOperator):
 
         :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
         """
-        return replace(super().request(context), dry_run=self._plans_only())
+        since = run_began(context) if context["ti"].try_number > 1 else None
+        return replace(super().request(context), dry_run=self._plans_only(), retry_since=since)
 
     def _plans_only(self) -> bool:
         return as_flag("dry_run", self.dry_run)
+
+
+def run_began(context: Context) -> str:
+    """Return a time before which no try of the task run committed anything, ISO 8601."""
+    run: Any = context.get("dag_run")
+    # When it was started changes when it is cleared.
+    moment = getattr(run, "run_after", None) or datetime.fromtimestamp(0, timezone.utc)
+    return str(moment.isoformat())

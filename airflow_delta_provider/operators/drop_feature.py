@@ -12,7 +12,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
 from airflow_delta_provider.operators.judgement import judge
@@ -133,7 +133,8 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         """
         del event
         self._waits = waits
-        request = self.request(context)
+        # What was committed before the task had to wait is part of what it changed.
+        request = replace(self.request(context), retry_since=run_began(context))
         earlier = unpacked(reports) if reports else {}
         request = replace(request, tables=tuple(earlier) or request.tables)
         pending = tuple(name for name in request.tables if name not in earlier or earlier[name].earliest is not None)

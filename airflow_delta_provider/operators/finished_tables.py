@@ -32,7 +32,8 @@ class FinishedTables:
         instance: Any = context["ti"]
         self._store: Any = context.get("task_state_store")
         self._retry = instance.try_number > 1
-        asked = json.dumps({**request.to_json(), "tables": None, "receipt": None, "received": None}, sort_keys=True)
+        other_tries = dict.fromkeys(("tables", "receipt", "received", "retry_since"))
+        asked = json.dumps({**request.to_json(), **other_tries}, sort_keys=True)
         self._generation = f"{instance.max_tries}:{hashlib.sha256(asked.encode()).hexdigest()}"
 
     def load(self) -> dict[str, TableReport]:

@@ -469,3 +469,11 @@ def test_tables_that_a_pattern_stood_for_are_all_reported(spark_submit):
     operator = DeltaAuditProtocolOperator(task_id="t", tables=["/lake/*"], delta_jars="provided")
     summary = operator.execute(Run().context)
     assert [row["table"] for row in summary["tables"]] == ["/lake/b", "/lake/a"]
+
+
+def test_further_try_says_since_when_the_run_may_have_committed() -> None:
+    first, second = Run(), Run(try_number=2)
+    second.context["dag_run"] = SimpleNamespace(run_after=datetime(2026, 1, 2, tzinfo=timezone.utc))
+    assert enable().request(first.context).retry_since is None
+    assert enable().request(second.context).retry_since == "2026-01-02T00:00:00+00:00"
+    assert enable().request(Run(try_number=3).context).retry_since == "1970-01-01T00:00:00+00:00"

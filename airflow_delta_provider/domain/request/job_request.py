@@ -25,6 +25,8 @@ class JobRequest:
     :param receipt: names this submission; whoever receives its report confirms that with a later request. None where
         nobody will: then the report counts as received as soon as it is made
     :param received: receipts that are confirmed, see ``domain/audit/confirmation.py``
+    :param retry_since: where a task run may have had a try before: when it began, ISO 8601. What that committed under
+        the same labels counts as changed by this one
     """
 
     tables: tuple[str, ...]
@@ -34,6 +36,7 @@ class JobRequest:
     allowed_locations: tuple[str, ...] = ()
     receipt: str | None = None
     received: Receipts = field(default_factory=dict)
+    retry_since: str | None = None
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -71,6 +74,7 @@ class JobRequest:
             "allowed_locations": list(self.allowed_locations),
             "receipt": self.receipt,
             "received": dict(self.received),
+            "retry_since": self.retry_since,
         }
 
     @classmethod
@@ -92,6 +96,7 @@ class JobRequest:
             tuple(wire.get("allowed_locations", ())),
             wire.get("receipt"),
             dict(wire.get("received", {})),
+            wire.get("retry_since"),
         )
 
 

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.domain.usage_tracking.creation import NewTable, check_lockout, is_same, new_table
 from airflow_delta_provider.domain.writing.edit import Stamp
 from airflow_delta_provider.domain.writing.log_stores import check_log_store
+from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.progress import Progress
@@ -64,7 +65,7 @@ class _Creation:
         if table is None:
             return self._refused(*refusals)
         if self._names("_delta_log") is not None and has_log(self._names("_delta_log") or ()):
-            return self._compare(table)
+            return self._compare(table, request)
         if self._names():
             return self._refused(self._taken("it has files"))
         step = CreateTable(tuple(self._options.columns.items()), self._options.partition_by)
@@ -100,17 +101,19 @@ class _Creation:
                 break
         return False
 
-    def _compare(self, table: NewTable) -> TableReport:
+    def _compare(self, table: NewTable, request: JobRequest) -> TableReport:
         there = self._log.read_state()
         if not is_same(self._options, table.state, there):
             return self._refused(self._taken("there is a table with other columns, or without usage tracking"))
         protocol = there.protocol.to_json()
         plan = Plan(self._name, (), there.protocol, there.protocol).to_json()
+        created = 0 in earlier_commits(self._log, request.labels, request.retry_since)
         return TableReport.judged(
             self._name.text,
             version=there.version,
-            version_before=there.version,
-            protocol_before=protocol,
+            changed=created,
+            version_before=None if created else there.version,
+            protocol_before=None if created else protocol,
             protocol_after=protocol,
             plan=plan,
             timings=self._timings,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
+from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.explanation import explain
@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.rules import faults, requests
+from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
 from airflow_delta_provider.jobs.progress import Progress
@@ -69,15 +70,26 @@ class CommitRefusedError(Exception):
 
 
 class TableChange:
-    """Carries out one change on one table and reports on it."""
+    """Carries out one change on one table and reports on it.
+
+    :param labels: go into the ``userMetadata`` of every commit
+    :param retry_since: as of the request
+    """
 
     def __init__(
-        self, session: DeltaSession, table: OpenTable, change: Change, labels: Mapping[str, Any], progress: Progress
+        self,
+        session: DeltaSession,
+        table: OpenTable,
+        change: Change,
+        labels: Mapping[str, Any],
+        progress: Progress,
+        retry_since: str | None = None,
     ) -> None:
         self._session = session
         self._table = table
         self._change = change
         self._labels = labels
+        self._retry_since = retry_since
         self._progress = progress
         self._timings = Timings()
 
@@ -87,6 +99,7 @@ class TableChange:
         try:
             with self._timings.phase("read"):
                 before = self._read()
+                earlier = [] if dry_run else earlier_commits(self._table.log, self._labels, self._retry_since)
             planned = self._change.plan(self._table, before)
         except BrokenLogError as error:
             return TableReport.refused(name, requests.broken_log(name, error))
@@ -98,6 +111,8 @@ class TableChange:
             "plan": planned.plan.to_json() if planned.plan else None,
             "timings": self._timings,
         }
+        if earlier:
+            known |= self._changed_before(earlier)
         if planned.refusals or planned.plan is None:
             return TableReport.refused(name, *planned.refusals, **known)
         if not planned.plan.steps or self._done_before(planned.plan):
@@ -110,6 +125,16 @@ class TableChange:
         if dry_run:
             return TableReport.judged(name, **known)
         return self._carry_out(planned.plan, before, known)
+
+    def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
+        """Return what is reported of commits that earlier tries of this run made."""
+        listed = ", ".join(map(str, versions))
+        self._progress(f"{self._table.name.text}: an earlier try of this task run committed version {listed}")
+        before = versions[0] - 1
+        found: dict[str, Any] = {"changed": True, "version_before": before if before >= 0 else None}
+        with suppress(BrokenLogError):  # the log no longer leads there
+            found["protocol_before"] = self._table.log.read_state(version=before).protocol.to_json()
+        return found
 
     def _done_before(self, plan: Plan) -> bool:
         """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
@@ -135,7 +160,7 @@ class TableChange:
             commits = self._own_commits(before.version, labels)
         known |= {
             "version": after.version,
-            "changed": bool(commits),
+            "changed": bool(commits) or known.get("changed", False),
             "protocol_after": after.protocol.to_json(),
         }
         if failure is not None:
@@ -154,7 +179,7 @@ class TableChange:
         :raises TableMovedError: if one did; what only adds or removes files is harmless
         """
         for version, actions in self._table.log.commits_after(before.version):
-            if changes_metadata(actions) and not _is_own(actions, labels):
+            if changes_metadata(actions) and not is_own(actions, labels):
                 raise TableMovedError(
                     f"Another writer changed protocol or metadata of {self._table.name.text} in version {version}, "
                     f"after this was planned on version {before.version}. This step was not done; run the job again."
@@ -193,7 +218,7 @@ class TableChange:
         return TableReport(name, error.verdict, retryable=error.retryable, findings=(finding,), **known)
 
     def _own_commits(self, version: int, labels: Mapping[str, Any]) -> dict[int, list[Action]]:
-        return {later: actions for later, actions in self._table.log.commits_after(version) if _is_own(actions, labels)}
+        return {later: actions for later, actions in self._table.log.commits_after(version) if is_own(actions, labels)}
 
     def _read(self) -> TableState:
         return self._table.log.read_state(with_files=self._change.needs_files)
@@ -203,12 +228,3 @@ def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) 
     """Return the report on a table of which some may have to wait: until the last of that can be done."""
     waits = [finding.earliest for finding in findings if finding.earliest is not None]
     return TableReport.judged(name, *findings, earliest=max(waits, default=None), **known)
-
-
-def _is_own(actions: list[Action], labels: Mapping[str, Any]) -> bool:
-    """Whether a commit carries all labels of this run: another run may carry out the same plan."""
-    try:
-        written = json.loads(commit_info(actions).get("userMetadata") or "null")
-    except ValueError:
-        return False
-    return isinstance(written, dict) and labels.items() <= written.items()

@@ -33,6 +33,8 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10
+#: Commits that are read at once where nobody knows how many are wanted.
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,14 @@ class TableLog:
         begin(state)
         for later, name, content in self._commits(range(base.version + 1, version + 1)):
             yield advance(replay, later, parse_commit(name, content))
+
+    def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
+        """Yield the commits that are kept and whole, newest first, with their versions."""
+        versions = commit_versions(self.list_names())[::-1]
+        for start in range(0, len(versions), _AT_ONCE):
+            for version, name, content in self._commits(versions[start : start + _AT_ONCE]):
+                with suppress(BrokenLogError):
+                    yield version, parse_commit(name, content)
 
     def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""

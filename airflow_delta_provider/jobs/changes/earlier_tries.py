@@ -1,0 +1,53 @@
+"""What earlier tries of the same task run committed to a table: a try whose worker died never reported it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow_delta_provider.domain.delta.commit import Action, commit_info, provenance_of
+from airflow_delta_provider.domain.request.arguments import time_or_none
+from airflow_delta_provider.jobs.log.table_log import TableLog
+
+#: How much clocks may differ.
+_MARGIN = timedelta(hours=1)
+#: So many commits in a row that are older than the run: a single one may bear a wrong time.
+_OLDER = 100
+
+
+def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str | None) -> list[int]:
+    """Return the versions that earlier tries committed, oldest first; none where this is the first try.
+
+    :param labels: of the task run
+    :param retry_since: when it began, ISO 8601; None for the first try
+
+    A task that was cleared runs under the labels that it had before, and what it committed then counts, too: if its
+    last try died, nobody was told of that. Commits that are damaged are passed over.
+    """
+    since = time_or_none("retry_since", retry_since)
+    if since is None or not labels:
+        return []
+    found, older = [], 0
+    for version, actions in log.newest_commits():
+        if is_own(actions, labels):
+            found.append(version)
+        older = older + 1 if _made_before(actions, since - _MARGIN) else 0
+        if older == _OLDER:
+            break
+    return sorted(found)
+
+
+def is_own(actions: Iterable[Action], labels: Mapping[str, Any]) -> bool:
+    """Whether a commit carries all labels of this run: another run may carry out the same plan."""
+    try:
+        written = json.loads(commit_info(actions).get("userMetadata") or "null")
+    except ValueError:
+        return False
+    return isinstance(written, dict) and labels.items() <= written.items()
+
+
+def _made_before(actions: Iterable[Action], time: datetime) -> bool:
+    made = time_or_none("timestamp", provenance_of(commit_info(actions))["timestamp"])
+    return made is not None and made < time
