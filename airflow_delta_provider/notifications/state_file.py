@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,14 @@ class StateFile:
             )
         newest = sorted(kept.items(), key=lambda entry: entry[1].told.timestamp() if entry[1].told else 0)[-MAX_TRACES:]
         document = {"schema_version": SCHEMA_VERSION, "findings": {key: trace.to_json() for key, trace in newest}}
-        if self._path.protocol in ("", "file"):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        self._write(json.dumps(document, indent=1))
+
+    def _write(self, content: str) -> None:
+        """Replace the file as a whole: a process that is killed leaves the old one. Object stores do so themselves."""
+        if self._path.protocol not in ("", "file"):
+            self._path.write_text(content, encoding="utf-8")
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        partial.write_text(content, encoding="utf-8")
+        os.replace(partial.path, self._path.path)

@@ -410,6 +410,22 @@ class TestMemory:
             self.notifier(str(tmp_path / "state.json"), recorder)(failed(finding()))
         assert len(recorder.sent) == 1
 
+    def test_process_that_is_killed_while_it_writes_leaves_what_was_remembered(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def half(path: Any, content: str, **_: Any) -> None:
+            Path(path.path).write_text(content[: len(content) // 2])
+            raise OSError("killed")
+
+        path, recorder = tmp_path / "state.json", Recorder()
+        self.notifier(str(path), recorder)(failed(finding()))
+        with monkeypatch.context() as patch:
+            patch.setattr(ObjectStoragePath, "write_text", half)
+            with pytest.raises(DeltaAlertError, match="killed"):
+                self.notifier(str(path), recorder)(failed(finding(), finding("RT02")))
+        self.notifier(str(path), recorder)(failed(finding()))
+        assert recorder.subjects == ["Delta VIOLATED: 1 new in nightly.audit"] * 2
+
     def test_one_notifier_of_two_tasks_has_a_file_each(self, tmp_path: Path) -> None:
         notifier = self.notifier(f"{tmp_path}/{{{{ ti.task_id }}}}.json", Recorder())
         for task_id in ("one", "other"):
