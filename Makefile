@@ -10,7 +10,7 @@ FILES := --dist loadfile
 S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 
-.PHONY: setup test unit airflow spark system soak s3 airflow-versions lint docs demo benchmark clean
+.PHONY: setup test unit airflow spark system soak kills s3 airflow-versions lint docs demo benchmark clean
 
 setup: $(STAMP)
 
@@ -40,6 +40,10 @@ system: setup
 soak: setup
 	$(BIN)/python -m pytest $(TWICE) -m soak tests/unit
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
+
+# Not part of `make test` either: a quarter of an hour in which audits are killed at every point, in a real scheduler.
+kills: setup
+	$(BIN)/python -m pytest -m soak tests/system
 
 # Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
 s3: setup $(S3)/bin/moto_server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from demo.airflow_home import AirflowHome
 from tests.system.airflow_services import AirflowServices
+from tests.system.nights import Nights
 from tests.system.orders_table import changed, copies_of, is_enabled, orders
 from tests.system.process_tree import names_of, running, wait_for, with_descendants
 from tests.tables import log
@@ -71,3 +73,21 @@ def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
     run.clear()
     wait_for(lambda: "The job failed on a table" in run.task_log("enable", 3), "the try after clearing", 120, every=1)
     assert earlier not in run.task_log("enable", 3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("point", ["driver remembered", "worker remembered"])
+def test_audit_that_is_killed_with_its_spark_loses_no_alert(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path, point: str
+) -> None:
+    source = orders(spark, tmp_path / "orders")
+    tables = [Path(shutil.copytree(source, tmp_path / f"copy-{number}")) for number in range(6)]
+    for table in tables:
+        log.commit(table, {"metaData": {**log.last(table, "metaData"), "id": "another"}})
+    nights = Nights(services, "warn", tmp_path, tables)
+    nights.audit(dies_after=point)
+    nights.audit()
+    nights.check_told("new", 2)
+    told = nights.told()
+    nights.audit()
+    assert nights.told() == told
