@@ -104,6 +104,14 @@ def test_task_waits_for_the_others_where_a_refusal_is_only_warned_of(spark_submi
     assert summary["counts"] == {"PASS": 2, "REFUSED": 1}
 
 
+def test_run_after_the_wait_looks_for_what_the_run_before_it_committed(spark_submit: FakeSparkSubmit) -> None:
+    spark_submit.does("assert request['retry_since'] is None\n" + says({"/a": LATER}))
+    with pytest.raises(TaskDeferred) as caught:
+        drop().execute(Run().context)
+    spark_submit.does("assert request['retry_since'] is not None\nreport()")
+    assert drop().execute_complete(Run().context, None, **caught.value.kwargs)["counts"] == {"PASS": 3}
+
+
 def test_retry_of_the_run_after_the_wait_does_only_what_failed(spark_submit: FakeSparkSubmit) -> None:
     store = Store()
     spark_submit.does(says({"/a": LATER, "/c": LATER}))
