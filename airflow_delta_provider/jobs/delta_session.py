@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.log.table_log import TableLog
 from airflow_delta_provider.jobs.reach import Reach
 from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.session.sql_settings import SqlSettings
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.submitter import Submitter
@@ -74,6 +75,7 @@ class DeltaSession:
         self.submitter = submitter or Submitter()
         self.storage = HadoopStorage(spark)
         self.reach = Reach(self.storage)
+        self._sql_settings = SqlSettings(spark)
         # PySpark prints a JSON document with the whole stack for each error that is caught here.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
@@ -147,9 +149,14 @@ class DeltaSession:
         location = TableName.parse(text).location
         return location is not None and self.storage.is_local(self.storage.qualify(location))
 
+    def reading_sql(self) -> AbstractContextManager[None]:
+        """Let SQL mean what it says, whatever the session's settings are: all SQL of a job runs within this."""
+        return self._sql_settings.held()
+
     def sql(self, statement: str) -> list[Row]:
         """Run a statement and return its rows."""
-        rows: list[Row] = self.spark.sql(statement).collect()
+        with self.reading_sql():
+            rows: list[Row] = self.spark.sql(statement).collect()
         return rows
 
     def details(self, name: TableName) -> dict[str, Any]:
@@ -175,7 +182,9 @@ class DeltaSession:
         Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
         """
         merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
-        with configured(self.spark, {_USER_METADATA: json.dumps(merged, sort_keys=True)}):
+        # Spark replaces ${env:…} and the like in values of settings, too. In JSON, $ may be written in another way.
+        text = json.dumps(merged, sort_keys=True).replace("$", r"\u0024")
+        with configured(self.spark, {_USER_METADATA: text}):
             yield
 
     @property

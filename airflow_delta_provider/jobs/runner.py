@@ -29,6 +29,11 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises SubmitterGoneError: if the process that waits for the report is gone
     """
+    with session.reading_sql():
+        return _run(request, session, progress)
+
+
+def _run(request: JobRequest, session: DeltaSession, progress: Progress) -> JobReport:
     started = _now()
     kind = KINDS[request.kind]
     session.reach = Reach(session.storage, request.allowed_locations, request.state_path)

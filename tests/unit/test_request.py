@@ -269,3 +269,19 @@ def test_every_kind_leads_to_its_own_options():
 def test_values_of_properties_become_the_texts_that_delta_stores():
     options = EnableFeatureOptions(("x",), {"a": True, "b": 5, "c": "Yes", "d": False})
     assert options.properties == {"a": "true", "b": "5", "c": "Yes", "d": "false"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "labels", "what"),
+    [
+        (("/t\udc80",), WidenTypesOptions({"a": "int"}), {}, "a table"),
+        (("/t",), WidenTypesOptions({"a\ud800": "int"}), {}, "columns"),
+        (("/t",), EnableFeatureOptions(("appendOnly",), {"team": "\udfff"}), {}, "properties"),
+        (("/t",), EnableFeatureOptions(("append\ud800",)), {}, "features"),
+        (("/t",), WidenTypesOptions({"a": "int"}), {"run_id": "\ud800"}, "a label"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_with_its_place(tables, options, labels, what):
+    with pytest.raises(RequestError, match=f"^{what} is .*not valid Unicode.*at position") as refused:
+        JobRequest(tables, options, labels=labels)
+    str(refused.value).encode()

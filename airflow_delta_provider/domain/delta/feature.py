@@ -6,6 +6,7 @@ section; kinds of features that only Delta Spark lists from its ``TableFeature.s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -171,6 +172,19 @@ WRITER_OWNED_PROPERTIES = (
     "delta.requireCheckpointProtectionBeforeVersion",
     "delta.rowTrackingSuspended",
 )
+
+#: Names, in this case, that SET TBLPROPERTIES takes for something else than a property of the table, or refuses, in any
+#: release of Spark; with what does it instead. Measured with Spark 3.5 and 4.2, Delta 3.3 and 4.4.
+RESERVED_PROPERTIES: Mapping[str, str] = {
+    "comment": "it would change the table's description; use COMMENT ON TABLE.",
+    "location": "a table's location is not a property; use ALTER TABLE … SET LOCATION.",
+    "provider": "a table's format is not a property.",
+    "owner": "the catalog keeps a table's owner.",
+    "external": "whether a table is external follows from how it was created.",
+    "is_managed_location": "the catalog keeps it itself.",
+    "table_type": "the catalog keeps it itself.",
+    "collation": "a table's collation is not a property; use ALTER TABLE … DEFAULT COLLATION.",
+}
 
 
 def feature_named(name: str) -> Feature:

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 
 class RequestError(ValueError):
     """A request that is wrong whatever the table; the message names the argument and the remedy."""
+
+
+def check_text(what: str, value: Any) -> None:
+    """Check that every text in ``value``, at any depth, is Unicode.
+
+    A surrogate without its pair is none: no file, no engine and no log takes it. It comes from a name of a file whose
+    bytes are not UTF-8, or from JSON that was cut.
+
+    :param what: says what it is, for the message
+    :raises RequestError: naming what holds one
+    """
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise RequestError(
+                f"{what} is {value!a}, which is not valid Unicode: it has half of a surrogate pair at position "
+                f"{error.start}. Give the text in UTF-8."
+            ) from None
+    elif isinstance(value, Mapping):
+        for key, held in value.items():
+            check_text(what, key)
+            check_text(what, held)
+    elif isinstance(value, (list, tuple)):
+        for held in value:
+            check_text(what, held)
 
 
 def names(argument: str, value: Any) -> tuple[str, ...]:

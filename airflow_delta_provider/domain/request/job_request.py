@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.confirmation import Receipts
 from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.arguments import check_text
 from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
 
 SCHEMA_VERSION = 1
@@ -45,6 +46,10 @@ class JobRequest:
         object.__setattr__(self, "tables", tuple(dict.fromkeys(self.tables)))
         if not self.tables:
             raise RequestError("There is no table. Name at least one.")
+        check_text("a table", self.tables)
+        for option, value in options_to_json(self.options).items():
+            check_text(option, value)
+        check_text("a label", self.labels)
 
     @property
     def kind(self) -> str:
