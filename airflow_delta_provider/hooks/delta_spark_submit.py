@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.engine.session_profile import (
     default_delta_jars,
     delta_coordinates,
     is_local,
+    split_jars,
 )
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -59,8 +60,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     :param request: what the job is to do
     :param delta_jars: where Delta's jars come from: ``"packages"`` resolves them, once a worker;
-        ``"provided"`` leaves them to the platform; a list names jars. By default packages on local
-        masters, provided elsewhere.
+        ``"provided"`` leaves them to the platform; a list names jars, or Maven coordinates such as
+        ``"io.delta:delta-spark_4.1_2.13:4.3.1"``. By default packages on local masters, provided elsewhere.
     :param spark_log_level: log level of the Spark context; with it, Spark's own lines are in the task log
     :param storage_conn_id: Airflow connection of the store that the tables are in: its credentials become settings of
         Hadoop, for the buckets or accounts of these tables where Hadoop can. What ``conf`` sets prevails.
@@ -219,13 +220,15 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         if source == PROVIDED or "io.delta:" in (self._packages or ""):
             return
         if source == PACKAGES:
-            coordinates = delta_coordinates(spark_version(binary, self._environment()))
-            if not local:
-                self._packages = _joined(self._packages, [coordinates])
-                return
-            paths = DeltaJars(worker_cache()).paths(coordinates, self._resolver(workspace))
-        else:
-            paths = [source] if isinstance(source, str) else list(source)
+            source = delta_coordinates(spark_version(binary, self._environment()))
+        given, coordinates = split_jars(source)
+        paths = list(given)
+        if coordinates and local:
+            paths += DeltaJars(worker_cache()).paths(",".join(coordinates), self._resolver(workspace))
+        elif coordinates:
+            self._packages = _joined(self._packages, coordinates)
+        if not paths:
+            return
         if local:
             self._driver_class_path = ":".join(filter(None, [self._driver_class_path, *paths]))
         else:
@@ -336,12 +339,14 @@ def check_delta_jars(delta_jars: Any) -> None:
     if delta_jars is None or delta_jars in (PACKAGES, PROVIDED):
         return
     if isinstance(delta_jars, str):
-        if delta_jars.endswith(".jar"):
+        paths, coordinates = split_jars(delta_jars)
+        if (paths or coordinates) and all(path.endswith(".jar") for path in paths):
             return
     elif delta_jars and all(isinstance(jar, (str, Path)) for jar in delta_jars):
         return
     raise DeltaRequestError(
-        f"delta_jars is {delta_jars!r}; it has to be '{PACKAGES}', '{PROVIDED}' or a list of paths of jars."
+        f"delta_jars is {delta_jars!r}; it has to be '{PACKAGES}', '{PROVIDED}' or a list of paths of jars, or of "
+        "Maven coordinates such as 'io.delta:delta-spark_4.1_2.13:4.3.1'."
     )
 
 

@@ -54,8 +54,9 @@ class DeltaJobOperator(SparkSubmitOperator):
     :param tables: many tables, done in one job, in place of ``table``. (templated)
     :param on_violation: where a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
     :param on_undetermined: where something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
-    :param delta_jars: ``"packages"``, ``"provided"`` or a list of jars; by default packages on local
-        masters and provided elsewhere. (templated)
+    :param delta_jars: ``"packages"``, ``"provided"``, or a list of jars, by path or by Maven coordinates such as
+        ``"io.delta:delta-spark_4.1_2.13:4.3.1"``; by default packages on local masters and provided
+        elsewhere. (templated)
     :param spark_log_level: log level of Spark, whose lines then appear in the task log
     :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
         each try leaves its whole report; by default ``[delta_provider] report_path``, else beside the logs. (templated)

@@ -28,6 +28,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 
 __all__ = ["spark_submit"]
+COORDINATES = "io.delta:delta-spark_4.1_2.13:4.3.1"
 
 
 def make_hook(*tables: str, **arguments: Any) -> DeltaSparkSubmitHook:
@@ -321,6 +322,34 @@ def test_jars_are_resolved_once_and_reused(
     resolving, *running = spark_submit.calls
     assert option(resolving, "--packages") == ["io.delta:delta-spark_4.2_2.13:4.4.0"]
     assert [option(call, "--driver-class-path") for call in running] == [[str(jars[0])]] * 2
+
+
+@pytest.mark.parametrize("named", [COORDINATES, [COORDINATES], ["/own.jar", COORDINATES]])
+def test_jars_that_are_named_by_coordinates_are_resolved_whatever_spark_it_is(
+    spark_submit: FakeSparkSubmit, tmp_path: Path, named: str | list[str]
+) -> None:
+    jar = tmp_path / "io.delta_delta-spark_4.1_2.13-4.3.1.jar"
+    jar.touch()
+    spark_submit.does(f"send('jars', {[jar.as_uri()]!r}, name) if '--packages' in arguments else report()")
+    make_hook(delta_jars=named).run()
+    resolving, running = spark_submit.calls
+    assert option(resolving, "--packages") == [COORDINATES]
+    own = [text for text in named if text.endswith(".jar")] if isinstance(named, list) else []
+    assert option(running, "--driver-class-path") == [":".join([*own, str(jar)])]
+
+
+def test_coordinates_on_a_cluster_are_packages(spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://m:7077"}))
+    make_hook(delta_jars=["/own.jar", COORDINATES], packages="g:a:1").run()
+    (call,) = spark_submit.calls
+    assert option(call, "--packages") == [f"g:a:1,{COORDINATES}"]
+    assert option(call, "--jars") == ["/own.jar"]
+
+
+@pytest.mark.parametrize("named", ["delta-spark", "io.delta:delta-spark", "a.jar,b", "", []])
+def test_what_names_no_jar_is_refused(named: str | list[str]) -> None:
+    with pytest.raises(DeltaRequestError, match=r"delta_jars is .*Maven coordinates"):
+        make_hook(delta_jars=named)
 
 
 def test_resolving_that_fails_is_said_with_the_remedy(

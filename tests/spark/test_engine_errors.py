@@ -73,6 +73,9 @@ def test_what_sql_refuses_is_refused_in_the_engines_words_without_its_stack(tabl
         (PermissionError("/t"), ("FT01", Verdict.FAULT, False), "Give the job's user"),
         (OSError("disk"), ("FT01", Verdict.FAULT, True), "Storage failed: disk"),
         (BrokenLogError("commit 3 missing"), ("RQ03", Verdict.REFUSED, False), "commit 3 missing"),
+        (NotADirectoryError(20, "x"), ("FT01", Verdict.FAULT, False), "a file where a directory has to be"),
+        (OSError(30, "x"), ("FT01", Verdict.FAULT, False), "mounted read-only"),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "half"), ("RQ17", Verdict.REFUSED, False), "not valid Unicode"),
         (ZeroDivisionError("x"), ("FT03", Verdict.FAULT, False), "Unexpected ZeroDivisionError: x"),
     ],
 )
@@ -110,3 +113,40 @@ def test_exception_that_lost_its_condition_is_known_by_its_message():
 def test_file_that_the_job_itself_lacks_is_not_taken_for_one_of_the_table() -> None:
     assert meaning(MissingFileError("file:/t/_delta_log/0.json")) == ("RQ15", Verdict.REFUSED, True)
     assert meaning(FileNotFoundError(2, "No such file", "jobs.zip/x.java")) == ("FT03", Verdict.FAULT, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "expected", "words"),
+    [
+        ("java.lang.NoClassDefFoundError", "org/apache/spark/sql/X", ("FT02", Verdict.FAULT, False), "do not fit"),
+        ("java.lang.NoSuchMethodError", "io.delta.X.y()", ("FT02", Verdict.FAULT, False), "do not fit"),
+        (
+            "java.lang.ClassNotFoundException",
+            "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+            ("FT01", Verdict.FAULT, False),
+            "No driver for this storage",
+        ),
+        (
+            "java.io.FileNotFoundException",
+            "/t/_delta_log/.0.json.tmp (Read-only file system)",
+            ("FT01", Verdict.FAULT, False),
+            "mounted read-only",
+        ),
+        ("java.io.IOException", "Cannot do it: File name too long", ("FT01", Verdict.FAULT, False), "a shorter one"),
+        (
+            "org.apache.hadoop.fs.ParentNotDirectoryException",
+            "x",
+            ("FT01", Verdict.FAULT, False),
+            "file where a directory",
+        ),
+        ("java.io.IOException", "No space left on device", ("FT01", Verdict.FAULT, True), "If it lasts"),
+    ],
+)
+def test_error_of_java_says_what_it_is_and_whether_a_retry_helps(spark, name, message, expected, words):
+    jvm = spark._jvm
+    source = jvm.java.util.concurrent.CompletableFuture()
+    source.completeExceptionally(getattr(jvm, name)(message))
+    with pytest.raises(Exception, match=r".") as caught:
+        source.get()
+    assert meaning(caught.value) == expected
+    assert words in understand(caught.value).message

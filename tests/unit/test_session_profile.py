@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.engine.session_profile import (
     own_settings,
 )
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
+from airflow_delta_provider.jobs.engine_errors import understand
 
 DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}
 CLUSTERS = ["yarn", "spark://m:7077", "k8s://https://api:6443", "local-cluster[2,1,1024]", ""]
@@ -72,6 +73,9 @@ def test_extension_of_delta_joins_those_of_the_platform(listed, expected):
         ("packages", {"spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.1"}, {}),
         ("/d.jar,/e.jar", {"spark.jars": "/own.jar"}, {"spark.jars": "/own.jar,/d.jar,/e.jar"}),
         ("provided", {"spark.jars": "/own.jar"}, {}),
+        (COORDINATES, {}, {"spark.jars.packages": COORDINATES}),
+        (COORDINATES, {"spark.jars.packages": "g:a:1"}, {"spark.jars.packages": f"g:a:1,{COORDINATES}"}),
+        (f"s3://b/d.jar, {COORDINATES}", {}, {"spark.jars": "s3://b/d.jar", "spark.jars.packages": COORDINATES}),
     ],
 )
 def test_jars_of_delta_join_those_of_the_platform(delta_jars, present, expected):
@@ -83,6 +87,8 @@ def test_jars_of_delta_join_those_of_the_platform(delta_jars, present, expected)
     ("spark", "coordinates"),
     [
         ("4.2.0", COORDINATES),
+        ("4.1.0", "io.delta:delta-spark_4.1_2.13:4.3.1"),
+        ("4.1.4", "io.delta:delta-spark_4.1_2.13:4.3.1"),
         ("4.0.1", "io.delta:delta-spark_2.13:4.0.1"),
         ("3.5.6", "io.delta:delta-spark_2.12:3.3.2"),
     ],
@@ -92,8 +98,17 @@ def test_release_of_delta_follows_that_of_spark(spark, coordinates):
 
 
 def test_spark_without_a_known_release_of_delta_is_said_with_the_remedy():
-    with pytest.raises(UnknownSparkError, match=r"Spark 9\.9\.9.*set delta_jars"):
+    with pytest.raises(UnknownSparkError, match=r"Spark 9\.9\.9.*Known are Spark 4\.2, 4\.1, 4\.0, 3\.5.*delta_jars"):
         delta_coordinates("9.9.9")
+
+
+def test_unknown_spark_is_no_defect_of_the_provider():
+    with pytest.raises(UnknownSparkError) as unknown:
+        own_settings("local[2]", "packages", {}, "4.3.0")
+    understood = understand(unknown.value)
+    assert (understood.rule.code, understood.retryable) == ("RQ05", False)
+    assert understood.message == str(unknown.value)
+    assert own_settings("local[2]", "io.delta:delta-spark_4.2_2.13:4.4.0", {}, "4.3.0")["spark.jars.packages"]
 
 
 def test_defaults_are_read_as_java_properties():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from airflow_delta_provider.domain.engine.engine import version_of
 
@@ -47,7 +49,7 @@ def missing_settings(master: str, present: Mapping[str, str]) -> dict[str, str]:
 def own_settings(master: str, delta_jars: str, present: Mapping[str, str], spark: str) -> dict[str, str]:
     """Return the settings to add to ``present`` for a session that is started here, not by spark-submit.
 
-    :param delta_jars: ``packages``, ``provided`` or jars separated by commas
+    :param delta_jars: ``packages``, ``provided``, or jars or Maven coordinates separated by commas
     :param present: what the platform's defaults set
     :param spark: version of Spark
     :raises UnknownSparkError: if no release of Delta is known for it
@@ -56,16 +58,35 @@ def own_settings(master: str, delta_jars: str, present: Mapping[str, str], spark
     if is_local(master):
         wanted["spark.driver.extraJavaOptions"] = LEAN_JAVA_OPTIONS
     settings = {key: value for key, value in wanted.items() if key not in present} | missing_settings(master, present)
-    listed = "spark.jars.packages" if delta_jars == PACKAGES else "spark.jars"
-    others = present.get(listed, "")
-    if delta_jars == PROVIDED or (delta_jars == PACKAGES and "io.delta:" in others):
+    if delta_jars == PROVIDED or (delta_jars == PACKAGES and "io.delta:" in present.get(_SPARK_PACKAGES, "")):
         return settings
-    jars = delta_coordinates(spark) if delta_jars == PACKAGES else delta_jars
-    return {**settings, listed: ",".join(filter(None, [others, jars]))}
+    paths, coordinates = split_jars(delta_coordinates(spark) if delta_jars == PACKAGES else delta_jars)
+    for listed, more in ((_SPARK_JARS, paths), (_SPARK_PACKAGES, coordinates)):
+        if more:
+            settings[listed] = ",".join(filter(None, [present.get(listed, ""), *more]))
+    return settings
 
 
 #: Where Delta's jars come from: Maven, or the platform.
 PACKAGES, PROVIDED = "packages", "provided"
+_SPARK_JARS, _SPARK_PACKAGES = "spark.jars", "spark.jars.packages"
+#: Maven coordinates: a path may have colons, too, but names a jar.
+_COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+
+
+def is_coordinates(jar: str) -> bool:
+    """Whether a text names a jar by Maven coordinates, ``group:artifact:version``."""
+    return bool(_COORDINATES.fullmatch(jar)) and not jar.endswith(".jar")
+
+
+def split_jars(jars: str | Iterable[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths or URIs among jars, and the Maven coordinates; a text holds them separated by commas."""
+    named = [jar.strip() for jar in jars.split(",")] if isinstance(jars, str) else [str(jar) for jar in jars]
+    present = [jar for jar in named if jar]
+    return (
+        tuple(jar for jar in present if not is_coordinates(jar)),
+        tuple(jar for jar in present if is_coordinates(jar)),
+    )
 
 
 def default_delta_jars(master: str) -> str:
@@ -73,8 +94,9 @@ def default_delta_jars(master: str) -> str:
     return PACKAGES if is_local(master) else PROVIDED
 
 
-#: The Delta release that goes with each Spark release line.
-_DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.1.0", "4.0": "4.0.1", "3.5": "3.3.2"}
+#: The Delta release that goes with each Spark release line: with its first patch release as with its last, which
+#: `make engines` tries. Delta 4.1 and 4.2 were made for Spark 4.1.0, and fail in every change on 4.1.4.
+_DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.3.1", "4.0": "4.0.1", "3.5": "3.3.2"}
 #: First Spark whose minor version is part of the artifact's name.
 _NAMED_SINCE = (4, 1)
 
@@ -92,7 +114,8 @@ def delta_coordinates(spark: str) -> str:
     if minor not in _DELTA_FOR_SPARK:
         raise UnknownSparkError(
             f"No Delta release is known for Spark {spark}. Known are Spark {', '.join(_DELTA_FOR_SPARK)}; for another, "
-            "set delta_jars to a list of jars, or to 'provided'."
+            "name Delta's jars in delta_jars, by path or by Maven coordinates (group:artifact:version), or set it to "
+            "'provided'."
         )
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"

@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
         kind.add_argument("--format", choices=("text", "json"), default="text", help="what to print: default text")
         kind.add_argument("--master", help="Spark master; default the platform's, else local[*]")
-        kind.add_argument("--delta-jars", help="packages, provided, or jars separated by commas")
         kind.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
+        kind.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")
         kind.set_defaults(dry_run=False)
     return parser

@@ -41,8 +41,8 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     What the platform's ``spark-defaults.conf`` sets is kept.
 
     :param master: Spark master; by default the platform's, else ``local[*]``
-    :param delta_jars: ``packages``, ``provided`` or jars separated by commas; by default packages on
-        a local master and provided elsewhere
+    :param delta_jars: ``packages``, ``provided``, or jars or Maven coordinates separated by commas; by default
+        packages on a local master and provided elsewhere
     """
     active = SparkSession.getActiveSession()
     if active is not None:
