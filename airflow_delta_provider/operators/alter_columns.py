@@ -26,7 +26,7 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: column paths. (templated)
     :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default; only for tables with usage tracking. (templated)
+        log store does not keep writers apart, as on S3 by default. (templated)
 
     In a path, a name that itself holds a dot goes between backticks.
 

@@ -37,8 +37,7 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
     :param verify: ``"footers"`` compares what the footers of all files say of nulls; ``"full"`` also
         reads all rows before and after. (templated)
     :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default; only for tables with usage tracking,
-        which no engine writes to. (templated)
+        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -52,8 +52,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     :param acknowledge_history_loss: older versions may be lost; needed for ``truncate_history``. (templated)
     :param acknowledge_row_id_loss: row ids may lose their identity; needed for ``rowTracking``. (templated)
     :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default; only for ``columnMappingUsageTracking``,
-        which no engine can drop. (templated)
+        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -29,8 +29,7 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
     :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
         adopted), with which no engine can write to the table any more, only read it. (templated)
     :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default; only for what takes a commit of this
-        package's own. (templated)
+        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -27,6 +27,8 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         protocol, in a commit of their own before. (templated)
     :param verify: ``"data"`` reads the widened columns before and after and compares them, ``"log"``
         reads the log only. (templated)
+    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
+        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -38,6 +40,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         "enable_type_widening",
         "allow_protocol_upgrade",
         "verify",
+        "allow_unsafe_log_store",
     )
 
     def __init__(
@@ -47,6 +50,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         enable_type_widening: bool = False,
         allow_protocol_upgrade: bool = False,
         verify: str = "data",
+        allow_unsafe_log_store: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -54,7 +58,8 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         self.enable_type_widening = enable_type_widening
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.verify = verify
-        self.check_literals(columns, enable_type_widening, allow_protocol_upgrade, verify)
+        self.allow_unsafe_log_store = allow_unsafe_log_store
+        self.check_literals(columns, enable_type_widening, allow_protocol_upgrade, verify, allow_unsafe_log_store)
 
     def options(self) -> WidenTypesOptions:
         """Return the options, from the rendered arguments."""
@@ -63,4 +68,5 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
             as_flag("enable_type_widening", self.enable_type_widening),
             as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
             self.verify,
+            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.options import (
     AuditOptions,
     CheckRowTrackingOptions,
     ColumnMappingUsageOptions,
+    CreateTableOptions,
     DetailOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
@@ -68,11 +69,15 @@ def test_row_ids_are_proven_unique_and_stable(job: Job, orders: str) -> None:
 
 def test_types_are_widened_and_features_come_and_go(session: DeltaSession, job: Job, orders: str) -> None:
     had = session.sql(f"SELECT * FROM delta.`{orders}` ORDER BY id")
-    enabled = EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True)
+    enabled = EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True, allow_unsafe_log_store=True)
     assert passes(job(enabled, orders))
-    assert passes(job(WidenTypesOptions(columns={"q": "bigint"}), orders))
+    assert passes(job(WidenTypesOptions(columns={"q": "bigint"}, allow_unsafe_log_store=True), orders))
     dropped = DropFeatureOptions(
-        features=("typeWidening",), allow_rewrite=True, allow_protocol_upgrade=True, acknowledge_history_loss=True
+        features=("typeWidening",),
+        allow_rewrite=True,
+        allow_protocol_upgrade=True,
+        acknowledge_history_loss=True,
+        allow_unsafe_log_store=True,
     )
     assert passes(job(dropped, orders))
     assert session.sql(f"SELECT * FROM delta.`{orders}` ORDER BY id") == had
@@ -88,7 +93,7 @@ def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: De
     usage = job(ColumnMappingUsageOptions(), table).usage
     assert usage is not None
     assert usage["answer"] == "UNUSED"
-    assert passes(job(DisableColumnMappingOptions(verify="full"), table))
+    assert passes(job(DisableColumnMappingOptions(verify="full", allow_unsafe_log_store=True), table))
     tracked = {"features": ("columnMappingUsageTracking",), "allow_special": True, "allow_protocol_upgrade": True}
     assert passes(job(AlterColumnsOptions(add={"c": "int"}, allow_unsafe_log_store=True), table))
 
@@ -102,6 +107,32 @@ def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: De
         {"a": 1, "b": 2, "c": None, "d": None},
         {"a": 3, "b": 4, "c": None, "d": None},
     ]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [
+        EnableFeatureOptions(features=("appendOnly",)),
+        WidenTypesOptions(columns={"a": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
+        AlterColumnsOptions(add={"x": "int"}),
+        DropFeatureOptions(features=("checkConstraints",)),
+        DisableColumnMappingOptions(),
+        CreateTableOptions(columns={"a": "int"}, acknowledge_writer_lockout=True),
+    ],
+)
+def test_no_change_is_made_where_two_writers_may_both_win(
+    session: DeltaSession, options: Options, dry_run: bool
+) -> None:
+    table = f"{LAKE}/plain"
+    session.sql(
+        f"CREATE TABLE IF NOT EXISTS delta.`{table}` (a int) USING delta TBLPROPERTIES "
+        "('delta.columnMapping.mode' = 'name', 'delta.feature.checkConstraints' = 'supported')"
+    )
+    name = f"{LAKE}/new" if isinstance(options, CreateTableOptions) else table
+    (report,) = run(JobRequest((name,), options, dry_run=dry_run), session).tables
+    assert (report.verdict, report.changed) == (Verdict.REFUSED, False)
+    assert [finding.code for finding in report.findings] == ["RQ41"]
 
 
 def test_tables_are_found_by_a_pattern(session: DeltaSession, orders: str) -> None:

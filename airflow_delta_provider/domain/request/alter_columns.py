@@ -17,7 +17,7 @@ class AlterColumnsOptions(NeedsDelta):
     :param add: SQL type by column path, a path of the schema as it is after drops and renames
     :param rename: new name by column path
     :param drop: column paths
-    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
+    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "alter-columns"

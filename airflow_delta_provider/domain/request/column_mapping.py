@@ -30,7 +30,7 @@ class DisableColumnMappingOptions(NeedsDelta):
         safe, else the second if that is allowed
     :param allow_rewrite: allow that every data file is rewritten
     :param verify: ``footers`` compares schema, files and the nulls of every column; ``full`` also reads all rows
-    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
+    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "disable-column-mapping"

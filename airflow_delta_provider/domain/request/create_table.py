@@ -17,7 +17,7 @@ class CreateTableOptions(NeedsDelta):
     :param columns: SQL type by name, in their order; all are nullable
     :param partition_by: those that the table is partitioned by
     :param acknowledge_writer_lockout: say that no engine can write to it is meant
-    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
+    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "create-table"

@@ -19,7 +19,7 @@ class DropFeatureOptions(NeedsDelta):
     :param allow_rewrite: allow data files to be rewritten
     :param acknowledge_history_loss: older versions may be lost, as ``truncate_history`` does
     :param acknowledge_row_id_loss: row ids may lose their identity, as dropping ``rowTracking`` does
-    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
+    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "drop-feature"

@@ -19,7 +19,7 @@ class EnableFeatureOptions(NeedsDelta):
     :param allow_protocol_upgrade: allow what locks older readers and writers out
     :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection``, ``icebergCompat*``
     :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking``, which no engine can write to
-    :param allow_unsafe_log_store: allow commits of ours where Delta's log store does not keep writers apart
+    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
     """
 
     kind: ClassVar[str] = "enable-feature"

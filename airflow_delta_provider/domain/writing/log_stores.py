@@ -15,9 +15,9 @@ _AZURE = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
 #: The schemes on which a log store, by the name of its class, is safe for several writers. ``HDFSLogStore`` is what
-#: any other scheme gets, whether its renaming is atomic or not.
+#: any other scheme gets, whether its renaming is atomic or not: also viewfs, whatever that stands for.
 _SAFE: Mapping[str, frozenset[str]] = {
-    "HDFSLogStore": _RENAMING,
+    "HDFSLogStore": _RENAMING | _AZURE,
     "LocalLogStore": frozenset({"file"}),
     "AzureLogStore": _AZURE | _RENAMING,
     "GCSLogStore": frozenset({"gs"}),
@@ -30,15 +30,16 @@ _SAFE: Mapping[str, frozenset[str]] = {
 def check_log_store(table: str, location: str, store: str, *, allow_unsafe: bool) -> Finding | None:
     """Return a refusal where two writers may overwrite each other's commits.
 
-    :param location: of the table, as a URI
+    :param location: where the table lies, as a URI: not by a name of another file system such as ``viewfs``
     :param store: class of the log store that Delta uses there
     """
     scheme = location.partition(":")[0].lower()
     if allow_unsafe or scheme in _SAFE.get(store.rpartition(".")[2], ()):
         return None
     return requests.UNSAFE_LOG_STORE.finding(
-        f"The log of {table} is written by {store} on {scheme}:, which does not keep writers in different processes "
-        "from overwriting each other's commits. Configure a log store that does (for S3: spark.delta.logStore."
-        f"{scheme}.impl=io.delta.storage.S3DynamoDBLogStore), or, where no other process writes to the table "
-        "meanwhile, repeat the request with allow_unsafe_log_store=True (--allow-unsafe-log-store)."
+        f"The log of {table} is written by {store} on {scheme}:, which is not known to keep writers in different "
+        "processes from overwriting each other's commits. Configure a log store that does (for S3: "
+        "spark.delta.logStore.s3a.impl=io.delta.storage.S3DynamoDBLogStore, of io.delta:delta-storage-s3-dynamodb), "
+        "or, where no other process writes to the table meanwhile, repeat the request with "
+        "allow_unsafe_log_store=True (--allow-unsafe-log-store)."
     )

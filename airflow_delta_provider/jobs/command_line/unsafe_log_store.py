@@ -1,4 +1,4 @@
-"""The flag that commits of ours share where Delta's log store does not keep writers apart."""
+"""The flag that all changes share where Delta's log store does not keep writers apart."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ def add_unsafe_log_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-unsafe-log-store",
         action="store_true",
-        help="no other process writes to the table meanwhile, so that its log store need not keep writers apart",
+        help="confirm that nothing else writes to the table meanwhile (needed on S3 without a multi-writer log store)",
     )

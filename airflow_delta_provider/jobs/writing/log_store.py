@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.delta_session import DeltaSession
 
@@ -32,20 +34,34 @@ class LogStore:
             store = store.logStoreImpl()
         return str(store.getClass().getName())
 
+    @property
+    def location(self) -> str:
+        """Where the table lies: ``viewfs`` and the like are names for places of other file systems."""
+        path = self._path(self._directory).getParent()
+        while path.getParent() is not None:
+            try:
+                return str(path.getFileSystem(self._configuration).resolvePath(path).toUri().toString())
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+                    raise
+                path = path.getParent()  # a new table's directory is not there yet: it will lie where its parent does
+        return self._directory
+
     def put(self, version: int, lines: Sequence[str]) -> None:
         """Write the commit of ``version``, if there is none.
 
         Whatever it raises, the commit may have been written all the same: look.
 
         :raises Py4JJavaError: if there is one (``FileAlreadyExistsException``), or the storage failed
+        :raises OSError: if there is no directory for it, and none can be made
         """
         texts = self._jvm.java.util.ArrayList()
         for line in lines:
             texts.add(line)
         actions = self._jvm.scala.Predef.genericWrapArray(texts.toArray()).iterator()
         path = self._path(f"{self._directory}/{commit_name(version)}")
-        if version == 0:
-            path.getFileSystem(self._configuration).mkdirs(path.getParent())
+        if version == 0 and not path.getFileSystem(self._configuration).mkdirs(path.getParent()):
+            raise OSError(f"{self._directory} could not be created. Is there a file in its way, or is it read-only?")
         self._log.store().write(path, actions, False, self._configuration)
 
     def refresh(self) -> None:
