@@ -9,8 +9,9 @@ TWICE := --numprocesses 2
 FILES := --dist loadfile
 S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
+ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills s3 airflow-versions lint docs demo benchmark clean
+.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions lint docs demo benchmark clean
 
 setup: $(STAMP)
 
@@ -68,6 +69,14 @@ on-airflow-%: .venv-airflow-%/.installed
 
 .PRECIOUS: .venv-airflow-%/.installed
 
+# Nor this: Spark is downloaded in all its release lines, the first and the last patch release of each (some 3 GB).
+engines: setup $(addprefix $(ENGINES)/,$(addsuffix /bin/spark-submit,3.5.0 3.5.9 4.0.0 4.0.5 4.1.0 4.1.4 4.2.0 4.2.1 4.3.0))
+	$(BIN)/python -m pytest tests/engines --engines $(ENGINES)
+
+$(ENGINES)/%/bin/spark-submit:
+	$(PYTHON) -m venv $(ENGINES)/$*
+	$(ENGINES)/$*/bin/python -m pip install --quiet --disable-pip-version-check "pyspark==$*" "setuptools==80.9.0"
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -92,4 +101,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) $(S3) .venv-airflow-* .demo build dist *.egg-info
+	rm -rf $(VENV) $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info

@@ -26,7 +26,7 @@ from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.changes.create_table import create_table
 from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeature
-from airflow_delta_provider.jobs.changes.table_change import Change, TableChange
+from airflow_delta_provider.jobs.changes.table_change import Allowed, Change, TableChange
 from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
 from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.column_mapping.usage import ColumnMappingUsage
@@ -79,8 +79,9 @@ def _changing(change: Callable[[Any, DeltaSession], Change]) -> RunTable:
     def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
         table = session.open_table(text)
         planned = change(request.options, session)
-        change_table = TableChange(session, table, planned, request.labels, progress, request.retry_since)
-        return change_table.run(dry_run=request.dry_run)
+        allowed = Allowed.by(request.options)
+        changing = TableChange(session, table, planned, request.labels, progress, allowed, request.retry_since)
+        return changing.run(dry_run=request.dry_run)
 
     return run
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.feature import WRITER_OWNED_PROPERTIES
+from airflow_delta_provider.domain.delta.feature import RESERVED_PROPERTIES, WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_name import TableName
@@ -35,10 +35,10 @@ def statements(planned):
 
 
 def test_several_features_are_one_statement_with_sorted_properties():
-    planned = plan("typeWidening", "timestampNtz", "changeDataFeed", properties={"owner": "it's"})
+    planned = plan("typeWidening", "timestampNtz", "changeDataFeed", properties={"team": "it's"})
     assert statements(planned) == [
         "ALTER TABLE delta.`/lake/t` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', "
-        "'delta.enableTypeWidening' = 'true', 'delta.feature.timestampNtz' = 'supported', 'owner' = 'it\\'s')"
+        "'delta.enableTypeWidening' = 'true', 'delta.feature.timestampNtz' = 'supported', 'team' = 'it\\'s')"
     ]
     (step,) = planned.plan.steps
     assert step.enables == ("changeDataFeed", "timestampNtz", "typeWidening")
@@ -76,11 +76,11 @@ def test_features_that_are_enabled_already_need_no_step():
     state = state_of(
         SCHEMA,
         protocol=LEGACY.supporting(["typeWidening", "domainMetadata"]),
-        configuration={"delta.enableTypeWidening": "true", "owner": "me"},
+        configuration={"delta.enableTypeWidening": "true", "team": "me"},
     )
-    planned = plan("typeWidening", "domainMetadata", "appendOnly", state=state, allow=False, properties={"owner": "me"})
+    planned = plan("typeWidening", "domainMetadata", "appendOnly", state=state, allow=False, properties={"team": "me"})
     assert [step.properties for step in planned.plan.steps] == [(("delta.appendOnly", "true"),)]
-    again = plan("typeWidening", "domainMetadata", state=state, allow=False, properties={"owner": "me"})
+    again = plan("typeWidening", "domainMetadata", state=state, allow=False, properties={"team": "me"})
     assert again.plan.steps == ()
 
 
@@ -265,8 +265,8 @@ def test_live_file_without_its_ids_is_a_finding(file):
 
 
 def test_property_that_is_not_as_it_was_set_is_a_finding():
-    state = state_of(SCHEMA, configuration={"owner": "you"})
-    (finding,) = verified("appendOnly", state=state, properties={"owner": "me"})[1:]
+    state = state_of(SCHEMA, configuration={"team": "you"})
+    (finding,) = verified("appendOnly", state=state, properties={"team": "me"})[1:]
     assert finding.code == "TF19"
 
 
@@ -304,3 +304,19 @@ def test_literal_of_any_text_ends_only_at_its_end(text):
     assert quoted[0] == quoted[-1] == "'"
     assert re.fullmatch(r"(?:[^'\\]|\\.)*", body, re.DOTALL)
     assert re.sub(r"\\(.)", r"\1", body, flags=re.DOTALL) == text
+
+
+def test_feature_whose_property_brings_another_one_is_asked_for_by_name_too():
+    request = EnableFeatureOptions(("typeWidening",), allow_protocol_upgrade=True)
+    planned = plan_enabling(TABLE, request, state_of(SCHEMA), ENGINE, {"typeWidening"})
+    assert statements(planned) == [
+        "ALTER TABLE delta.`/lake/t` SET TBLPROPERTIES "
+        "('delta.enableTypeWidening' = 'true', 'delta.feature.typeWidening' = 'supported')"
+    ]
+
+
+@pytest.mark.parametrize("name", RESERVED_PROPERTIES)
+def test_property_that_sql_takes_for_something_else_is_refused(name):
+    planned = plan("appendOnly", properties={name: "x"})
+    assert codes(planned) == ["RQ08"]
+    assert codes(plan("appendOnly", properties={name.capitalize(): "x"})) == []

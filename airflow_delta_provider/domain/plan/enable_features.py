@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from airflow_delta_provider.domain.delta.feature import (
     FEATURES,
+    RESERVED_PROPERTIES,
     WRITER_OWNED_PROPERTIES,
     Feature,
     FeatureAccess,
@@ -38,10 +39,17 @@ _FOLDED_OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
 _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 
 
-def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableState, engine: Engine) -> Planned:
+def plan_enabling(
+    table: TableName,
+    options: EnableFeatureOptions,
+    state: TableState,
+    engine: Engine,
+    by_name: Collection[str] = (),
+) -> Planned:
     """Plan to enable the features, in one statement; row tracking that is suspended is resumed first.
 
     :param state: the table; with its files where row tracking is among the features
+    :param by_name: features that this engine adds only if they are named, too: their property brings another one
     """
     if blocked := check_table(table.text, state.protocol, engine):
         return Planned(None, (blocked,))
@@ -53,6 +61,7 @@ def plan_enabling(table: TableName, options: EnableFeatureOptions, state: TableS
     if refusals:
         return Planned(None, tuple(refusals))
     properties = _properties_to_set(features, options, state)
+    properties |= {feature_named(name).support_property: "supported" for name in by_name}
     asked = [feature.name for feature in features]
     protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
     steps: list[SetProperties] = []
@@ -161,6 +170,8 @@ def _check_properties(options: EnableFeatureOptions, features: list[Feature], st
 def _property_problem(
     name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
 ) -> str | None:
+    if name in RESERVED_PROPERTIES:
+        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]} Leave it out."
     folded = name.casefold()
     if folded in _FOLDED_OWNED:
         return "writers keep this property themselves, and setting it by hand breaks the table. Leave it out."

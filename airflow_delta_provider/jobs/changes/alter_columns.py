@@ -40,10 +40,7 @@ class AlterColumns(Change):
         self._planned_on = state
         if is_tracked(state) or needs_memory(self._options, state.metadata):
             self._memory = read_memory(table.log)
-        planned = plan_altering(table.name, self._options, state, self._session.engine, self._memory)
-        by_hand = planned.plan is not None and any(isinstance(s, AlterColumnsStep) for s in planned.plan.steps)
-        unsafe = self._commit(table).check_log_store() if by_hand else None
-        return Planned(planned.plan, (unsafe,)) if unsafe else planned
+        return plan_altering(table.name, self._options, state, self._session.engine, self._memory)
 
     def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
         """Change the columns of a table with usage tracking; its metadata is still that which was planned on."""

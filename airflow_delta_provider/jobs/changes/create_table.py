@@ -79,7 +79,7 @@ class _Creation:
             return self._refused(lockout, **known)
         store = LogStore(self._session, self._location)
         allow = self._options.allow_unsafe_log_store
-        if unsafe := check_log_store(self._name.text, self._location, store.name, allow_unsafe=allow):
+        if unsafe := check_log_store(self._name.text, store.location, store.name, allow_unsafe=allow):
             return self._refused(unsafe, **known)
         if request.dry_run:
             return TableReport.judged(self._name.text, **known)

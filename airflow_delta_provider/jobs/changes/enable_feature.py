@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.usage_tracking.enabling import (
 )
 from airflow_delta_provider.domain.writing.edit import Edit
 from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
 from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
 from airflow_delta_provider.jobs.column_mapping.foreign_columns import find_foreign_columns
@@ -40,13 +41,22 @@ class EnableFeature(Change):
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table."""
         if not is_hand_made(self._options, state):
-            return plan_enabling(table.name, self._options, state, self._session.engine)
+            return self._plan_sql(table, state)
         self._planned_on = state
-        planned = self._plan_tracking(table, state)
+        return self._plan_tracking(table, state)
+
+    def _plan_sql(self, table: OpenTable, state: TableState) -> Planned:
+        """Plan statements; what a property alone does not bring in this engine is asked for by name."""
+        engine = self._session.engine
+        planned = plan_enabling(table.name, self._options, state, engine)
         if planned.refusals or planned.plan is None or not planned.plan.steps:
             return planned
-        unsafe = self._commit(table).check_log_store()
-        return Planned(planned.plan, (unsafe,)) if unsafe else planned
+        try:
+            foreseen = foreseen_protocol(self._session, table.location, planned.plan.steps)
+        except Exception:  # what the engine says against it all changes are told in one place, later
+            return planned
+        missing = planned.plan.protocol_after.features - foreseen.features if foreseen else ()
+        return plan_enabling(table.name, self._options, state, engine, missing) if missing else planned
 
     def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:
         """Enable usage tracking, or column mapping on a table that has it."""

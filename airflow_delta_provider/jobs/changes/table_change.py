@@ -5,23 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.plan.explanation import explain
+from airflow_delta_provider.domain.plan.foreseen import as_foreseen
 from airflow_delta_provider.domain.plan.plan import Plan, Planned
 from airflow_delta_provider.domain.plan.sql import render_sql
 from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.rules import faults, requests
+from airflow_delta_provider.domain.writing.log_stores import check_log_store
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
+from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
 from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
 from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.writing.log_store import LogStore
 
 _TRIES = 3
 
@@ -69,6 +74,29 @@ class CommitRefusedError(Exception):
         self.findings = findings
 
 
+@dataclass(frozen=True)
+class Allowed:
+    """What a request allows of what every change is checked for; not all kinds have all of it.
+
+    :param unsafe_log_store: the user says that no other process writes meanwhile
+    :param upgrade: the protocol may change
+    :param special: features may come that few engines can follow
+    """
+
+    unsafe_log_store: bool = False
+    upgrade: bool = False
+    special: bool = False
+
+    @classmethod
+    def by(cls, options: Any) -> Allowed:
+        """Return what the options of a kind allow."""
+        return cls(
+            options.allow_unsafe_log_store,
+            getattr(options, "allow_protocol_upgrade", False),
+            getattr(options, "allow_special", False),
+        )
+
+
 class TableChange:
     """Carries out one change on one table and reports on it.
 
@@ -83,6 +111,7 @@ class TableChange:
         change: Change,
         labels: Mapping[str, Any],
         progress: Progress,
+        allowed: Allowed,
         retry_since: str | None = None,
     ) -> None:
         self._session = session
@@ -91,6 +120,7 @@ class TableChange:
         self._labels = labels
         self._retry_since = retry_since
         self._progress = progress
+        self._allowed = allowed
         self._timings = Timings()
 
     def run(self, *, dry_run: bool) -> TableReport:
@@ -120,11 +150,45 @@ class TableChange:
             with self._timings.phase("verify"):
                 findings = self._change.verify(self._table, before, before, {})
             return _judged(name, findings, known)
-        for note in planned.plan.notes:
+        if unsafe := self._check_log_store():
+            return TableReport.refused(name, unsafe, **known)
+        plan, refusals = self._as_foreseen(planned.plan)
+        known["protocol_after"] = plan.protocol_after.to_json()
+        if refusals:
+            return TableReport.refused(name, *refusals, **known)
+        for note in plan.notes:
             self._progress(f"{name}: {note}")
         if dry_run:
             return TableReport.judged(name, **known)
-        return self._carry_out(planned.plan, before, known)
+        return self._carry_out(plan, before, known)
+
+    def _check_log_store(self) -> Finding | None:
+        """Return a refusal where a commit, ours or the engine's, may take the place of another writer's."""
+        if self._allowed.unsafe_log_store:
+            return None
+        store = LogStore(self._session, self._table.location)
+        return check_log_store(self._table.name.text, store.location, store.name, allow_unsafe=False)
+
+    def _as_foreseen(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
+        """Return the plan with the protocol that the engine will write, refused where that is not what it is for."""
+        try:
+            foreseen = foreseen_protocol(self._session, self._table.location, plan.steps)
+        except Exception as error:
+            meaning = understand(error)
+            if meaning.rule is requests.ENGINE_REFUSED:
+                return plan, (meaning.rule.finding(meaning.message),)
+            if meaning.rule is faults.ENGINE and meaning.retryable:  # nothing of this can fail once and not again
+                return plan, (requests.ENGINE_REFUSED.finding(meaning.message.replace("failed", "refused", 1)),)
+            raise
+        if foreseen is None:
+            return plan, ()
+        return as_foreseen(
+            plan,
+            foreseen,
+            self._session.engine,
+            allow_upgrade=self._allowed.upgrade,
+            allow_special=self._allowed.special,
+        )
 
     def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
         """Return what is reported of commits that earlier tries of this run made."""

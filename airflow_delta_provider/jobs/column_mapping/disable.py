@@ -56,9 +56,6 @@ class DisableColumnMapping(Change):
         self._footers = FooterReader(DataFiles(self._session.storage, table.location))
         planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
         self._planned = state, planned
-        if is_tracked(state) and planned.plan is not None and planned.plan.steps:
-            unsafe = self._hand_made(table, state).check_log_store()
-            return Planned(planned.plan, (*planned.refusals, *((unsafe,) if unsafe else ())))
         return planned
 
     def commit(self, table: OpenTable, step: Step, labels: Mapping[str, Any]) -> None:

@@ -39,6 +39,16 @@ class EngineTransaction:
         wire: dict[str, Any] = json.loads(self._transaction.metadata().json())["metaData"]
         return wire
 
+    def protocol_with(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the protocol action that a commit of this metaData action would bring; nothing is committed by this.
+
+        Afterwards the transaction is of no use for anything else.
+        """
+        action = getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson(json.dumps({"metaData": metadata}))
+        self._transaction.updateMetadata(action, False)
+        wire: dict[str, Any] = json.loads(self._transaction.protocol().json())["protocol"]
+        return wire
+
     def remove_column_mapping(self, actions: Sequence[Mapping[str, Any]]) -> int:
         """Commit ``actions`` as the operation ``REMOVE COLUMN MAPPING``; return the version."""
         read = getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson

@@ -1,0 +1,31 @@
+"""Asking the engine which protocol it will write: its own transaction says so before anything is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.plan.foreseen import proposed_metadata
+from airflow_delta_provider.domain.plan.step import Step
+from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
+
+_NOTHING = {"schemaString": '{"fields":[]}'}
+#: What does most of our statements; where Spark's release is not the one that Delta was made for, it does not load.
+_COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
+
+
+def foreseen_protocol(session: DeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
+    """Return the protocol that the engine gives a table by ``steps``; None if they have nothing that decides over it.
+
+    :raises PySparkException: if the engine would refuse the properties or the types
+    :raises Py4JJavaError: likewise, or if releases of Spark and Delta do not fit together
+    """
+    if proposed_metadata(_NOTHING, steps) is None:
+        return None
+    jvm: Any = session.spark._jvm
+    jvm.org.apache.spark.util.Utils.classForName(_COMMAND, True, False)
+    transaction = EngineTransaction(session, location)
+    proposed = proposed_metadata(transaction.metadata, steps)
+    return None if proposed is None else Protocol.from_json(transaction.protocol_with(proposed))
