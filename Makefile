@@ -70,7 +70,7 @@ on-airflow-%: .venv-airflow-%/.installed
 .PRECIOUS: .venv-airflow-%/.installed
 
 # Nor this: Spark is downloaded in all its release lines, the first and the last patch release of each (some 3 GB).
-engines: setup $(addprefix $(ENGINES)/,$(addsuffix /bin/spark-submit,3.5.0 3.5.9 4.0.0 4.0.5 4.1.0 4.1.4 4.2.0 4.2.1 4.3.0))
+engines: setup $(addprefix $(ENGINES)/,$(addsuffix /bin/spark-submit,3.5.2 3.5.9 4.0.0 4.0.5 4.1.0 4.1.4 4.2.0 4.2.1 4.3.0))
 	$(BIN)/python -m pytest tests/engines --engines $(ENGINES)
 
 $(ENGINES)/%/bin/spark-submit:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 
@@ -83,7 +84,7 @@ class DeltaSession:
     def engine(self) -> Engine:
         """What Delta this session has.
 
-        :raises RuntimeError: if it has none; the message says how to provide it
+        :raises RuntimeError: if it has none, or too old a one; the message says how to provide it
         """
         jvm: Any = self.spark._jvm
         try:
@@ -93,6 +94,12 @@ class DeltaSession:
             raise RuntimeError(
                 "Delta Lake is not on the classpath of this Spark. Set delta_jars to 'packages' or to a list of jars, "
                 f"or install the delta-spark jars of Spark {self.spark.version} on the platform."
+            ) from None
+        except Py4JError as error:
+            if "does not exist in the JVM" not in str(error):
+                raise
+            raise RuntimeError(
+                "This release of Delta Lake is too old to say which table features it knows. Use Delta 3.3 or later."
             ) from None
         return Engine(self.spark.version, delta, frozenset(features.split(",")))
 

@@ -91,6 +91,8 @@ def test_jars_of_delta_join_those_of_the_platform(delta_jars, present, expected)
         ("4.1.4", "io.delta:delta-spark_4.1_2.13:4.3.1"),
         ("4.0.1", "io.delta:delta-spark_2.13:4.0.1"),
         ("3.5.6", "io.delta:delta-spark_2.12:3.3.2"),
+        ("3.5.12-SNAPSHOT", "io.delta:delta-spark_2.12:3.3.2"),
+        ("3.5.2", "io.delta:delta-spark_2.12:3.3.2"),
     ],
 )
 def test_release_of_delta_follows_that_of_spark(spark, coordinates):
@@ -98,8 +100,10 @@ def test_release_of_delta_follows_that_of_spark(spark, coordinates):
 
 
 def test_spark_without_a_known_release_of_delta_is_said_with_the_remedy():
-    with pytest.raises(UnknownSparkError, match=r"Spark 9\.9\.9.*Known are Spark 4\.2, 4\.1, 4\.0, 3\.5.*delta_jars"):
-        delta_coordinates("9.9.9")
+    known = r"Known are Spark 4\.2 from 4\.2\.0.*3\.5 from 3\.5\.2.*delta_jars"
+    for spark in ("9.9.9", "4.3.0", "3.5.1", "3.5.0", "3.4.4"):
+        with pytest.raises(UnknownSparkError, match=rf"Spark {spark}\. {known}"):
+            delta_coordinates(spark)
 
 
 def test_unknown_spark_is_no_defect_of_the_provider():

@@ -94,9 +94,15 @@ def default_delta_jars(master: str) -> str:
     return PACKAGES if is_local(master) else PROVIDED
 
 
-#: The Delta release that goes with each Spark release line: with its first patch release as with its last, which
-#: `make engines` tries. Delta 4.1 and 4.2 were made for Spark 4.1.0, and fail in every change on 4.1.4.
-_DELTA_FOR_SPARK = {"4.2": "4.4.0", "4.1": "4.3.1", "4.0": "4.0.1", "3.5": "3.3.2"}
+#: The Delta release that goes with a Spark release: by its line, and by the first patch release that it goes with; as
+#: `make engines` tries them. On Spark 4.1.4 Delta 4.1 and 4.2 lack a class in every change, on Spark 3.5.0 Delta 3.3;
+#: Delta before 3.3 cannot be asked for its table features.
+_DELTA_FOR_SPARK: Mapping[str, Mapping[int, str]] = {
+    "4.2": {0: "4.4.0"},
+    "4.1": {0: "4.3.1"},
+    "4.0": {0: "4.0.1"},
+    "3.5": {2: "3.3.2"},
+}
 #: First Spark whose minor version is part of the artifact's name.
 _NAMED_SINCE = (4, 1)
 
@@ -111,12 +117,14 @@ def delta_coordinates(spark: str) -> str:
     :raises UnknownSparkError: if none is known
     """
     minor = ".".join(spark.split(".")[:2])
-    if minor not in _DELTA_FOR_SPARK:
+    patch = next(iter(version_of(spark)[2:]), 0)
+    fitting = [delta for first, delta in _DELTA_FOR_SPARK.get(minor, {}).items() if first <= patch]
+    if not fitting:
+        known = ", ".join(f"{line} from {line}.{min(releases)}" for line, releases in _DELTA_FOR_SPARK.items())
         raise UnknownSparkError(
-            f"No Delta release is known for Spark {spark}. Known are Spark {', '.join(_DELTA_FOR_SPARK)}; for another, "
-            "name Delta's jars in delta_jars, by path or by Maven coordinates (group:artifact:version), or set it to "
-            "'provided'."
+            f"No Delta release is known to go with Spark {spark}. Known are Spark {known}; for another, name Delta's "
+            "jars in delta_jars, by path or by Maven coordinates (group:artifact:version), or set it to 'provided'."
         )
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"
-    return f"io.delta:delta-spark{named}_{scala}:{_DELTA_FOR_SPARK[minor]}"
+    return f"io.delta:delta-spark{named}_{scala}:{fitting[-1]}"
