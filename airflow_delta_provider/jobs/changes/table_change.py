@@ -111,7 +111,7 @@ class TableChange:
         change: Change,
         labels: Mapping[str, Any],
         progress: Progress,
-        allowed: Allowed,
+        allowed: Allowed | None = None,
         retry_since: str | None = None,
     ) -> None:
         self._session = session
@@ -120,7 +120,7 @@ class TableChange:
         self._labels = labels
         self._retry_since = retry_since
         self._progress = progress
-        self._allowed = allowed
+        self._allowed = allowed or Allowed()
         self._timings = Timings()
 
     def run(self, *, dry_run: bool) -> TableReport:
