@@ -2,21 +2,31 @@
 
 A driver for a short job spends most of its time loading classes. Java can write those it loaded to
 an archive when it ends (some twenty seconds, once) and map it at the next start. An archive that
-does not fit the Java or the jars is ignored by Java itself.
+does not fit the Java or the jars is ignored by Java itself; it is some hundred megabytes, and removed here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import platform
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+_DAY = 24 * 60 * 60
+#: Seconds after which an archive that nobody used is removed, and what a run that was killed left.
+_UNUSED, _LEFT = 30 * _DAY, _DAY
 
 
 class ClassArchive:
     """
     The archive for one Java and one class path.
+
+    Beside it lies a file that says what it was made for.
 
     :param folder: where archives are kept; made when needed
     :param class_path: folders and lists of jars that the driver loads from
@@ -26,8 +36,8 @@ class ClassArchive:
     def __init__(self, folder: Path, class_path: Sequence[str], environment: Mapping[str, str]) -> None:
         home = environment.get("JAVA_HOME")
         java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH")) or "java"
-        files = [java, *":".join(class_path).split(":")]
-        key = hashlib.sha256("\n".join(map(_identity, files)).encode()).hexdigest()[:16]
+        self._files = [java, *":".join(class_path).split(":")]
+        key = _key(self._files)
         self._folder = folder
         self._path = folder / f"classes-{key}.jsa"
         self._partial = folder / f".classes-{key}-{os.getpid()}.jsa"
@@ -36,13 +46,51 @@ class ClassArchive:
         """Return the option that uses the archive, or that writes it where there is none yet."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._path.exists():
+            with suppress(OSError):  # of another user: then its age is that of its making
+                os.utime(self._path)
             return f"-XX:SharedArchiveFile={self._path}"
         return f"-XX:ArchiveClassesAtExit={self._partial}"
 
-    def keep(self) -> None:
-        """Keep what the run wrote, whole or not at all; several that wrote at once leave the last."""
-        if self._partial.exists():
+    def keep(self, *, whole: bool) -> None:
+        """Keep what the run wrote, and remove archives that are out of date; several that wrote at once leave the last.
+
+        :param whole: whether the run came to its end: else what it wrote is not used
+        """
+        if not whole:
+            self._partial.unlink(missing_ok=True)
+        elif self._partial.exists():
+            made_for = self._path.with_suffix(".json")
+            made_for.write_text(json.dumps({"host": platform.node(), "files": self._files}), encoding="utf-8")
             self._partial.replace(self._path)
+        for outdated in list(self._out_of_date()):
+            for file in (outdated, outdated.with_suffix(".json")):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+
+    def _out_of_date(self) -> Iterator[Path]:
+        """Yield the archives that no driver will use again, as far as that is known."""
+        now = time.time()
+        for archive in self._folder.glob("classes-*.jsa"):
+            with suppress(OSError):
+                if archive != self._path and (_is_stale(archive) or now - archive.stat().st_mtime > _UNUSED):
+                    yield archive
+        for partial in self._folder.glob(".classes-*.jsa"):
+            with suppress(OSError):
+                if now - partial.stat().st_mtime > _LEFT:
+                    yield partial
+
+
+def _is_stale(archive: Path) -> bool:
+    """Whether Java or the jars are others by now than those that an archive was made for, on this machine."""
+    try:
+        made_for = json.loads(archive.with_suffix(".json").read_text(encoding="utf-8"))
+        return made_for["host"] == platform.node() and archive.stem != f"classes-{_key(made_for['files'])}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _key(files: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(map(_identity, files)).encode()).hexdigest()[:16]
 
 
 def _identity(path: str) -> str:

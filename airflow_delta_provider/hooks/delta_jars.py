@@ -35,10 +35,10 @@ class DeltaJars:
 
         Several tasks that start together resolve once: the others wait for the first.
         """
-        if cached := self._cached(coordinates):
+        if cached := self.resolved(coordinates):
             return cached
         with self._locked(coordinates):
-            if cached := self._cached(coordinates):
+            if cached := self.resolved(coordinates):
                 return cached
             paths = [jar.removeprefix("file://").removeprefix("file:") for jar in resolve(coordinates)]
             delta = [path for path in paths if _DELTA_JAR.fullmatch(Path(path).name)]
@@ -47,7 +47,8 @@ class DeltaJars:
             self._list(coordinates).write_text(json.dumps(delta), encoding="utf-8")
             return delta
 
-    def _cached(self, coordinates: str) -> list[str] | None:
+    def resolved(self, coordinates: str) -> list[str] | None:
+        """Return the paths of Delta's jars if they were resolved before, else None."""
         try:
             paths: list[str] = json.loads(self._list(coordinates).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):

@@ -32,6 +32,7 @@ from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.delta_jars import DeltaJars
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.masked_command import masked
+from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.settings_file import settings_options, take_settings
@@ -40,6 +41,7 @@ from airflow_delta_provider.hooks.spark_installation import (
     find_spark_submit,
     jar_folders,
     spark_version,
+    spark_version_of_jars,
 )
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
 from airflow_delta_provider.hooks.supervision import supervised
@@ -47,6 +49,8 @@ from airflow_delta_provider.hooks.workspace import Workspace
 
 #: Java options of the small program that composes the driver's command line.
 _LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
+#: Exit codes of what signal 9 ended: the JVM itself, or the Python driver below it or a shell.
+_KILLED = (-9, 137)
 _DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 #: Arguments of the parent that belong to this hook.
 OWNED_ARGUMENTS = ("application", "java_class", "application_args")
@@ -90,6 +94,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._report: JobReport | None = None
         self._class_archive: ClassArchive | None = None
         self._workspace: Workspace | None = None
+        self._killed = False
 
     @property
     def report(self) -> JobReport:
@@ -127,12 +132,13 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             except AirflowException as error:
                 failure = error
         if self._class_archive is not None:
-            self._class_archive.keep()
+            self._class_archive.keep(whole=failure is None)
         self._report = self._received(failure)
         return None
 
     def on_kill(self) -> None:
         """Kill spark-submit and everything that it started: the JVM and the Python driver."""
+        self._killed = True
         tree = self._process_tree()
         super().on_kill()
         for process in tree:
@@ -160,12 +166,16 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
                 f"There is no connection {self._conn_id!r}. Create it with type spark and the master as its host, for "
                 'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
             ) from error
-        connection = super()._resolve_connection()
+        try:
+            connection = super()._resolve_connection()
+        except ValueError as error:  # of an extra that is not as it has to be
+            raise DeltaConnectionError(f"The connection {self._conn_id!r} cannot be used: {error}") from error
         if connection["master"] in ("yarn://", "local://"):
             raise DeltaConnectionError(
                 f"The connection {self._conn_id!r} has the master {connection['master']!r}, which Spark does not "
                 'know: a URI cannot say it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
             )
+        check_master(connection["master"], self._conn_id)
         if connection["deploy_mode"] == "cluster":
             raise DeltaConnectionError(
                 f"The deploy mode is cluster, where the report cannot be read yet. Use client mode: set deploy-mode of "
@@ -194,6 +204,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._conf = {**self._storage_settings(workspace), **self._conf}
         try:
             binary = find_spark_submit(self._connection["spark_binary"], self._environment())
+            check_before_submit(binary, check_master(self._connection["master"], self._conn_id), self._environment())
             self._provide_jars(binary, workspace)
         except (NoSparkError, UnknownSparkError) as error:
             raise DeltaConnectionError(str(error)) from error
@@ -213,26 +224,35 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         return " ".join(options)
 
     def _provide_jars(self, binary: str, workspace: Workspace) -> None:
-        if self._delta_jars is None and not self._request.may_need_delta:
-            return
         local = is_local(self._connection["master"])
         source = self._delta_jars or default_delta_jars(self._connection["master"])
         if source == PROVIDED or "io.delta:" in (self._packages or ""):
             return
-        if source == PACKAGES:
-            source = delta_coordinates(spark_version(binary, self._environment()))
-        given, coordinates = split_jars(source)
-        paths = list(given)
-        if coordinates and local:
-            paths += DeltaJars(worker_cache()).paths(",".join(coordinates), self._resolver(workspace))
-        elif coordinates:
-            self._packages = _joined(self._packages, coordinates)
+        if self._delta_jars is None and not self._request.may_need_delta:
+            paths = self._resolved_before(binary)
+        else:
+            if source == PACKAGES:
+                source = delta_coordinates(spark_version(binary, self._environment()))
+            given, coordinates = split_jars(source)
+            paths = list(given)
+            if coordinates and local:
+                paths += DeltaJars(worker_cache()).paths(",".join(coordinates), self._resolver(workspace))
+            elif coordinates:
+                self._packages = _joined(self._packages, coordinates)
         if not paths:
             return
         if local:
             self._driver_class_path = ":".join(filter(None, [self._driver_class_path, *paths]))
         else:
             self._jars = _joined(self._jars, paths)
+
+    def _resolved_before(self, binary: str) -> list[str]:
+        """Return Delta's jars if an earlier job needed them: on one class path, jobs share an archive of classes."""
+        try:
+            coordinates = delta_coordinates(spark_version_of_jars(binary, self._environment()) or "")
+        except UnknownSparkError:
+            return []
+        return DeltaJars(worker_cache()).resolved(coordinates) or []
 
     def _resolver(self, workspace: Workspace) -> JarResolver:
         command = [self._connection["spark_binary"]]
@@ -269,6 +289,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         )
 
     def _environment(self) -> dict[str, str]:
+        if self._is_kubernetes:  # there env_vars are those of pods
+            return dict(os.environ)
         return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
@@ -306,6 +328,11 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             raise DeltaJobError(f"The report could not be read: {error}") from failure
         if report is not None:
             return report
+        if self._submit_sp is not None and self._submit_sp.returncode in _KILLED and not self._killed:
+            raise DeltaJobError(
+                "The driver was ended by signal 9, so nothing is known of its tables. It is likely that memory ran "
+                f"out: raise driver_memory or the worker's limit.\n{failure}"
+            ) from failure
         details = f"\n{failure}" if failure else " spark-submit ended with exit code 0."
         raise DeltaJobError(
             "The job ended without a report, so nothing is known of its tables. "

@@ -23,6 +23,8 @@ def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
     :raises NoSparkError: if it is not there
     """
     found = shutil.which(binary, path=environment.get("PATH"))
+    if found is None and (file := _not_executable(binary, environment)):
+        raise NoSparkError(f"{file} is not executable for this worker's user. Give it the right to run it.")
     if found is None:
         raise NoSparkError(
             f"There is no {binary} on the worker's PATH. Install Spark there (pip install "
@@ -31,15 +33,30 @@ def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
     return found
 
 
+def _not_executable(binary: str, environment: Mapping[str, str]) -> str | None:
+    """Return the file that the command would be, if its user had the right to run it."""
+    if os.path.dirname(binary):
+        return binary if os.path.isfile(binary) else None
+    named = (os.path.join(folder, binary) for folder in environment.get("PATH", "").split(os.pathsep))
+    return next(filter(os.path.isfile, named), None)
+
+
+def spark_version_of_jars(binary: str, environment: Mapping[str, str]) -> str | None:
+    """Return the version of Spark that ``binary`` starts, by the names of its jars; None where they are elsewhere."""
+    for jars in jar_folders(binary, environment):
+        for jar in jars.glob("spark-core_*.jar"):
+            if match := _CORE.fullmatch(jar.name):
+                return match[1]
+    return None
+
+
 def spark_version(binary: str, environment: Mapping[str, str]) -> str:
     """Return the version of Spark that ``binary`` starts: from its jars, else by asking it.
 
     :raises NoSparkError: if it does not say
     """
-    for jars in jar_folders(binary, environment):
-        for jar in jars.glob("spark-core_*.jar"):
-            if match := _CORE.fullmatch(jar.name):
-                return match[1]
+    if known := spark_version_of_jars(binary, environment):
+        return known
     asked = subprocess.run(
         [binary, "--version"], capture_output=True, text=True, env=dict(environment), check=False, timeout=120
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -89,6 +90,9 @@ def test_jars_of_delta_are_resolved_for_jobs_that_may_need_them(
     spark_submit.does(f"send('jars', [{jar.as_uri()!r}], name) if '--packages' in arguments else report()")
     DeltaSparkSubmitHook(JobRequest((table,), options)).run()
     assert ["--packages" in call for call in spark_submit.calls] == ([True, False] if resolves else [False])
+    make_hook(delta_jars=None).run()
+    DeltaSparkSubmitHook(JobRequest((table,), options)).run()
+    assert option(spark_submit.calls[-1], "--driver-class-path") == [str(jar)]  # as it was resolved by then
 
 
 def test_request_of_5000_tables_travels_in_a_file_not_in_an_argument(spark_submit: FakeSparkSubmit) -> None:
@@ -295,12 +299,14 @@ def test_keytab_of_the_connection_is_a_file_that_nobody_else_can_read(
 def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    master = socket.create_server(("127.0.0.1", 0))  # takes connections as long as it is not collected
+    port = master.getsockname()[1]
     monkeypatch.setenv(
-        "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://m", "port": 7077})
+        "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://127.0.0.1", "port": port})
     )
     make_hook(delta_jars=None).run()
     (call,) = spark_submit.calls
-    assert option(call, "--master") == ["spark://m:7077"]
+    assert option(call, "--master") == [f"spark://127.0.0.1:{port}"]
     assert not {"--conf", "--properties-file", "--packages", "--jars", "--driver-class-path"} & set(call)
 
 

@@ -45,6 +45,7 @@ def test_check_of_row_tracking_takes_master_and_jars():
     ("arguments", "message"),
     [
         (("--level", "full"), "--level: invalid choice: 'full'"),
+        (("--master", "spark:/host"), "--master: The Spark master 'spark:/host' is malformed"),
         (("--compare-to", "yesterday"), "--compare-to: invalid int value: 'yesterday'"),
         (("--compare-to", "-1"), "compare_to_version is -1"),
         (("--compare-to", "3", "--level", "log"), "level 'log', which reads no row ids"),

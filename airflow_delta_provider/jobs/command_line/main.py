@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
+from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.arguments import RequestError
@@ -111,6 +112,11 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
         request = JobRequest(tuple(parsed.table), options, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
     except RequestError as error:
         parser.error(str(error))
+    try:
+        if parsed.master is not None:
+            SparkMaster.parse(parsed.master)
+    except MasterError as error:
+        parser.error(f"--master: {error}")
     try:
         ReportFile(parsed.report)
     except RequestError as error:

@@ -1,0 +1,170 @@
+"""What can be known before spark-submit is started: said in a line, in place of minutes and a stack trace."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from airflow_delta_provider.domain.engine.spark_master import MasterError, MasterKind, SparkMaster
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
+from airflow_delta_provider.hooks.spark_installation import jar_folders, spark_version_of_jars
+
+#: Seconds for one of a master's hosts to take a connection.
+_SECONDS = 5.0
+_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_PROXIES = ("https_proxy", "http_proxy", "all_proxy")
+#: How a Java tells its version: in the file beside it, and on standard error.
+_RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
+_PRINTED = re.compile(r'version "(?:1\.)?(\d+)')
+#: Java that a major version of Spark needs at least.
+_JAVA_FOR_SPARK = {2: 8, 3: 8}
+_NEWEST_JAVA = 17
+
+
+def check_master(text: str, conn_id: str) -> SparkMaster:
+    """
+    Return the master of a connection.
+
+    :raises DeltaConnectionError: if no Spark takes it for one
+    """
+    try:
+        return SparkMaster.parse(text)
+    except MasterError as error:
+        raise DeltaConnectionError(f"{error} Correct the connection {conn_id!r}.") from None
+
+
+def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[str, str]) -> None:
+    """
+    Check what spark-submit needs before it is started.
+
+    :param binary: full path of spark-submit
+    :param environment: environment of spark-submit
+    :raises DeltaConnectionError: if the worker lacks what it needs
+    :raises DeltaJobError: if the master does not answer, which another try may find otherwise
+    """
+    spark = spark_version_of_jars(binary, environment)
+    major = int(spark.split(".")[0]) if spark else None
+    settings = _spark_env(binary, environment)
+    if "JAVA_HOME" not in settings and "PATH" not in settings:
+        _check_java(environment, spark, _JAVA_FOR_SPARK.get(major, _NEWEST_JAVA) if major else None)
+    if master.kind is MasterKind.MESOS and major is not None and major > 3:
+        raise DeltaConnectionError(f"The Spark master is {master.text}, and Spark {spark} knows no Mesos any more.")
+    if master.kind is MasterKind.YARN and "CONF_DIR" not in settings:
+        _check_hadoop_configuration(environment)
+    proxied = master.kind is MasterKind.KUBERNETES and any(
+        environment.get(name) or environment.get(name.upper()) for name in _PROXIES
+    )
+    if master.addresses and not proxied:
+        _check_reachable(master)
+
+
+def _spark_env(binary: str, environment: Mapping[str, str]) -> str:
+    """Return ``spark-env.sh``, which sets what spark-submit sees: what it sets is not judged from outside."""
+    folders = [Path(environment["SPARK_CONF_DIR"])] if environment.get("SPARK_CONF_DIR") else []
+    folders = folders or [jars.parent / "conf" for jars in jar_folders(binary, environment)]
+    for folder in folders:
+        try:
+            return (folder / "spark-env.sh").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+    return ""
+
+
+def _check_java(environment: Mapping[str, str], spark: str | None, needed: int | None) -> None:
+    """Check that there is the Java that the scripts of Spark would start: by JAVA_HOME, else on PATH."""
+    wanted = f"Java {needed or _NEWEST_JAVA}"
+    remedy = f"Install {wanted} on the worker, or set JAVA_HOME where the worker runs or in env_vars."
+    home = environment.get("JAVA_HOME")
+    if home:
+        java = os.path.join(home, "bin", "java")
+        if not (os.path.isfile(java) and os.access(java, os.X_OK)):
+            raise DeltaConnectionError(f"JAVA_HOME is {home} on the worker, where there is no bin/java. {remedy}")
+    else:
+        found = shutil.which("java", path=environment.get("PATH"))
+        if found is None:
+            raise DeltaConnectionError(f"There is no Java on the worker: JAVA_HOME is not set. {remedy}")
+        java = found
+    version = _java_version(java, remedy, environment)
+    if version is not None and needed is not None and version < needed:
+        raise DeltaConnectionError(f"{java} is Java {version}, and Spark {spark} needs {wanted} or later. {remedy}")
+
+
+def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int | None:
+    """Return the major version of Java, from the file beside it, else by asking it; None if it does not say."""
+    try:
+        release = Path(os.path.realpath(java)).parent.parent / "release"
+        if match := _RELEASE.search(release.read_text(encoding="utf-8", errors="replace")):
+            return int(match[1])
+    except OSError:
+        pass
+    try:
+        asked = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, env=dict(environment), check=False, timeout=30
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise DeltaConnectionError(f"{java} does not run: {error}. {remedy}") from None
+    if asked.returncode:
+        said = (asked.stderr or asked.stdout).strip().partition("\n")[0]
+        raise DeltaConnectionError(f"{java} does not run: {said or f'exit code {asked.returncode}'}. {remedy}")
+    match = _PRINTED.search(asked.stderr + asked.stdout)
+    return int(match[1]) if match else None
+
+
+def _check_hadoop_configuration(environment: Mapping[str, str]) -> None:
+    folders = {name: environment[name] for name in _HADOOP if environment.get(name)}
+    if not folders:
+        raise DeltaConnectionError(
+            "The Spark master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set on the worker. Set one to "
+            "the folder with yarn-site.xml, where the worker runs or in env_vars."
+        )
+    if not any(os.path.isdir(folder) for folder in folders.values()):
+        listed = " and ".join(f"{name} is {folder}" for name, folder in folders.items())
+        raise DeltaConnectionError(
+            f"The Spark master is yarn, and {listed}, where there is no folder on the worker. Set it to the folder "
+            "with yarn-site.xml."
+        )
+
+
+def _check_reachable(master: SparkMaster) -> None:
+    """Connect to all addresses at once; one that takes a connection is enough."""
+    outcomes: queue.Queue[tuple[str, int, str | None]] = queue.Queue()
+    for address in master.addresses:
+        # No name server keeps a thread that ends with the process from ending.
+        threading.Thread(target=_connect, args=(*address, outcomes), daemon=True).start()
+    silent = dict.fromkeys(master.addresses, f"no answer within {_SECONDS:g} s")
+    end = time.monotonic() + _SECONDS + 0.5
+    failures: dict[tuple[str, int], str] = {}
+    while len(failures) < len(master.addresses):
+        try:
+            host, port, failure = outcomes.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            break
+        if failure is None:
+            return
+        failures[host, port] = failure
+    said = "; ".join(f"{host}:{port}: {why}" for (host, port), why in (silent | failures).items())
+    raise DeltaJobError(
+        f"The Spark master {master.text} cannot be reached from the worker: {said}. Nothing was submitted. See that "
+        "it runs, and that host and port of the connection are right."
+    )
+
+
+def _connect(host: str, port: int, outcomes: queue.Queue[tuple[str, int, str | None]]) -> None:
+    failure = None
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+    except socket.gaierror:
+        failure = "the host name cannot be resolved"
+    except TimeoutError:
+        failure = f"no answer within {_SECONDS:g} s"
+    except OSError as error:
+        failure = (error.strerror or str(error)).lower()
+    outcomes.put((host, port, failure))
