@@ -45,13 +45,11 @@ class Kind:
     """A kind of job.
 
     :param run: does it to one table
-    :param patterns: whether a table may be named by a pattern that stands for many
     :param overlaps: whether, by its options, several tables may be done at once: where it changes nothing, neither
         tables nor settings of the session
     """
 
     run: RunTable
-    patterns: bool = False
     overlaps: Callable[[Any], bool] = lambda _: False
 
 
@@ -92,9 +90,9 @@ KINDS: Mapping[str, Kind] = {
     AlterColumnsOptions.kind: Kind(_changing(AlterColumns)),
     CreateTableOptions.kind: Kind(create_table),
     CheckRowTrackingOptions.kind: Kind(_checking(RowTrackingCheck)),
-    AuditOptions.kind: Kind(_audit, patterns=True, overlaps=lambda options: bool(options.level == "log")),
+    AuditOptions.kind: Kind(_audit, overlaps=lambda options: bool(options.level == "log")),
     DropFeatureOptions.kind: Kind(_changing(DropFeatures)),
-    DetailOptions.kind: Kind(_checking(TableDetail), patterns=True),
+    DetailOptions.kind: Kind(_checking(TableDetail)),
     ColumnMappingUsageOptions.kind: Kind(_checking(ColumnMappingUsage)),
     DisableColumnMappingOptions.kind: Kind(_changing(DisableColumnMapping)),
     PaimonCheckRowTrackingOptions.kind: Kind(check_paimon_table),

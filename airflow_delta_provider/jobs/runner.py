@@ -35,11 +35,10 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
 
 def _run(request: JobRequest, session: DeltaSession, progress: Progress) -> JobReport:
     started = _now()
-    kind = KINDS[request.kind]
     session.reach = Reach(session.storage, request.allowed_locations, request.state_path)
     delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
     engine = {"spark": session.spark.version, "delta": delta}
-    named = expand(session, request.tables) if kind.patterns else request.tables
+    named = expand(session, request.tables) if request.options.takes_patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +17,14 @@ from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.audit.confirmation import Receipts
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import Options, RequestError
+from airflow_delta_provider.domain.request.options import OPTIONS, Options, RequestError
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import (
     OWNED_ARGUMENTS,
@@ -151,6 +153,7 @@ class DeltaJobOperator(SparkSubmitOperator):
             request = JobRequest(
                 self._tables(), self.options(), labels=_labels(context), allowed_locations=access.allowed
             )
+            self._check_beforehand(request.tables, request.options)
             for table in request.tables:
                 access.check_table(table)
             if request.state_path:
@@ -158,7 +161,7 @@ class DeltaJobOperator(SparkSubmitOperator):
             if self.report_path:
                 folder = ReportPlace(check_report_path(self.report_path)).bare
                 access.check_path("report_path", folder, tables=request.tables, used_here=True)
-        except (RequestError, DeltaRequestError) as error:
+        except (RequestError, TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         check_delta_jars(self.delta_jars)
         return request
@@ -183,13 +186,14 @@ class DeltaJobOperator(SparkSubmitOperator):
             raise DeltaRequestError(f"{self.task_id}: give table or tables, exactly one of them.")
         try:
             if is_literal(list(arguments)):
-                self.options()
+                self._check_beforehand((), options := self.options())
+                for name in features_to_come(options):
+                    warnings.warn(f"{self.task_id}: {name!r} is not a table feature known here", stacklevel=4)
             if is_literal([self.table, self.tables]):
                 tables = self._tables()
                 if not tables:
                     raise RequestError("tables is empty. Name at least one.")
-                for table in tables:
-                    TableName.parse(table)
+                self._check_beforehand(tables)
         except (RequestError, TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
         if is_literal(self.delta_jars):
@@ -218,6 +222,18 @@ class DeltaJobOperator(SparkSubmitOperator):
             storage_conn_id=self.storage_conn_id or None,
             **{name: own[name] if name in own else own[f"_{name}"] for name in names},
         )
+
+    def _check_beforehand(self, tables: Sequence[str], options: Options | None = None) -> None:
+        """Check what is wrong whatever the tables are: not in the folder of the driver alone, not twice, no typos."""
+        if options is not None:
+            check_names(options)
+            state_path = getattr(options, "state_path", None)
+            if state_path and is_relative(state_path):
+                raise RequestError(
+                    f"state_path is {state_path!r}, which is relative to the folder of the driver. Give an absolute "
+                    "path or a URI."
+                )
+        check_tables(tables, patterns=OPTIONS[self.kind].takes_patterns, relative=False)
 
     def _tables(self) -> tuple[str, ...]:
         return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)

@@ -86,6 +86,14 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         (DeltaEnableFeatureOperator, {"table": 5, "features": ["x"]}, "5 names no table"),
         (DeltaEnableFeatureOperator, {"tables": ["/t", None], "features": ["x"]}, "None names no table"),
         (DeltaEnableFeatureOperator, {"tables": [], "features": ["x"]}, "tables is empty"),
+        (DeltaEnableFeatureOperator, {"table": "{{ x }}", "features": ["typeWidenig"]}, "Did you mean 'typeWidening'"),
+        (DeltaEnableFeatureOperator, {"table": "/lake/*", "features": ["typeWidening"]}, "is a pattern"),
+        (DeltaEnableFeatureOperator, {"table": "lake/t", "features": ["typeWidening"]}, "Give an absolute path"),
+        (DeltaWidenTypesOperator, {"table": "{{ x }}", "columns": {"a": "bignt"}}, "Did you mean 'bigint'"),
+        (DeltaAlterColumnsOperator, {"table": "/t", "add": {"a": "strng"}}, "Did you mean 'string'"),
+        (DeltaAuditProtocolOperator, {"tables": ["/t", "file:///t/"]}, "one table in two spellings"),
+        (DeltaAuditProtocolOperator, {"table": "/t", "state_path": "states"}, "state_path is 'states', which is rel"),
+        (PaimonCheckRowTrackingOperator, {"table": "lake/*"}, "is a pattern"),
         (DeltaEnableFeatureOperator, {"table": "s3://ann:pw@lake/t", "features": ["x"]}, "holds a password"),
         (
             DeltaEnableFeatureOperator,
@@ -477,3 +485,28 @@ def test_further_try_says_since_when_the_run_may_have_committed() -> None:
     assert enable().request(first.context).retry_since is None
     assert enable().request(second.context).retry_since == "2026-01-02T00:00:00+00:00"
     assert enable().request(Run(try_number=3).context).retry_since == "1970-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"features": "{{ 'typeWidenig' }}"}, "Did you mean 'typeWidening'"),
+        ({"tables": "{{ ['/a', '/a/'] }}"}, "one table in two spellings"),
+        ({"table": "{{ 'lake/t' }}"}, "Give an absolute path"),
+    ],
+)
+def test_what_a_template_renders_is_checked_before_spark_starts(
+    spark_submit: FakeSparkSubmit, arguments: dict[str, Any], says: str
+) -> None:
+    operator = enable(**arguments)
+    for name in arguments:
+        setattr(operator, name, operator.render_template(getattr(operator, name), {}))
+    with pytest.raises(DeltaRequestError, match=says):
+        operator.execute(Run().context)
+    assert requests_sent(spark_submit) == 0
+
+
+def test_feature_that_only_the_engine_may_know_is_warned_of_and_asked_for(spark_submit: FakeSparkSubmit) -> None:
+    with pytest.warns(UserWarning, match="'icebergCompatV9' is not a table feature known here"):
+        operator = enable(features=["icebergCompatV9"])
+    assert operator.execute(Run().context)["verdict"] == "PASS"

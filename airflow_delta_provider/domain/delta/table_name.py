@@ -85,6 +85,11 @@ def has_wildcard(path: str) -> bool:
     return bool(_WILDCARD.search(path))
 
 
+def is_relative(location: str) -> bool:
+    """Whether a location is another one for each folder that a process runs in: no absolute path, and no URI."""
+    return not location.startswith("/") and _SCHEME.fullmatch(location) is None
+
+
 def normal_location(location: str) -> str:
     """Return one spelling for all that name the same place.
 

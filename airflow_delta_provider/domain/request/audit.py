@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipEr
 from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
 from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.request.delta_need import ReadsFiles
+from airflow_delta_provider.domain.request.job_options import ReadsFiles
 from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -37,6 +37,7 @@ class AuditOptions(ReadsFiles):
     """
 
     kind: ClassVar[str] = "audit"
+    takes_patterns: ClassVar[bool] = True
 
     level: str = "log"
     since_version: int | None = None

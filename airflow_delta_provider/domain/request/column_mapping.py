@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
-from airflow_delta_provider.domain.request.delta_need import NeedsDelta, ReadsFiles
+from airflow_delta_provider.domain.request.job_options import JobOptions, ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Ways to leave column mapping.
@@ -23,7 +23,7 @@ class ColumnMappingUsageOptions(ReadsFiles):
 
 
 @dataclass(frozen=True)
-class DisableColumnMappingOptions(NeedsDelta):
+class DisableColumnMappingOptions(JobOptions):
     """Take the column mapping of a table away.
 
     :param strategy: ``metadata-only``, ``rewrite`` by the engine, or ``auto``: the first where it is proven to be

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.delta_need import NeedsDelta
+from airflow_delta_provider.domain.request.job_options import JobOptions
 
 
 @dataclass(frozen=True)
-class CreateTableOptions(NeedsDelta):
+class CreateTableOptions(JobOptions):
     """Create an empty table with ``columnMappingUsageTracking`` and column mapping by name.
 
     :param columns: SQL type by name, in their order; all are nullable

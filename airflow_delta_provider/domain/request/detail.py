@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_delta_provider.domain.request.delta_need import ReadsFiles
+from airflow_delta_provider.domain.request.job_options import ReadsFiles
 
 
 @dataclass(frozen=True)
@@ -13,3 +13,4 @@ class DetailOptions(ReadsFiles):
     """Say what tables are."""
 
     kind: ClassVar[str] = "detail"
+    takes_patterns: ClassVar[bool] = True

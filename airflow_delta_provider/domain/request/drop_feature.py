@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.delta_need import NeedsDelta
+from airflow_delta_provider.domain.request.job_options import JobOptions
 
 
 @dataclass(frozen=True)
-class DropFeatureOptions(NeedsDelta):
+class DropFeatureOptions(JobOptions):
     """Drop table features.
 
     :param features: names as in the protocol, in any case

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
-from airflow_delta_provider.domain.request.delta_need import NeedsDelta
+from airflow_delta_provider.domain.request.job_options import JobOptions
 
 
 @dataclass(frozen=True)
-class WidenTypesOptions(NeedsDelta):
+class WidenTypesOptions(JobOptions):
     """Widen the types of columns.
 
     :param columns: new SQL type by column path

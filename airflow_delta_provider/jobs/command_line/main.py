@@ -8,11 +8,13 @@ import sys
 import uuid
 from collections.abc import Sequence
 
+from airflow_delta_provider.domain.delta.table_name import TableNameError
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.command_line.alter_columns import ALTER_COLUMNS
 from airflow_delta_provider.jobs.command_line.audit import AUDIT
@@ -110,8 +112,12 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
     try:
         options = COMMANDS[parsed.kind].options(parsed)
         request = JobRequest(tuple(parsed.table), options, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
-    except RequestError as error:
+        check_names(request.options)
+        check_tables(request.tables, patterns=request.options.takes_patterns, relative=True)
+    except (RequestError, TableNameError) as error:
         parser.error(str(error))
+    for name in features_to_come(request.options):
+        _say(f"this package knows no table feature {name!r}; the engine may.")
     try:
         if parsed.master is not None:
             SparkMaster.parse(parsed.master)

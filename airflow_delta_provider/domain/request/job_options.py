@@ -1,10 +1,15 @@
-"""Whether a job needs Delta's own classes: many kinds read logs and files themselves."""
+"""What is known of a job from its kind and options alone."""
 
 from __future__ import annotations
 
+from typing import ClassVar
 
-class NeedsDelta:
-    """A kind that asks the engine, whatever its options."""
+
+class JobOptions:
+    """Options of a kind that asks the engine."""
+
+    #: Whether a table may be named by a pattern that stands for many.
+    takes_patterns: ClassVar[bool] = False
 
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath.
@@ -15,8 +20,8 @@ class NeedsDelta:
         return True
 
 
-class ReadsFiles:
-    """A kind that reads logs and data files itself: only a catalog may need Delta."""
+class ReadsFiles(JobOptions):
+    """Options of a kind that reads logs and data files itself: only a catalog may need Delta."""
 
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath.
