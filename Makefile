@@ -81,6 +81,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy dags_examples
 	$(BIN)/lint-imports
 
 docs: setup

@@ -7,6 +7,8 @@ changed at a time, and a ``pool`` that the tasks of all such DAGs share does the
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow.sdk import DAG, Param, task
 
 from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
@@ -23,7 +25,7 @@ with DAG(
 ):
 
     @task
-    def tables(params: dict | None = None) -> list[str]:
+    def tables(params: dict[str, Any] | None = None) -> list[str]:
         """Return the tables, each once; a real one might ask a catalog."""
         return sorted(set((params or {})["tables"]))
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from airflow.providers.common.compat.sdk import BaseNotifier, Context
 
@@ -27,6 +27,15 @@ from airflow_delta_provider.notifications.state_file import StateFile
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+
+SeverityName = Literal["ERROR", "UNDECIDED", "WARNING"]
+
+
+class NotifierArguments(TypedDict, total=False):
+    """The arguments of ``BaseNotifier``."""
+
+    context: Context | None
 
 
 class DeltaViolationNotifier(BaseNotifier):
@@ -67,9 +76,9 @@ class DeltaViolationNotifier(BaseNotifier):
         notifiers: Sequence[Callable[[Context], Any]],
         state_path: str | ObjectStoragePath | None = None,
         remind_after: timedelta | None = None,
-        severities: Collection[str] = tuple(severity.value for severity in SEVERITIES),
+        severities: Collection[SeverityName] = ("ERROR", "UNDECIDED", "WARNING"),
         max_findings: int = 20,
-        **kwargs: Any,
+        **kwargs: Unpack[NotifierArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.notifiers = _checked_notifiers(notifiers)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
@@ -45,11 +46,11 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        add: Mapping[str, str] | None = None,
-        rename: Mapping[str, str] | None = None,
-        drop: Sequence[str] | None = None,
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        add: Types | None = None,
+        rename: Types | None = None,
+        drop: Names | None = None,
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.add = add

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -13,6 +13,7 @@ from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import FailOn, JobArguments, Level, Names, Text, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_list, as_version, is_literal
 from airflow_delta_provider.operators.yaml_file import names_file, read_entries
@@ -68,16 +69,16 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         self,
         *,
         schema: str | None = None,
-        level: str = "log",
-        since_version: int | str | None = None,
-        version: int | str | None = None,
-        timestamp: datetime | str | None = None,
-        rules: Sequence[str] | None = None,
-        fail_on: str = "error",
-        waivers: Sequence[Mapping[str, Any]] | str | None = None,
-        state_path: str | None = None,
+        level: Level = "log",
+        since_version: Version = None,
+        version: Version = None,
+        timestamp: datetime | Text | None = None,
+        rules: Names | None = None,
+        fail_on: FailOn = "error",
+        waivers: Sequence[Mapping[str, Any]] | Text | None = None,
+        state_path: Text | None = None,
         seconds_per_table: float | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[JobArguments],
     ) -> None:
         if schema is not None:
             if kwargs.get("table") is not None or kwargs.get("tables") is not None:

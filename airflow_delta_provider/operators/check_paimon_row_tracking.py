@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.operators.arguments import (
+    Flag,
+    JobArguments,
+    Names,
+    PaimonLevel,
+    PaimonSource,
+    Text,
+    Version,
+)
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_version
 
@@ -56,13 +65,13 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     def __init__(
         self,
         *,
-        level: str = "metadata",
-        since_snapshot: int | str | None = None,
-        key_columns: Sequence[str] | None = None,
-        source: str = "auto",
-        state_path: str | None = None,
-        fail_on_reassigned: bool = False,
-        **kwargs: Any,
+        level: PaimonLevel = "metadata",
+        since_snapshot: Version = None,
+        key_columns: Names | None = None,
+        source: PaimonSource = "auto",
+        state_path: Text | None = None,
+        fail_on_reassigned: Flag = False,
+        **kwargs: Unpack[JobArguments],
     ) -> None:
         kwargs.setdefault("delta_jars", PROVIDED)
         super().__init__(**kwargs)

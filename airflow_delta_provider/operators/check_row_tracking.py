@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+from airflow_delta_provider.operators.arguments import JobArguments, Level, Names, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_list, as_version
 
@@ -52,10 +53,10 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
     def __init__(
         self,
         *,
-        level: str = "data",
-        compare_to_version: int | str | None = None,
-        key_columns: Sequence[str] | None = None,
-        **kwargs: Any,
+        level: Level = "data",
+        compare_to_version: Version = None,
+        key_columns: Names | None = None,
+        **kwargs: Unpack[JobArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.level = level

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
+from airflow_delta_provider.operators.arguments import JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
 
@@ -31,7 +32,7 @@ class DeltaColumnMappingUsageOperator(DeltaJobOperator):
 
     kind: ClassVar[str] = ColumnMappingUsageOptions.kind
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import CreateTableOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
@@ -43,11 +44,11 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        columns: Mapping[str, str],
-        partition_by: Sequence[str] | None = None,
-        acknowledge_writer_lockout: bool = False,
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        columns: Types,
+        partition_by: Names | None = None,
+        acknowledge_writer_lockout: Flag = False,
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.columns = columns

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.operators.arguments import Flag, JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_flag, is_literal
 
@@ -25,7 +26,7 @@ class DeltaChangeOperator(DeltaJobOperator):
 
     template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, "dry_run")
 
-    def __init__(self, *, dry_run: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, dry_run: Flag = False, **kwargs: Unpack[JobArguments]) -> None:
         super().__init__(**kwargs)
         self.dry_run = dry_run
         if is_literal(dry_run):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from inspect import signature
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -35,6 +35,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import (
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
+from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
 from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
@@ -82,15 +83,15 @@ class DeltaJobOperator(SparkSubmitOperator):
     def __init__(
         self,
         *,
-        table: str | None = None,
-        tables: Sequence[str] | None = None,
-        on_violation: str = "fail",
-        on_undetermined: str = "warn",
-        delta_jars: str | Sequence[str] | None = None,
+        table: Text | None = None,
+        tables: Sequence[Any] | Text | None = None,
+        on_violation: OnViolation = "fail",
+        on_undetermined: OnUndetermined = "warn",
+        delta_jars: Names | None = None,
         spark_log_level: str | None = None,
-        report_path: str | None = None,
-        storage_conn_id: str | None = None,
-        **kwargs: Any,
+        report_path: Text | None = None,
+        storage_conn_id: Text | None = None,
+        **kwargs: Unpack[SparkSubmitArguments],
     ) -> None:
         refuse_owned_arguments(kwargs)
         check_policy(on_violation, on_undetermined)
@@ -110,6 +111,12 @@ class DeltaJobOperator(SparkSubmitOperator):
             check_report_path(report_path)
         #: The report of this process' run, for its link and its callbacks.
         self.kept_report: KeptReport | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def output(self) -> Any:
+            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
 
     @abstractmethod
     def options(self) -> Options:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Strategy, VerifyMapping
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag
 
@@ -54,11 +55,11 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        strategy: str = "auto",
-        allow_rewrite: bool = False,
-        verify: str = "footers",
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        strategy: Strategy = "auto",
+        allow_rewrite: Flag = False,
+        verify: VerifyMapping = "footers",
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.strategy = strategy

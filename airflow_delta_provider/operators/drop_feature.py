@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
@@ -72,15 +73,15 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        features: Sequence[str],
-        truncate_history: bool = False,
+        features: Names,
+        truncate_history: Flag = False,
         wait: bool = True,
-        allow_protocol_upgrade: bool = False,
-        allow_rewrite: bool = False,
-        acknowledge_history_loss: bool = False,
-        acknowledge_row_id_loss: bool = False,
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        allow_protocol_upgrade: Flag = False,
+        allow_rewrite: Flag = False,
+        acknowledge_history_loss: Flag = False,
+        acknowledge_row_id_loss: Flag = False,
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.features = features

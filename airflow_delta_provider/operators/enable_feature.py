@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Text
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
@@ -48,13 +49,13 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        features: Sequence[str],
-        properties: Mapping[str, Any] | None = None,
-        allow_protocol_upgrade: bool = False,
-        allow_special: bool = False,
-        acknowledge_writer_lockout: bool = False,
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        features: Names,
+        properties: Mapping[str, Any] | Text | None = None,
+        allow_protocol_upgrade: Flag = False,
+        allow_special: Flag = False,
+        acknowledge_writer_lockout: Flag = False,
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.features = features

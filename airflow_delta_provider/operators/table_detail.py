@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
 from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.operators.arguments import JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
 
@@ -38,7 +39,7 @@ class DeltaTableDetailOperator(DeltaJobOperator):
 
     kind: ClassVar[str] = DetailOptions.kind
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Types, VerifyValues
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_mapping
 
@@ -46,12 +47,12 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
     def __init__(
         self,
         *,
-        columns: Mapping[str, str],
-        enable_type_widening: bool = False,
-        allow_protocol_upgrade: bool = False,
-        verify: str = "data",
-        allow_unsafe_log_store: bool = False,
-        **kwargs: Any,
+        columns: Types,
+        enable_type_widening: Flag = False,
+        allow_protocol_upgrade: Flag = False,
+        verify: VerifyValues = "data",
+        allow_unsafe_log_store: Flag = False,
+        **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.columns = columns

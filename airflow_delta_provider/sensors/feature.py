@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.domain.delta.feature_condition import FeatureCondition, wanted_state, watchable_feature
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text
 from airflow_delta_provider.operators.rendered import as_list, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.storage.feature_watch import FeatureWatch
@@ -40,7 +41,9 @@ class DeltaFeatureSensor(TableSensor):
     template_fields: Sequence[str] = ("table", "features", "storage_conn_id")
     result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "features")
 
-    def __init__(self, *, table: str, features: str | Sequence[str], state: str = "supported", **kwargs: Any) -> None:
+    def __init__(
+        self, *, table: Text, features: Names, state: FeatureStateName = "supported", **kwargs: Unpack[SensorArguments]
+    ) -> None:
         super().__init__(table=table, **kwargs)
         self.features = features
         self.state = state

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import as_version, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.storage.snapshot_watch import SnapshotWatch
@@ -39,7 +40,7 @@ class PaimonRowTrackingSensor(TableSensor):
     template_fields: Sequence[str] = ("table", "since_snapshot", "storage_conn_id")
     result_keys: ClassVar[tuple[str, ...]] = ("table", "snapshot", "uuid", "since_snapshot")
 
-    def __init__(self, *, table: str, since_snapshot: int | str | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, table: Text, since_snapshot: Version = None, **kwargs: Unpack[SensorArguments]) -> None:
         super().__init__(table=table, **kwargs)
         self.since_snapshot = since_snapshot
         self._check_literals()

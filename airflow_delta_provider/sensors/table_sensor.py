@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from datetime import timedelta
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
 
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
@@ -18,6 +18,7 @@ from airflow.providers.common.compat.sdk import (
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text
 from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from airflow_delta_provider.storage.table_watch import MAX_FAILURES, TableWatch
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStatus
@@ -62,11 +63,11 @@ class TableSensor(BaseSensorOperator):
     def __init__(
         self,
         *,
-        table: str,
-        storage_conn_id: str | None = None,
+        table: Text,
+        storage_conn_id: Text | None = None,
         deferrable: bool = True,
-        mode: str | None = None,
-        **kwargs: Any,
+        mode: Mode | None = None,
+        **kwargs: Unpack[SensorTaskArguments],
     ) -> None:
         super().__init__(mode=mode or ("poke" if deferrable else "reschedule"), **kwargs)
         self.table = table
@@ -75,6 +76,12 @@ class TableSensor(BaseSensorOperator):
         if self._forgets:
             self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)
         self._watch: TableWatch[Any] | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def output(self) -> Any:
+            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
 
     @abstractmethod
     def new_watch(self, failures: int, context: Context) -> TableWatch[Any]:
