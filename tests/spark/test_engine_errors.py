@@ -150,3 +150,9 @@ def test_error_of_java_says_what_it_is_and_whether_a_retry_helps(spark, name, me
         source.get()
     assert meaning(caught.value) == expected
     assert words in understand(caught.value).message
+
+
+def test_failure_of_the_engine_that_is_neither_storage_nor_a_refusal_may_pass(spark):
+    with pytest.raises(Exception, match="NoSuchElement") as caught:
+        spark._jvm.java.util.ArrayDeque().pop()
+    assert meaning(caught.value) == ("FT02", Verdict.FAULT, True)

@@ -11,8 +11,10 @@ from airflow_delta_provider.domain.delta.column import find_column, quote
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.plan.widen_types import Widening
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from airflow_delta_provider.jobs.changes import column_values
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
+from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
 from tests.tables import log
 from tests.tables.protocols import mapped_by_id
 from tests.tables.widening import (
@@ -428,3 +430,23 @@ def _working_directory_of_the_jvm(widen) -> str:
     from pyspark.sql import SparkSession
 
     return str(SparkSession.getActiveSession()._jvm.java.lang.System.getProperty("user.dir"))
+
+
+def test_values_that_read_differently_after_widening_are_a_violation(session, spark, table, widen):
+    """Once widened, a writer gives a column another physical name: engines read NULL, and say nothing."""
+    path = table(mapped)
+    opened = session.open_table(str(path))
+    before = opened.log.read_state(with_files=True)
+    column = next(name for name, field in log.fields(path).items() if field["type"] in ("integer", "short", "byte"))
+    widened = widen(path, {column: "bigint"})
+    assert widened.verdict is Verdict.PASS
+    metadata = log.last(path, "metaData")
+    schema = json.loads(metadata["schemaString"])
+    damaged = next(each for each in schema["fields"] if each["name"] == column)
+    damaged["metadata"]["delta.columnMapping.physicalName"] = "elsewhere"
+    log.commit(path, {"metaData": {**metadata, "schemaString": json.dumps(schema)}})
+    commits = dict(opened.log.commits_after(before.version))
+    change = WidenTypes(WidenTypesOptions({column: "bigint"}), session)
+    findings = change.verify(opened, before, opened.log.read_state(with_files=True), commits)
+    assert [(finding.code, finding.column) for finding in findings] == [("TW18", column)]
+    assert "minimum" in findings[0].message or "nulls" in findings[0].message

@@ -11,12 +11,16 @@ import pytest
 
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.delta_session import TableError
+from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told
+from tests.unit.paimon_tables import CODECS
 
 pytestmark = pytest.mark.usefixtures("impatient")
 W = "worked/05_delete"
@@ -247,6 +251,35 @@ def test_snapshot_that_expires_while_it_is_read_is_no_damage(paimon_archive: Pat
         check(table.root, storage)
 
     assert check(table.root, storage).verdict is Verdict.PASS
+
+
+class Receding(Storage):
+    """Each time that the snapshots were listed, the oldest of them expires."""
+
+    def __init__(self, table: EditedTable) -> None:
+        super().__init__()
+        self._table = table
+
+    def list_names(self, directory: str) -> list[str]:
+        names = super().list_names(directory)
+        if directory.endswith("/snapshot"):
+            self._table.expire(self._table.snapshot_ids()[1])
+        return names
+
+
+def test_snapshots_that_vanish_faster_than_they_are_read_leave_the_table_undecided(
+    paimon_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_delta_provider.jobs.paimon.open_table.avro_codecs", lambda _: CODECS)
+    table = copy(paimon_archive, "big/p/final", tmp_path)
+    session: Any = SimpleNamespace(storage=Receding(table), spark=None, check_reach=lambda *_: None)
+    request = JobRequest((str(table.root),), PaimonCheckRowTrackingOptions())
+    begun: list[str] = []
+
+    report = check_paimon_table(session, str(table.root), request, begun.append)
+
+    assert (report.verdict, told(report.findings)) == (Verdict.UNDETERMINED, [("PM17", 0, None)])
+    assert sum("begins anew" in line for line in begun) == 3
 
 
 class Written(Storage):

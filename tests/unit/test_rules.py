@@ -77,3 +77,9 @@ def test_page_leads_to_each_family_and_each_thread():
     anchors = {heading.lower().replace(":", "").replace(" ", "-") for heading in headings}
     assert set(re.findall(r"\(#([^)]+)\)", page)) == anchors
     assert "[trinodb/trino#24910](https://github.com/trinodb/trino/issues/24910)" in page
+
+
+def test_each_rule_is_named_by_a_test():
+    tests = Path(__file__).parents[1]
+    named = {code for file in tests.rglob("*.py") for code in CODE.findall(file.read_text(encoding="utf-8"))}
+    assert CATALOGUE.keys() - named == set()

@@ -1,0 +1,67 @@
+"""What the README shows of reports is what jobs print of such tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.request.options import AuditOptions, CheckRowTrackingOptions, WidenTypesOptions
+from demo.damage import copy_with_colliding_ids
+
+README = Path(__file__).parents[2] / "README.md"
+FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
+PRINTED = {
+    "refused widening": WidenTypesOptions({"distnce": "bigint", "carrier": "smallint"}),
+    "audit": AuditOptions(),
+    "check of row ids": CheckRowTrackingOptions(),
+}
+
+
+@pytest.fixture(scope="module")
+def lake(spark, tmp_path_factory) -> Path:
+    """Return a folder with the table ``flights`` and ``flights_damaged``, a copy whose log gives ids out twice."""
+    lake = tmp_path_factory.mktemp("lake")
+    table = lake / "flights"
+    spark.sql(
+        f"CREATE TABLE delta.`{table}` (flight int, carrier int, delays array<struct<minutes int>>) USING delta "
+        "TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{table}` SELECT /*+ COALESCE(1) */ id, id % 7, array(named_struct('minutes', 5)) "
+        "FROM range(1000)"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1000, 1, array())")
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    spark.sql(
+        f"MERGE INTO delta.`{table}` t USING (SELECT /*+ COALESCE(1) */ id FROM range(900, 1100)) s ON t.flight = s.id "
+        "WHEN MATCHED THEN UPDATE SET carrier = 8 "
+        "WHEN NOT MATCHED THEN INSERT (flight, carrier) VALUES (s.id, 9)"
+    )
+    spark.sql(f"INSERT INTO delta.`{table}` VALUES (1100, 2, array())")
+    copy_with_colliding_ids(table, lake / "flights_damaged", "MERGE")
+    return lake
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_readme_shows_what_is_printed(lake: Path, run_job, name: str) -> None:
+    options = PRINTED[name]
+    table = lake / ("flights" if isinstance(options, WidenTypesOptions) else "flights_damaged")
+    printed = as_at_home(run_job([table], options), lake)
+    assert f"```text\n{printed}\n```" in README.read_text(encoding="utf-8"), f"README.md should have:\n{printed}"
+
+
+def as_at_home(report: JobReport, lake: Path) -> str:
+    """Return a report as it is printed of tables in ``s3a://lake``, with file names that do not change."""
+    wire = json.dumps(report.to_json()).replace(str(lake), "s3a://lake")
+    files = dict.fromkeys(FILE.findall(wire))
+    for number, name in enumerate(sorted(files, key=wire.index)):
+        wire = wire.replace(name, f"part-00000-{number + 1}f2c8d51-6b0e-4c39-9d35-7a1f0c8e2b64-c000")
+    document = json.loads(wire)
+    for entry in document["tables"]:
+        entry["timings"] = {}
+    return render(JobReport.from_json(document))
