@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from airflow_delta_provider.domain.engine.spark_master import MasterError, MasterKind, SparkMaster
@@ -20,6 +21,7 @@ from airflow_delta_provider.hooks.spark_installation import jar_folders, spark_v
 #: Seconds for one of a master's hosts to take a connection.
 _SECONDS = 5.0
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_KUBERNETES = "airflow.providers.cncf.kubernetes"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 #: How a Java tells its version: in the file beside it, and on standard error.
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
@@ -33,12 +35,25 @@ def check_master(text: str, conn_id: str) -> SparkMaster:
     """
     Return the master of a connection.
 
-    :raises DeltaConnectionError: if no Spark takes it for one
+    :raises DeltaConnectionError: if no Spark takes it for one, or the worker lacks what submits to it
     """
     try:
-        return SparkMaster.parse(text)
+        master = SparkMaster.parse(text)
     except MasterError as error:
         raise DeltaConnectionError(f"{error} Correct the connection {conn_id!r}.") from None
+    if master.kind is MasterKind.KUBERNETES and not _has_kubernetes():
+        raise DeltaConnectionError(
+            f"The Spark master is {text}, for which SparkSubmitHook needs a package that the worker lacks. Install "
+            "apache-airflow-providers-cncf-kubernetes there."
+        )
+    return master
+
+
+def _has_kubernetes() -> bool:
+    try:
+        return find_spec(_KUBERNETES) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False
 
 
 def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[str, str]) -> None:
