@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 
@@ -50,3 +51,14 @@ def test_streams_are_given_back_after_a_failure(capfd: pytest.CaptureFixture[str
         start(JvmOutput(shown=False), "echo lost; exit 1")
     print("back")
     assert capfd.readouterr() == ("back\n", "")
+
+
+def test_process_without_an_output_starts_all_the_same() -> None:
+    code = (
+        "import os, sys; os.close(1); sys.stdout = None\n"
+        "from airflow_delta_provider.jobs.session.jvm_output import JvmOutput\n"
+        "with JvmOutput(shown=False).taken(): os.write(2, b'lost')\n"
+        "os.write(2, b'kept')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "kept")

@@ -92,11 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ALL_FAULTS
     if not jvm_runs():
         _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
-    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
+    unwritten = None
     try:
         destination.write(report, session.storage)
     except Exception as failure:
-        _say(f"the report could not be written to {parsed.report}, only printed: {why(failure)}")
+        unwritten = f"the report could not be written to {parsed.report}, only printed: {why(failure)}"
+    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
+    if unwritten:
+        _say(unwritten)
         return ALL_FAULTS
     confirm(session, request, report, progress)
     return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED

@@ -29,16 +29,14 @@ class JvmOutput:
     def taken(self) -> Iterator[None]:
         """Take all that a process prints that is started meanwhile, as long as it lives."""
         target = _STDERR if self._kept is None else self._kept.fileno()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        own = [(descriptor, os.dup(descriptor)) for descriptor in (_STDOUT, _STDERR)]
+        _flush()
+        own = list(_copies())
         try:
-            for descriptor in (_STDOUT, _STDERR):
+            for descriptor, _ in own:
                 os.dup2(target, descriptor)
             yield
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            _flush()
             for descriptor, copy in own:
                 os.dup2(copy, descriptor)
                 os.close(copy)
@@ -55,3 +53,19 @@ class JvmOutput:
         tail = os.pread(self._kept.fileno(), _BYTES, max(0, size - _BYTES))
         lines = [line for line in tail.decode(errors="replace").splitlines() if not errors_only or _ERROR in line]
         return lines[-_LINES:]
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as where a process has neither
+            stream.flush()
+
+
+def _copies() -> Iterator[tuple[int, int]]:
+    """Yield the descriptors of this process's output that are open, each with a copy."""
+    for descriptor in (_STDOUT, _STDERR):
+        try:
+            copy = os.dup(descriptor)
+        except OSError:
+            continue
+        yield descriptor, copy
