@@ -345,7 +345,9 @@ def test_jars_that_are_named_by_coordinates_are_resolved_whatever_spark_it_is(
 
 
 def test_coordinates_on_a_cluster_are_packages(spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "spark://m:7077"}))
+    master = socket.create_server(("127.0.0.1", 0))  # takes connections as long as it is not collected
+    address = f"spark://127.0.0.1:{master.getsockname()[1]}"
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": address}))
     make_hook(delta_jars=["/own.jar", COORDINATES], packages="g:a:1").run()
     (call,) = spark_submit.calls
     assert option(call, "--packages") == [f"g:a:1,{COORDINATES}"]
