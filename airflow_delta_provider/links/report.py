@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -12,6 +13,8 @@ from airflow.providers.common.compat.sdk import BaseHook, BaseOperator, BaseOper
 log = logging.getLogger(__name__)
 
 _LOCATION = re.compile(r"(?P<scheme>[a-z0-9+.-]+)://(?:(?P<connection>[^/@]*)@)?(?P<bucket>[^/]+)/(?P<key>.+)")
+#: Where Amazon's client looks for the address of another store.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _S3, _GCS = ("s3", "s3a", "s3n"), ("gs", "gcs")
 
 
@@ -55,6 +58,8 @@ def _console(path: str) -> str | None:
 
 def _has_own_endpoint(connection: str | None) -> bool:
     """Whether an S3 store is not Amazon's, but another one that speaks its protocol."""
+    if any(os.environ.get(name) for name in _ENDPOINTS):
+        return True
     if not connection:
         return False
     try:
@@ -62,7 +67,8 @@ def _has_own_endpoint(connection: str | None) -> bool:
     except Exception:
         log.exception("Connection %s could not be read", connection)
         return True
-    return bool(extra.get("endpoint_url") or extra.get("host"))
+    own = (extra.get("service_config") or {}).get("s3") or {}
+    return any(known.get("endpoint_url") for known in (own, extra)) or bool(extra.get("host"))
 
 
 def _page(instance: Any, has_xcoms: bool) -> str:

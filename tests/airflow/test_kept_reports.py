@@ -267,6 +267,13 @@ def unreachable(tmp_path: Path) -> str:
     return str(file / "reports")
 
 
+def test_alert_needs_neither_xcom_nor_a_kept_report(spark_submit: FakeSparkSubmit, tmp_path: Path) -> None:
+    night, told = Night(spark_submit, report_path=unreachable(tmp_path), do_xcom_push=False), Told()
+    night.run()
+    DeltaViolationNotifier(notifiers=[told])(night.context)
+    assert (night.pushed, told.tables) == ({}, [120])
+
+
 @pytest.mark.parametrize("policy", ["warn", "fail"])
 def test_report_that_cannot_be_kept_changes_no_result_and_is_said_everywhere(
     spark_submit: FakeSparkSubmit, tmp_path: Path, policy: str, caplog: pytest.LogCaptureFixture
@@ -404,6 +411,8 @@ def test_dry_run_has_its_plan_in_xcom(spark_submit: FakeSparkSubmit) -> None:
     [
         ("s3://lake/a b/r=1.json", "https://console.aws.amazon.com/s3/object/lake?prefix=a%20b%2Fr%3D1.json"),
         ("s3://aws_default@lake/r.json", "https://console.aws.amazon.com/s3/object/lake?prefix=r.json"),
+        ("s3://ceph@lake/r.json", "http://airflow/dags/nightly/runs/r/tasks/audit/xcom?try_number=2"),
+        ("s3://gone@lake/r.json", "http://airflow/dags/nightly/runs/r/tasks/audit/xcom?try_number=2"),
         ("s3://minio@lake/r.json", "http://airflow/dags/nightly/runs/r/tasks/audit/xcom?try_number=2"),
         ("gs://g@lake/r.json", "https://console.cloud.google.com/storage/browser/_details/lake/r.json"),
         ("https://dav/r.json", "https://dav/r.json"),
@@ -416,6 +425,8 @@ def test_link_leads_to_the_report_or_to_where_its_path_is(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", '{"conn_type": "aws"}')
     monkeypatch.setenv("AIRFLOW_CONN_MINIO", '{"conn_type": "aws", "extra": {"endpoint_url": "http://minio:9000"}}')
+    service = {"service_config": {"s3": {"endpoint_url": "http://ceph"}}}
+    monkeypatch.setenv("AIRFLOW_CONN_CEPH", json.dumps({"conn_type": "aws", "extra": service}))
     night = Night(spark_submit)
     report = JobReport("audit", "a", "b", (), {})
     night.operator.kept_report = report_store.KeptReport(report, report_store.ReportPlace(path, None if path else "no"))
