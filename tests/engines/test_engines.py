@@ -62,3 +62,30 @@ def test_spark_that_no_delta_is_known_for_is_said_with_those_that_are(engines: P
     assert ran.returncode == 1
     assert "No Delta release is known to go with Spark 4.3.0. Known are Spark 4.2 from 4.2.0" in ran.stderr
     assert "defect of the provider" not in ran.stderr
+
+
+@pytest.mark.parametrize("spark", SPARK_3_5)
+def test_result_stands_alone_in_the_output_though_ivy_of_spark_3_5_prints_there(
+    engines: Path, tmp_path: Path, spark: str
+) -> None:
+    schema = '{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}'
+    metadata = {"id": "i", "format": {"provider": "parquet"}, "schemaString": schema, "partitionColumns": []}
+    actions = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {**metadata, "configuration": {}}},
+    ]
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    command = [
+        str(engines / spark / "bin" / "python"),
+        "-m",
+        "airflow_delta_provider.jobs",
+        "enable-feature",
+        "--dry-run",
+    ]
+    request = ["--table", str(tmp_path / "t"), "--feature", "appendOnly", "--report", str(tmp_path / "report.json")]
+    command += [*request, "--format", "json", "--delta-jars", "packages"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout) == json.loads((tmp_path / "report.json").read_text())
