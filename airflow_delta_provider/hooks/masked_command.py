@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from airflow.providers.common.compat.sdk import mask_secret
+from airflow.sdk.log import mask_secret
 
 from airflow_delta_provider.domain.engine.secret_settings import masked_text, secrets_of, shown
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import Connection
-from airflow.sdk._shared.secrets_masker import redact
+from airflow.sdk.log import redact
 
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaRequestError
