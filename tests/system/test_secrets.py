@@ -20,12 +20,12 @@ ODD = r"a=b:c d\e#!é;🙂 \u0041 ${x}"
 LOGGED = re.compile(r"\[info +\] (spark\.[\w.]+)=(.*?) +\[airflow")
 #: Submits a job with settings from everywhere they may come from.
 _SUBMIT = """
-import json, sys
+import json, os, sys
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 
-table, arguments = sys.argv[1], json.loads(sys.argv[2].replace("SECRET", "S3cr3t-0123456789"))
+table, arguments = sys.argv[1], json.loads(sys.argv[2].replace("SECRET", os.environ.pop("THE_SECRET")))
 hook = DeltaSparkSubmitHook(JobRequest((table,), DetailOptions()), delta_jars="provided", **arguments)
 print(hook.run().tables[0].verdict)
 """
@@ -61,6 +61,7 @@ def test_secrets_reach_spark_and_neither_command_lines_nor_the_log(tmp_path: Pat
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "SPARK"))},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "THE_SECRET": SECRET,  # not in the arguments of this very process, which its forks have too
         "AIRFLOW_HOME": str(tmp_path / "home"),
         "SPARK_CONF_DIR": str(tmp_path / "conf"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
