@@ -174,3 +174,27 @@ def test_type_changes_that_a_later_commit_loses_stand_until_they_are_back(table:
     report = audit(path)
     assert report.verdict is Verdict.PASS
     assert [(f.code, f.version, f.healed_version) for f in report.findings] == [("TW12", version, version + 1)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("level", ["log", "footers", "data"])
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_after_an_audit_is_told_as_in_one_of_the_whole(
+    table: Any, audit: Any, tmp_path: Path, name: str, level: str
+) -> None:
+    (builder, arguments), version, damage, *_ = DAMAGES[name]
+    path = table(builder, **arguments)
+    with log.rewritten(path, version) as actions:
+        damage(actions)
+    whole = {(f.code, f.severity, f.version, f.fingerprint) for f in audit(path, level=level).findings if f.stands}
+    for cut in (0, version - 1, version):
+        memory = str(tmp_path / f"memory-{cut}")
+        later = tmp_path / f"later-{cut}"
+        later.mkdir()
+        files = [file for file in path.joinpath("_delta_log").glob("[0-9]*.*") if int(file.name[:20]) > cut]
+        moved = [(file, file.rename(later / file.name)) for file in files]
+        audit(path, level=level, state_path=memory)
+        for file, aside in moved:
+            aside.rename(file)
+        report = audit(path, level=level, state_path=memory)
+        assert {(f.code, f.severity, f.version, f.fingerprint) for f in report.findings if f.stands} == whole
