@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.options import (
     DetailOptions,
     DropFeatureOptions,
 )
+from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.session.sql_settings import SQL_SETTINGS
 from tests.tables import log
 from tests.tables.altering import oddly_named
@@ -42,18 +43,9 @@ def updated(spark, path) -> None:
 @contextmanager
 def having(spark, settings) -> Iterator[None]:
     """Set settings of the session as a user would; check that they are as they were afterwards."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
+    with configured(spark, settings):
         yield
         assert {key: spark.conf.get(key) for key in settings} == settings
-    finally:
-        for key, value in before.items():
-            if value is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, value)
 
 
 def done(report) -> bool:
