@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.configuration import allowed_locations
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, normal_location
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.allowed_locations import (
     allowed_roots,
@@ -18,6 +17,7 @@ from airflow_delta_provider.domain.request.allowed_locations import (
     check_path,
     is_below,
 )
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 from airflow_delta_provider.exceptions import DeltaRequestError
 
 _LOCAL = "file://"

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from airflow.providers.common.compat.sdk import Asset
 
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, normal_location
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 
 #: Scheme of tables that a catalog names; Airflow leaves what begins with ``x-`` as it is.
 CATALOG_SCHEME = "x-delta"

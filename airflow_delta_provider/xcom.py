@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report import summary as listed
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import DeltaReportUnavailableError
-from airflow_delta_provider.storage.report_store import read_report
+from airflow_delta_provider.report_store import read_report
 
 __all__ = ["all_findings", "tables_with", "violated_tables", "whole_report"]
 

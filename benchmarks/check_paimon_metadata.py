@@ -19,19 +19,19 @@ from typing import Any
 
 import fastavro
 
-from airflow_delta_provider.domain.avro.codecs import STANDARD_CODECS, Codec
-from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_zstandard
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
-from airflow_delta_provider.jobs.progress import silent
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
+from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.spark_session import own_session
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from benchmarks.paimon_history import make_history
 
 

@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from benchmarks.paimon_rows import RowsTable
 from tests.unit.paimon_histories import history_of, layout_of
 

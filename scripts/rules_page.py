@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from airflow_delta_provider.domain.checks.registry import FAMILIES
+from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import FAMILIES
-from airflow_delta_provider.domain.rules.rule import Rule, RuleFamily, Scope
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
 _INTRODUCTION = """\
 # Rules
 
-<!-- Written by `make docs` from airflow_delta_provider/domain/rules: change it there. -->
+<!-- Written by `make docs` from airflow_delta_provider/domain/checks: change it there. -->
 
 Every finding of a [report](report.md) has the code of a rule, and codes are stable. Sources are sections of
 [PROTOCOL.md](https://github.com/delta-io/delta/blob/master/PROTOCOL.md), and threads in which the fault was met.\

@@ -23,14 +23,14 @@ _ABANDONED = 60.0
 _JOB = """\
 import sys
 
-from airflow_delta_provider.jobs.submitted import main
+from airflow_delta_provider.jobs.run.submitted import main
 
 sys.exit(main(*sys.argv[1:], lock={lock!r}))
 """
 _JAR_RESOLVER = """\
 import sys
 
-from airflow_delta_provider.jobs.resolved_jars import main
+from airflow_delta_provider.jobs.run.resolved_jars import main
 
 sys.exit(main(*sys.argv[1:]))
 """

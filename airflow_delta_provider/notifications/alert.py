@@ -9,11 +9,11 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)

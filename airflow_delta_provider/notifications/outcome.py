@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
 from airflow_delta_provider.notifications.alert import Origin, TableFinding
 from airflow_delta_provider.notifications.delivery import NAME, Delivery
-from airflow_delta_provider.storage.report_store import KeptReport, read_report
+from airflow_delta_provider.report_store import KeptReport, read_report
 
 log = logging.getLogger(__name__)
 

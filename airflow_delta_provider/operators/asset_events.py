@@ -10,11 +10,11 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AssetAlias, Context
 
 from airflow_delta_provider.assets import table_asset
-from airflow_delta_provider.domain.delta.table_name import TableNameError
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.table_name import TableNameError
 
 #: Codes that the extra of an event lists.
 MAX_CODES = 20

@@ -17,7 +17,6 @@ from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.audit.confirmation import Receipts
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
@@ -25,6 +24,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import OPTIONS, Options, RequestError
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import (
     OWNED_ARGUMENTS,
@@ -41,7 +41,7 @@ from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import as_list, is_literal
-from airflow_delta_provider.storage.report_store import KeptReport, ReportStore, check_report_path
+from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
 
 class DeltaJobOperator(SparkSubmitOperator):

@@ -7,14 +7,14 @@ from typing import ClassVar, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
-from airflow_delta_provider.domain.delta.feature_condition import FeatureCondition, wanted_state, watchable_feature
+from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text
 from airflow_delta_provider.operators.rendered import as_list, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
-from airflow_delta_provider.storage.feature_watch import FeatureWatch
-from airflow_delta_provider.storage.storage_address import StorageAddress
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
+from airflow_delta_provider.watch.feature_watch import FeatureWatch
+from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 class DeltaFeatureSensor(TableSensor):

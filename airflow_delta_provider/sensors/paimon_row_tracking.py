@@ -11,9 +11,9 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import as_version, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
-from airflow_delta_provider.storage.snapshot_watch import SnapshotWatch
-from airflow_delta_provider.storage.storage_address import StorageAddress
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
+from airflow_delta_provider.watch.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.watch.storage_address import StorageAddress
 
 _KNOWN = "paimon_row_tracking_sensor_known"
 

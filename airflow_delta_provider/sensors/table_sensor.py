@@ -19,9 +19,9 @@ from airflow.providers.common.compat.sdk import (
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text
-from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
-from airflow_delta_provider.storage.table_watch import MAX_FAILURES, TableWatch
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStatus
+from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
+from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 
 #: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
 _GRACE = 300.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.delta.feature_condition import FeatureCondition
-from airflow_delta_provider.storage.feature_watch import FeatureWatch
+from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
+from airflow_delta_provider.watch.feature_watch import FeatureWatch
 
 
 class DeltaFeatureTrigger(TableTrigger):

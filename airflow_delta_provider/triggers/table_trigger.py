@@ -14,7 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_delta_provider.exceptions import DeltaProviderError
-from airflow_delta_provider.storage.table_watch import TableWatch
+from airflow_delta_provider.watch.table_watch import TableWatch
 
 
 class WaitStatus(str, Enum):

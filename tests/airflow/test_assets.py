@@ -12,9 +12,9 @@ from airflow.providers.common.compat.sdk import Asset, AssetAlias, Stats
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_delta_provider.assets import table_asset
-from airflow_delta_provider.domain.delta.table_name import TableNameError
 from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRetryableError
 from airflow_delta_provider.operators.asset_events import MAX_CODES, add_asset_events
 from airflow_delta_provider.operators.metrics import count_findings

@@ -17,11 +17,11 @@ from asgiref.sync import async_to_sync
 
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
-from airflow_delta_provider.storage import shared_look
-from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.storage.shared_look import SharedLook
-from airflow_delta_provider.storage.table_watch import TableWatch
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
+from airflow_delta_provider.watch import shared_look
+from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.shared_look import SharedLook
+from airflow_delta_provider.watch.table_watch import TableWatch
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, append, attach_store, metadata, protocol
 from tests.airflow.test_feature_sensor import context, deferred
 
@@ -200,7 +200,7 @@ def test_poke_on_the_worker_fails_in_time(monkeypatch: pytest.MonkeyPatch, answe
 def test_process_ends_while_a_look_hangs() -> None:
     program = """
         import asyncio, threading, time
-        from airflow_delta_provider.storage.shared_look import SharedLook
+        from airflow_delta_provider.watch.shared_look import SharedLook
 
         async def look():
             SharedLook(lambda: threading.Event().wait).begin(time.monotonic())

@@ -16,7 +16,7 @@ from airflow.providers.common.compat.sdk import TaskInstanceState
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow.sdk import DAG
 
-from airflow_delta_provider import configuration
+from airflow_delta_provider import configuration, report_store
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.exceptions import (
     DeltaReportUnavailableError,
@@ -27,7 +27,6 @@ from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.violation import DeltaViolationNotifier
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
-from airflow_delta_provider.storage import report_store
 from airflow_delta_provider.xcom import all_findings, tables_with, violated_tables, whole_report
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.smtp_server import smtp_server

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from airflow.sdk.io import attach
 
-from airflow_delta_provider.domain.delta.feature import feature_named
-from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import TableHead
-from airflow_delta_provider.domain.delta.table_name import TableNameError
-from airflow_delta_provider.storage.errors import DeltaLogUnreadableError, StorageSetupError
-from airflow_delta_provider.storage.head_reader import HeadReader
-from airflow_delta_provider.storage.newest import newest_after
-from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.storage.storage_address import StorageAddress
+from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, StorageSetupError
+from airflow_delta_provider.watch.head_reader import HeadReader
+from airflow_delta_provider.watch.newest import newest_after
+from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.storage_address import StorageAddress
 from tests.airflow.table_logs import (
     REAL_TABLES,
     RecordingFileSystem,

@@ -15,10 +15,10 @@ from airflow.serialization.serialized_objects import BaseSerialization
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.paimon_row_tracking import PaimonRowTrackingSensor
-from airflow_delta_provider.storage.errors import DeltaLogUnreadableError
-from airflow_delta_provider.storage.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.storage.snapshot_reader import Newest, SnapshotReader
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
+from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
+from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.snapshot_reader import Newest, SnapshotReader
 from tests.airflow.test_feature_sensor import AirflowRescheduleException, StateStore, context, without_task_state
 from tests.tables.paimon.archive import table_of, unpack
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import (
@@ -24,9 +24,9 @@ from airflow_delta_provider.domain.request.options import (
     Options,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Features that one request enables on a plain table.
 ALONE = sorted(

@@ -23,8 +23,8 @@ from airflow_delta_provider.domain.request.options import (
     PaimonCheckRowTrackingOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 Job = Callable[[Options, str], TableReport]
 LAKE = "s3a://lake"

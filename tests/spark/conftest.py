@@ -22,10 +22,10 @@ from airflow_delta_provider.domain.request.options import (
     Options,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.progress import Progress, silent
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.session.progress import Progress, silent
 from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.log import newest
 from tests.tables.paimon.archive import unpack
 from tests.tables.row_tracking import operations, operations_without_vectors

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables import log
 from tests.tables.altering import oddly_named

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.tables import log
 from tests.tables import row_tracking_bad_files as bad_files
 from tests.tables import row_tracking_damage as damage

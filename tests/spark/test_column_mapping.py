@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableColumnMapping
+from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
-from airflow_delta_provider.jobs.column_mapping.disable import DisableColumnMapping
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.progress import silent
+from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.spark_settings import configured
-from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 from tests.tables import log
 from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small

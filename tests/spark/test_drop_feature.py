@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.plan.explanation import size_text
+from airflow_delta_provider.domain.changes.explain import size_text
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
 from tests.tables import log

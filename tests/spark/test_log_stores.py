@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.request.options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.writing.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from tests.tables import log
 from tests.tables.protocols import legacy, mappable
 

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, Codec
-from airflow_delta_provider.domain.avro.container import split_container
-from airflow_delta_provider.domain.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, Codec
+from airflow_delta_provider.domain.formats.avro.container import split_container
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
 from airflow_delta_provider.jobs.paimon.decompression import avro_codecs, by_jvm, by_zstandard
 from tests.tables.paimon.archive import unpack
 

@@ -16,13 +16,13 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
 from airflow_delta_provider.jobs.paimon.live_proof import LiveProof
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.progress import silent
 from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.session.progress import silent
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.tables.paimon.vectors import reencode

@@ -10,7 +10,7 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import AuditOptions, CreateTableOptions
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from tests.tables.row_tracking import partitioned
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
-from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 

@@ -11,11 +11,11 @@ import pytest
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, inline_bitmap
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.uniqueness import Proof, Room, prove
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.row_tracking_model import DataFile, Model
 
 NOTHING_FITS = Room(0, 0, 0)

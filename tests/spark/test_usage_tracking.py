@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import unmap
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import (
     CreateTableOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
-from airflow_delta_provider.jobs.writing.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
 from tests.tables.protocols import legacy, modern

@@ -44,8 +44,8 @@ APPLICATION = """
 import json, sys
 import airflow_delta_provider
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.runner import run
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import submitted_session
 
 assert ".zip" in airflow_delta_provider.__file__

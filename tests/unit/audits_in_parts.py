@@ -7,18 +7,18 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.memory import AuditMemory
-from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.log.table_log import TableLog
-from airflow_delta_provider.jobs.progress import silent
-from airflow_delta_provider.jobs.time_budget import TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import silent
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 from tests.unit.local_table import LocalStorage
 from tests.unit.log_builder import Actions, Table
 

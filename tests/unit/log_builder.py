@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
 from airflow_delta_provider.domain.delta.live_file import LiveFile

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import zstandard
 
-from airflow_delta_provider.domain.avro.codecs import STANDARD_CODECS, Codec, one_by_one
-from airflow_delta_provider.domain.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec, one_by_one
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
 from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
 from airflow_delta_provider.notifications.formats import html as html_format

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.request.allowed_locations import check_beside, check_found, check_path
+from airflow_delta_provider.domain.request.table_name import TableName
 
 ALLOWED = ("s3://lake/team/", "/data", "main.sales")
 

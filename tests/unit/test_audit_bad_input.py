@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.beside import check_pointer, damaged_commit
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.memory import AuditMemory
-from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.checks.log.log_files import check_pointer, damaged_commit
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME

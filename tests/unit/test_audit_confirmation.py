@@ -12,8 +12,8 @@ from itertools import chain, product
 
 import pytest
 
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.confirmation import MAX_RECEIPTS, Reported, identity
-from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit import live_paths
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
-from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.past_needs import NEEDS
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
-from airflow_delta_provider.domain.rules.rule import Scope
 from tests.tables.delta_spark_4_0 import logs
 from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
 from tests.unit.damages import edits, histories

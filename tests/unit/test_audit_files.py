@@ -10,13 +10,14 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.checks.data_files import rules as data_files
+from airflow_delta_provider.domain.checks.type_widening import rules as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import data_files, type_widening
 from tests.unit.states import field, struct, type_to_json
 
 FEATURES = ["appendOnly", "invariants", "domainMetadata", "rowTracking"]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
-from airflow_delta_provider.domain.rules.rule import Scope
 from tests.unit.damages import CASES, edits, histories, steps
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata

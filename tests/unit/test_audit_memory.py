@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory, BrokenMemoryError
 from airflow_delta_provider.domain.audit.confirmation import Reported
-from airflow_delta_provider.domain.audit.memory import AuditMemory, BrokenMemoryError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState

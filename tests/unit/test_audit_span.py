@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Severity
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.avro.codecs import MOST_BYTES
-from airflow_delta_provider.domain.avro.primitives import AvroError
-from airflow_delta_provider.domain.avro.projection import Column, Row
-from airflow_delta_provider.domain.avro.reading import read_rows
-from airflow_delta_provider.domain.avro.snappy import decompress_snappy
+from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.reading import read_rows
+from airflow_delta_provider.domain.formats.avro.snappy import decompress_snappy
 from tests.tables.avro_files import CODECS as CODEC_NAMES
 from tests.tables.avro_files import avro_file, recompressed
 from tests.tables.paimon.archive import table_of

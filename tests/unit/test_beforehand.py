@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.feature import FEATURES
+from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.options import (
     AlterColumnsOptions,

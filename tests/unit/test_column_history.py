@@ -8,12 +8,17 @@ from collections.abc import Callable
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory, KnownColumns
-from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.column_mapping.usage import Usage, UsageJudgement, judge_usage, unknown_usage
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory, KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.changes.disable_mapping.usage import (
+    Usage,
+    UsageJudgement,
+    judge_usage,
+    unknown_usage,
+)
+from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY, check_state
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.invariants.usage_tracking import PROPERTY, check_state
 from tests.unit.log_builder import History, Table
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, at
 from tests.unit.states import field, struct

@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.column_mapping import checks as column_mapping
+from airflow_delta_provider.domain.checks.column_mapping.added_file_names import check_added_file
+from airflow_delta_provider.domain.checks.column_mapping.checks import MOST_FINDINGS, check_transition
+from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.checks.metadata import clustering
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants import clustering, column_mapping
-from airflow_delta_provider.domain.invariants.added_file_names import check_added_file
-from airflow_delta_provider.domain.invariants.column_mapping import MOST_FINDINGS, check_transition
-from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.mapped_tables import (
     ID,
     MAX,

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError, read_bitmap
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -17,7 +16,8 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     deleted_rows,
     inline_bitmap,
 )
-from airflow_delta_provider.domain.delta.z85 import decode_z85
+from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.formats.z85 import decode_z85
 
 #: The examples of PROTOCOL.md, JSON Example 1 to 3.
 RELATIVE = {

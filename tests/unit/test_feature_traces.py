@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from airflow_delta_provider.domain.delta.feature_traces import (
+from airflow_delta_provider.domain.delta.features.history_usage import (
     RETENTION,
     barrier,
     earliest_truncation,

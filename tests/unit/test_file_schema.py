@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
-from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
-from airflow_delta_provider.domain.parquet.footer import parse_footer
-from airflow_delta_provider.domain.parquet.schema import (
+from airflow_delta_provider.domain.formats.parquet.footer import parse_footer
+from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
     LogicalType,
     PhysicalType,

@@ -8,9 +8,9 @@ import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 from tests.unit.local_table import LocalStorage
 
 

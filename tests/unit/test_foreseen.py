@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.plan.foreseen import as_foreseen, proposed_metadata
-from airflow_delta_provider.domain.plan.plan import Plan
-from airflow_delta_provider.domain.plan.step import (
+from airflow_delta_provider.domain.changes.foreseen import as_foreseen, proposed_metadata
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.step import (
     AddColumns,
     ColumnType,
     DropColumns,

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.changes.commit.edit import ENGINE_INFO, Edit
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
+from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
 from airflow_delta_provider.domain.delta.commit import commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.writing.edit import ENGINE_INFO, Edit
-from airflow_delta_provider.domain.writing.log_stores import check_log_store
-from airflow_delta_provider.domain.writing.schema_text import SchemaText
+from airflow_delta_provider.jobs.changes.commit import put_if_absent
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.writing import put_if_absent
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import DOMAIN, TIMESTAMPS, Table, audited, body
 from tests.unit.states import field, struct, type_to_json

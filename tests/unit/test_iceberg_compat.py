@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_delta_provider.domain.checks.protocol.iceberg_compat import check_state
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.iceberg_compat import check_state
 from tests.unit.states import LEGACY, field, state_of, struct
 
 LONG = PrimitiveType("long")

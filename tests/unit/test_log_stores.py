@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
 from airflow_delta_provider.domain.request.options import OPTIONS
-from airflow_delta_provider.domain.writing.log_stores import check_log_store
-from airflow_delta_provider.jobs.command_line.main import COMMANDS
+from airflow_delta_provider.jobs.run.command_line.main import COMMANDS
 
 
 @pytest.mark.parametrize("kind", [command.kind for command in COMMANDS.values() if command.changes])

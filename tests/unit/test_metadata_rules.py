@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, StructType
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants.metadata import (
+from airflow_delta_provider.domain.checks.metadata import rules
+from airflow_delta_provider.domain.checks.metadata.checks import (
     check_first,
     check_state,
     check_transition,
     no_metadata,
 )
-from airflow_delta_provider.domain.invariants.schema import readable_columns
+from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, StructType
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import metadata as rules
-from airflow_delta_provider.domain.rules.rule import Rule
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 LONG = PrimitiveType("long")

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.parquet.footer import (
+from airflow_delta_provider.domain.formats.parquet.footer import (
     EncryptedFooterError,
     Footer,
     FooterError,
     footer_size,
     parse_footer,
 )
-from airflow_delta_provider.domain.parquet.schema import (
+from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
     LogicalType,
     PhysicalType,
@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.parquet.schema import (
     SchemaElement,
     TimeUnit,
 )
-from airflow_delta_provider.domain.parquet.thrift_compact import Cursor, ThriftError, WireType
+from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, ThriftError, WireType
 
 INSTANT = datetime.datetime(2024, 2, 29, 12, 30, 1, 5)
 

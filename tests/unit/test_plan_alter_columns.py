@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
-from airflow_delta_provider.domain.column_mapping.resolution import needs_memory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering, verify_altered
+from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_memory
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY
-from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering, verify_altered
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.sql import render_sql
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from tests.unit.mapped_tables import ID, MAPPING, NAME, added, at, configured, mapped, without
 from tests.unit.mapped_tables import table as mapped_table

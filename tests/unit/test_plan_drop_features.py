@@ -7,18 +7,18 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, RewrittenFiles, plan_drop
+from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
-from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED, FEATURES
-from airflow_delta_provider.domain.delta.feature_removal import REMOVALS, in_order
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_order
+from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
-from airflow_delta_provider.domain.plan.drop_features import DropSurvey, RewrittenFiles, plan_drop
-from airflow_delta_provider.domain.plan.dropped_features import verify_dropped
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.sql import render_sql
 from airflow_delta_provider.domain.request.options import DropFeatureOptions, RequestError
 from tests.unit.mapped_tables import mapped
 from tests.unit.mapped_tables import table as mapped_table

@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.column_history import KnownColumns
-from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.column_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.column_mapping.unmapping import unmapped
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.leave_mapping import plan_leaving
-from airflow_delta_provider.domain.plan.left_mapping import (
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_leaving
+from airflow_delta_provider.domain.changes.disable_mapping.unmapping import unmapped
+from airflow_delta_provider.domain.changes.disable_mapping.verify import (
     foreign_files,
     nulls_differ,
     rebased_over,
@@ -24,8 +21,11 @@ from airflow_delta_provider.domain.plan.left_mapping import (
     unread_files,
     verify_left,
 )
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.step import RemoveMapping, RewriteUnmapped
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import RemoveMapping, RewriteUnmapped
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions, RequestError
 from tests.unit.mapped_tables import MAPPING, MODE, Json, configured, mapped, table
 from tests.unit.states import ENGINE, TABLE, field, struct

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.widen_types import plan_widening, resolve_widenings, verify_widened
 from airflow_delta_provider.domain.delta.column import parse_path
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.sql import render_sql
-from airflow_delta_provider.domain.plan.widen_types import plan_widening, resolve_widenings, verify_widened
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, metadata_of, state_of, struct
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.feature import (
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state, is_enabling
+from airflow_delta_provider.domain.delta.features.table import (
     FEATURES,
     Feature,
     FeatureAccess,
@@ -12,7 +13,6 @@ from airflow_delta_provider.domain.delta.feature import (
     feature_named,
     with_requirements,
 )
-from airflow_delta_provider.domain.delta.feature_state import FeatureState, feature_state, is_enabling
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from tests.tables.open_features import OPEN_FEATURES
 

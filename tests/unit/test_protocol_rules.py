@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.feature import CATALOG_MANAGED, FEATURES
-from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants.protocol import (
+from airflow_delta_provider.domain.checks.protocol import rules
+from airflow_delta_provider.domain.checks.protocol.checks import (
     check_first,
     check_state,
     check_transition,
     no_protocol,
     used_features,
 )
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import protocol as rules
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
 
 ID = field("id", "long")

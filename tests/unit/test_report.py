@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_detail import detail_of
@@ -28,7 +29,6 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
 from airflow_delta_provider.domain.request.options import OPTIONS
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.report_contract import SCHEMA, violations
 from tests.unit.states import field, state_of, struct
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.checks.row_tracking.commit_rules import check_transition, suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.state_rules import MOST_FINDINGS, check_fresh_ids, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition, suspicious_paths
-from airflow_delta_provider.domain.row_tracking.state_rules import MOST_FINDINGS, check_fresh_ids, check_state
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 TRACKED = LEGACY.supporting(["rowTracking"])

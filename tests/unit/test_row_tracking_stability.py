@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.row_tracking.key_rules import (
+from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
     ChangedKey,
     ChangedKeys,
     IdRange,
@@ -28,7 +22,7 @@ from airflow_delta_provider.domain.row_tracking.key_rules import (
     repeated_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.row_tracking.stability_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
     MOST_COMMITS,
     Misfits,
     MovedRow,
@@ -43,7 +37,13 @@ from airflow_delta_provider.domain.row_tracking.stability_rules import (
     unread_files,
     untracked,
 )
-from airflow_delta_provider.domain.rules import row_tracking as rules
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 TRACKED = LEGACY.supporting(["rowTracking"])

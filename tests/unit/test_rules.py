@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import airflow_delta_provider
-from airflow_delta_provider.domain import rules as modules
+from airflow_delta_provider.domain import checks
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.checks import unmapping as leaving_mapping
+from airflow_delta_provider.domain.checks.registry import CATALOGUE, FAMILIES
+from airflow_delta_provider.domain.checks.rule import Rule, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import faults, leaving_mapping, requests
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE, FAMILIES
-from airflow_delta_provider.domain.rules.rule import Rule, Scope
 from scripts.rules_page import PAGE, render
 
 PACKAGE = Path(airflow_delta_provider.__file__).parent
@@ -32,10 +33,9 @@ def test_codes_are_unique_and_of_their_family():
 
 
 def test_catalogue_has_the_rules_of_every_module():
-    found = [importlib.import_module(f"{modules.__name__}.{m.name}") for m in pkgutil.iter_modules(modules.__path__)]
-    rules = [rule for module in found for rule in vars(module).values() if isinstance(rule, Rule)]
-    assert {rule.code for rule in rules} == CATALOGUE.keys()
-    assert len(rules) == len(CATALOGUE)
+    names = [module.name for module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")]
+    rules = [rule for name in names for rule in vars(importlib.import_module(name)).values() if isinstance(rule, Rule)]
+    assert {id(rule) for rule in rules} == {id(rule) for rule in CATALOGUE.values()}
 
 
 def test_codes_that_the_package_and_its_pages_name_are_in_the_catalogue():
@@ -46,7 +46,7 @@ def test_codes_that_the_package_and_its_pages_name_are_in_the_catalogue():
 
 def test_rules_and_findings_are_made_of_the_catalogue_alone():
     made = re.compile(r"""\bRule\(|\bFinding\(\s*f?["']""")
-    elsewhere = [file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE / "domain" / "rules"]
+    elsewhere = [file for file in PACKAGE.rglob("*.py") if PACKAGE / "domain" / "checks" not in file.parents]
     assert [str(file) for file in elsewhere if made.search(file.read_text(encoding="utf-8"))] == []
 
 

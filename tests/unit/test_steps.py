@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.sql import render_sql
-from airflow_delta_provider.domain.plan.step import Step
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.step import Step
 
 
 @pytest.mark.parametrize("kind", get_args(Step))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.column import parse_path, quote
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError, normal_location
 from airflow_delta_provider.domain.request.allowed_locations import check_location
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 
 HOSTILE = "a`; DROP TABLE x; --"
 awkward = st.sampled_from(["a", "a b", "a.b", "`", "a`b", HOSTILE, "'", '"', "列", "\\", "ß\n"]) | st.text(min_size=1)

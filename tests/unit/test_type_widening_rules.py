@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.type_widening.checks import check_state, check_transition
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants.type_widening import check_state, check_transition
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, at, edited, fields_of, said, step, table
 from tests.unit.states import LEGACY, WIDENING, WIDENING_ON
 

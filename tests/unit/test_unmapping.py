@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.column_history import KnownColumns
-from airflow_delta_provider.domain.column_mapping.file_columns import FooterSurvey, TableColumns, count_nulls
-from airflow_delta_provider.domain.column_mapping.unmapping import (
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns, count_nulls
+from airflow_delta_provider.domain.changes.disable_mapping.unmapping import (
     check_unmappable,
     needs_footers,
     prove_unmapping,
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.column_mapping.unmapping import (
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError, parse_footer
+from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError, parse_footer
 from tests.unit.mapped_tables import MAX, MODE, NESTED, Json, configured, fields_of, mapped
 from tests.unit.states import field, struct
 

@@ -10,24 +10,29 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.step import MapColumns, RemoveMapping, TrackUsage
+from airflow_delta_provider.domain.changes.usage_tracking.creation import check_lockout, new_table
+from airflow_delta_provider.domain.changes.usage_tracking.enabling import (
+    Evidence,
+    edit_of,
+    needs_footers,
+    plan_tracking,
+)
+from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.sql import render_sql
-from airflow_delta_provider.domain.plan.step import MapColumns, RemoveMapping, TrackUsage
 from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions, RequestError
-from airflow_delta_provider.domain.usage_tracking.creation import check_lockout, new_table
-from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit_of, needs_footers, plan_tracking
-from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
-from airflow_delta_provider.domain.writing.edit import Edit, Stamp
-from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.log.recent_writers import recent_writers
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, fields_of

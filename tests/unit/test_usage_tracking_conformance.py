@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.alteration import AddColumn, Alteration
-from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
-from airflow_delta_provider.domain.column_mapping.tracked_schema import alter_tracked
+from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
+from airflow_delta_provider.domain.changes.enable_features import plan_enabling
+from airflow_delta_provider.domain.changes.usage_tracking.creation import new_table
+from airflow_delta_provider.domain.changes.usage_tracking.enabling import Evidence, edit_of, plan_tracking
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.plan.enable_features import plan_enabling
 from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions
-from airflow_delta_provider.domain.usage_tracking.creation import new_table
-from airflow_delta_provider.domain.usage_tracking.enabling import Evidence, edit_of, plan_tracking
-from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions, Table, audited, body

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
-from airflow_delta_provider.domain.column_mapping.schema_mapping import map_by_name
-from airflow_delta_provider.domain.column_mapping.tracked_schema import alter_tracked
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
 from tests.tables.delta_rs import UnreadableError, rows_by_delta_rs
 from tests.tables.usage_tracking_model import (

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY, check_state, check_transition
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE, PROPERTY, check_state, check_transition
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
 from tests.unit.mapped_tables import without as less
 from tests.unit.states import LEGACY, field, struct

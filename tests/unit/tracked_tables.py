@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.column_mapping.column_history import ColumnHistory
-from airflow_delta_provider.domain.column_mapping.schema_mapping import unmap
-from airflow_delta_provider.domain.column_mapping.tracked_schema import edit_of
-from airflow_delta_provider.domain.column_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import edit_of
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import unmap
+from airflow_delta_provider.domain.changes.disable_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.changes.step import MapColumns
+from airflow_delta_provider.domain.changes.usage_tracking import enabling
+from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
-from airflow_delta_provider.domain.plan.alter_columns import alteration_of, plan_altering
-from airflow_delta_provider.domain.plan.step import MapColumns
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions, EnableFeatureOptions, RequestError
-from airflow_delta_provider.domain.usage_tracking import enabling
-from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
-from airflow_delta_provider.domain.writing.edit import Edit
-from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,

@@ -6,27 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.healing import path_is_anothers
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
-from airflow_delta_provider.domain.audit.restored import Restored
-from airflow_delta_provider.domain.audit.stands import path_is_anothers
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.restore_detection import Restored
+from airflow_delta_provider.domain.audit.violated import Broken
 from airflow_delta_provider.domain.audit.violations import Before, Stands, Violation, key_of, sound_before
+from airflow_delta_provider.domain.checks.column_mapping import mapping_changes
+from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.checks.metadata import metadata_changes
+from airflow_delta_provider.domain.checks.protocol import protocol_changes
+from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.type_widening import type_changes
+from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.feature import with_requirements
+from airflow_delta_provider.domain.delta.features.lists import has_feature
+from airflow_delta_provider.domain.delta.features.table import with_requirements
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants import (
-    mapping_changes,
-    metadata_changes,
-    protocol_changes,
-    type_changes,
-    usage_tracking,
-)
-from airflow_delta_provider.domain.invariants.feature_lists import has_feature
-from airflow_delta_provider.domain.invariants.feature_use import used_features
-from airflow_delta_provider.domain.invariants.physical_path_history import PhysicalPathHistory
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.checks.log import rules
 from airflow_delta_provider.domain.delta.checksum import BrokenChecksumError, checksum_name, parse_checksum
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.rules import log as rules
 
 
 def check_checksum(version: int, content: bytes, audit: HistoryAudit) -> Iterator[Finding]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_delta_provider.domain.checks.log.rules import HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.report.finding import Finding, Status
-from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
 
 #: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
 #: findings, or their identities.

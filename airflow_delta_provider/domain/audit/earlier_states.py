@@ -10,13 +10,13 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from airflow_delta_provider.domain.checks.actions.in_commit_timestamps import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants.in_commit_timestamps import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
-from airflow_delta_provider.domain.row_tracking.tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
 
 _MASK = (1 << 64) - 1
 #: What Delta keeps, or notes anew, where it restores an earlier version: properties, and a key of identity columns.

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.excerpt import excerpt_of_file
+from airflow_delta_provider.domain.audit.action_excerpt import excerpt_of_file
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.row_tracking import state_rules
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking import state_rules
-from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
-from airflow_delta_provider.domain.rules.rule import Scope
 
 #: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
 _OF_COMMITS = frozenset({"RT22", "RT23"})

@@ -8,38 +8,36 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
-from airflow_delta_provider.domain.audit.excerpt import excerpt
-from airflow_delta_provider.domain.audit.file_course import FileCourse
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
+from airflow_delta_provider.domain.audit.healing import needs_details, remains, remains_by
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
+from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.past_needs import Need, needing
-from airflow_delta_provider.domain.audit.restored import Restorations, Restored
-from airflow_delta_provider.domain.audit.stands import needs_details, remains, remains_by
+from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
+from airflow_delta_provider.domain.audit.violated import Broken
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
+from airflow_delta_provider.domain.checks.actions import commit_actions
+from airflow_delta_provider.domain.checks.actions.action_fields import check_actions
+from airflow_delta_provider.domain.checks.metadata import checks as metadata
+from airflow_delta_provider.domain.checks.metadata import metadata_changes
+from airflow_delta_provider.domain.checks.protocol import checks as protocol
+from airflow_delta_provider.domain.checks.protocol import protocol_changes
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.row_tracking import commit_rules
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.state import check_state
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.delta.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
-from airflow_delta_provider.domain.invariants import (
-    commit_actions,
-    metadata,
-    metadata_changes,
-    protocol,
-    protocol_changes,
-)
-from airflow_delta_provider.domain.invariants.action_fields import check_actions
-from airflow_delta_provider.domain.invariants.state import check_state
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking import commit_rules
-from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount
-from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
-from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
-from airflow_delta_provider.domain.rules.rule import Scope
 
 #: What the first commit has to have: protocol and metadata.
 _FIRST = ("TF10", "MD04")

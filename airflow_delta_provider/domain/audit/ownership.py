@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _KEYS = ("table", "owner", "severities")

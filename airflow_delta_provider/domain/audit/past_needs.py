@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants import usage_tracking
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 
 
 class Need(Enum):

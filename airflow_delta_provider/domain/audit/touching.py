@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, high_water_mark_of, row_tracking_of
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, high_water_mark_of, row_tracking_of
 
 
 class Touching:

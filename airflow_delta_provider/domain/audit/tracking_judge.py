@@ -6,21 +6,21 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.broken import Broken
+from airflow_delta_provider.domain.audit.healing import mark_is_below, remains
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.log_memory import LogMemory
-from airflow_delta_provider.domain.audit.stands import mark_is_below, remains
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.violated import Broken
 from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of, sound_before
+from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
+from airflow_delta_provider.domain.checks.row_tracking import commit_rules, history_rules, state_rules
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, moves_of, tracked
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
+from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.invariants.schema import readable_columns
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking import commit_rules, history_rules, state_rules
-from airflow_delta_provider.domain.row_tracking.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
-from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, moves_of, tracked
-from airflow_delta_provider.domain.row_tracking.tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 
 
 class TrackingJudge:

@@ -10,11 +10,11 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_LIVE_FILES, OF_ONE_FILE
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
+from airflow_delta_provider.domain.checks.log.rules import HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.log import HISTORY_NOT_KEPT
 
 #: What a violation is about: the code of the rule, file, column and subject.
 Key = tuple[str, str | None, str | None, str | None]

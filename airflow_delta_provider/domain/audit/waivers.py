@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.report.finding import Finding, Waiver
-from airflow_delta_provider.domain.rules.catalogue import CATALOGUE
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: What an entry must say, and what it may name to cover fewer findings.

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
-from airflow_delta_provider.domain.delta.json_values import integer_or_none, parse_json
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.formats.json_values import integer_or_none, parse_json
 
 
 class BrokenChecksumError(Exception):

@@ -10,12 +10,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
-from airflow_delta_provider.domain.delta.json_values import DuplicateKeyError, parse_json, text_of
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
+from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
 
 #: An action as it stands in the log: one key, its kind, with the action below it.
 Action = Mapping[str, Any]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError
-from airflow_delta_provider.domain.bitmap.roaring_array import read_array
-from airflow_delta_provider.domain.delta.json_values import integer_of, integer_or_none, text_of
-from airflow_delta_provider.domain.delta.z85 import decode_z85
+from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
+from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError
+from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
+from airflow_delta_provider.domain.formats.z85 import decode_z85
 
 _FILE_VERSION = 1
 #: Characters of a UUID in Z85; what stands before them is the random prefix.

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, StructType
-from airflow_delta_provider.domain.parquet.schema import LogicalKind, Repetition, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
 
 
 @dataclass(frozen=True)

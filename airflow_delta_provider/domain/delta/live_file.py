@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
-from airflow_delta_provider.domain.delta.json_values import (
+from airflow_delta_provider.domain.formats.json_values import (
     integer_of,
     integer_or_none,
     map_of,

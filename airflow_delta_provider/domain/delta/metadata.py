@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
-from airflow_delta_provider.domain.delta.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 
 #: Fields that every metaData action has to have, besides id and schemaString, which are empty where they are missing.
 _REQUIRED = ("format", "partitionColumns", "configuration")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureKind, feature_named, with_requirements
-from airflow_delta_provider.domain.delta.json_values import integer_of, texts_of
+from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named, with_requirements
+from airflow_delta_provider.domain.formats.json_values import integer_of, texts_of
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7

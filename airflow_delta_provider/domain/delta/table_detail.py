@@ -10,12 +10,12 @@ from typing import Any
 from airflow_delta_provider.domain.delta.column_mapping import mapping_mode
 from airflow_delta_provider.domain.delta.commit import Commit, time_of
 from airflow_delta_provider.domain.delta.data_type import sql_name
-from airflow_delta_provider.domain.delta.feature import feature_named
-from airflow_delta_provider.domain.delta.feature_state import feature_state
-from airflow_delta_provider.domain.delta.json_values import parse_json
+from airflow_delta_provider.domain.delta.features.state import feature_state
+from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
 
 
 def detail_of(state: TableState, location: str, commit: Commit | None = None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.id_ranges import id_range
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, FileSource
@@ -15,7 +16,6 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import paimon as rules
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.delta.json_values import integer_of, text_of
+from airflow_delta_provider.domain.formats.json_values import integer_of, text_of
 
 #: A type without parts: its name, its arguments, the rest of its name, whether it takes null.
 _SIMPLE = re.compile(

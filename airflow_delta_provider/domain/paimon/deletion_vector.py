@@ -11,8 +11,8 @@ from __future__ import annotations
 import struct
 import zlib
 
-from airflow_delta_provider.domain.bitmap.roaring import BrokenBitmapError, read_bitmap
-from airflow_delta_provider.domain.bitmap.roaring_array import read_array
+from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
 

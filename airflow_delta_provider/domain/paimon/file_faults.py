@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
@@ -14,8 +16,6 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import paimon_rows as rules
-from airflow_delta_provider.domain.rules.rule import Rule
 
 #: Findings of one rule; of more files only their number is told.
 _MOST = 20

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.avro.codecs import Codec
-from airflow_delta_provider.domain.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.codecs import Codec
+from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import FileKind, kind_of, read_entries
 

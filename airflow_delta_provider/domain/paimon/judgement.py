@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files, check_have_ids
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
 from airflow_delta_provider.domain.paimon.history import History
@@ -13,6 +14,7 @@ from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifests
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.open_violations import Open, Standing
 from airflow_delta_provider.domain.paimon.reassigned_ids import check_reassigned, vectors_needed
 from airflow_delta_provider.domain.paimon.schema_rules import (
     Schemas,
@@ -22,12 +24,10 @@ from airflow_delta_provider.domain.paimon.schema_rules import (
     manifest_format,
 )
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
-from airflow_delta_provider.domain.paimon.standing import Open, Standing
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import paimon as rules
 
 
 class HistoryJudge:

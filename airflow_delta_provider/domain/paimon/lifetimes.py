@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.paimon.heirs import heirs
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.row_successors import heirs
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory
 

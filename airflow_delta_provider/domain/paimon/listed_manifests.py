@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.commit import Commit
 from airflow_delta_provider.domain.paimon.layout import manifest_path
-from airflow_delta_provider.domain.paimon.standing import Open, Standing
+from airflow_delta_provider.domain.paimon.open_violations import Open, Standing
 from airflow_delta_provider.domain.paimon.violation import Violation
-from airflow_delta_provider.domain.rules import paimon as rules
 
 
 class ListedManifests:

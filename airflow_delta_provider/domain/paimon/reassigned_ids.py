@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation
-from airflow_delta_provider.domain.rules import paimon as rules
 
 
 def vectors_needed(change: Change, new: NewIds, *, data_evolution: bool) -> tuple[Snapshot, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks import paimon_metadata as paimon
+from airflow_delta_provider.domain.checks import paimon_rows
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.rules import paimon, paimon_rows
 
 #: What is said of these depends on why it could not be told, and so does what to do.
 _SAID = frozenset((paimon_rows.UNREAD.code, paimon_rows.KEYS_NOT_USABLE.code))

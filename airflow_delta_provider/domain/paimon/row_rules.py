@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import paimon_rows as rules
-from airflow_delta_provider.domain.rules.rule import Rule
 
 #: Rows that a finding names.
 MOST_ROWS = 5

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.delta.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
+from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 
 #: Versions that are known; what a newer one means, nobody here knows.

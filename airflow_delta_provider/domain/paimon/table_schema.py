@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.json_values import (
+from airflow_delta_provider.domain.formats.json_values import (
     integer_of,
     integer_or_none,
     map_of,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules.rule import Rule
 
 #: Names that a message lists.
 _NAMED = 3

@@ -22,7 +22,7 @@ class TableReport:
     :param version_before: version that the plan was made on
     :param protocol_before: protocol action at ``version_before``, as in the log
     :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
-    :param plan: what would be, or was, done (see ``domain/plan/plan.py``), for jobs that change tables
+    :param plan: what would be, or was, done (see ``domain/changes/plan.py``), for jobs that change tables
     :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
     :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/report.md``)
     :param timings: seconds by phase

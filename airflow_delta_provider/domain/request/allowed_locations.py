@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from airflow_delta_provider.domain.delta.table_name import TableName, normal_location
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.rules import requests
+from airflow_delta_provider.domain.request.table_name import TableName, normal_location
 
 #: Folders of a Delta table that hold what the table is: nothing else is ever written there.
 _METADATA = frozenset({"_delta_log", "_change_data", "_delta_index"})

@@ -8,9 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError, parse_type
-from airflow_delta_provider.domain.delta.feature import FEATURES, FeatureKind, feature_named
+from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.delta.table_name import TableName, is_relative, normal_location
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.options import (
     AlterColumnsOptions,
@@ -20,6 +19,7 @@ from airflow_delta_provider.domain.request.options import (
     Options,
     WidenTypesOptions,
 )
+from airflow_delta_provider.domain.request.table_name import TableName, is_relative, normal_location
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.confirmation import Receipts
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.request.arguments import check_text
 from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 SCHEMA_VERSION = 1
 

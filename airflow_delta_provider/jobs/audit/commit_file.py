@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.audit.memory import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.touching import Touching
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name

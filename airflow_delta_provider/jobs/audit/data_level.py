@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.audit.beside import out_of_time_reading
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.checks.data_files import rules as file_rules
+from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
+from airflow_delta_provider.domain.checks.log.log_files import out_of_time_reading
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
-from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.rewrites import Rewrites
-from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
-from airflow_delta_provider.domain.rules import data_files as file_rules
-from airflow_delta_provider.domain.rules import row_tracking as rules
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
-from airflow_delta_provider.jobs.time_budget import OutOfTimeError, TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.time_budget import OutOfTimeError, TimeBudget
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 #: What VACUUM does to the files of older versions.
 _GONE = frozenset({file_rules.MISSING.code, file_rules.DELETION_VECTOR.code})

@@ -8,7 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from airflow_delta_provider.domain.audit.beside import (
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.checksums import check_checksum
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
+from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
+from airflow_delta_provider.domain.audit.version_range import Span, find_span
+from airflow_delta_provider.domain.checks.log.compaction import check_compaction
+from airflow_delta_provider.domain.checks.log.log_files import (
     check_checkpoint,
     check_pointer,
     damaged_checkpoint,
@@ -16,13 +23,8 @@ from airflow_delta_provider.domain.audit.beside import (
     not_remembered,
     out_of_time,
 )
-from airflow_delta_provider.domain.audit.checksums import check_checksum
-from airflow_delta_provider.domain.audit.compaction import check_compaction
-from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.memory import AuditMemory
-from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
-from airflow_delta_provider.domain.audit.span import Span, find_span
+from airflow_delta_provider.domain.checks.log.rules import GAP
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
@@ -40,14 +42,12 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.stability_rules import Moves
-from airflow_delta_provider.domain.rules.log import GAP
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
-from airflow_delta_provider.jobs.audit.kept_log import KeptLog
-from airflow_delta_provider.jobs.log.table_log import TableLog
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.time_budget import TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 _POINTER = "_last_checkpoint"
 #: Commits between two lines of progress.

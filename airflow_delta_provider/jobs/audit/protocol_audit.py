@@ -9,12 +9,14 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.memory import AuditMemory
 from airflow_delta_provider.domain.audit.ownership import Ownership
-from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -27,16 +29,14 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.request.arguments import time_or_none
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.row_tracking.stability_rules import no_such_version
-from airflow_delta_provider.domain.rules import requests
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.time_budget import TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class ProtocolAudit:

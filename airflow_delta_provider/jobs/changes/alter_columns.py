@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.column_mapping.column_memory import ColumnMemory
-from airflow_delta_provider.domain.column_mapping.resolution import needs_memory, resolve
-from airflow_delta_provider.domain.column_mapping.tracked_schema import edit_of
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.alter_columns import (
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.plan import (
     alteration_of,
     plan_altering,
     verify_altered,
 )
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.step import AlterColumns as AlterColumnsStep
-from airflow_delta_provider.domain.plan.step import Step
+from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_memory, resolve
+from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import edit_of
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import AlterColumns as AlterColumnsStep
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
-from airflow_delta_provider.domain.usage_tracking.consistency import is_tracked
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.table_change import Change
-from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class AlterColumns(Change):

@@ -10,15 +10,15 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
+from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.column_mapping import file_schema, mapping_mode, physical_parts
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.plan.widen_types import Widening
-from airflow_delta_provider.jobs.data_files import file_uri
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.tables.data_files import file_uri
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"

@@ -5,27 +5,27 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from airflow_delta_provider.domain.changes.commit.edit import Stamp
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.step import CreateTable
+from airflow_delta_provider.domain.changes.usage_tracking.creation import NewTable, check_lockout, is_same, new_table
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.log_files import has_log
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.plan import Plan
-from airflow_delta_provider.domain.plan.step import CreateTable
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import CreateTableOptions
-from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.domain.usage_tracking.creation import NewTable, check_lockout, is_same, new_table
-from airflow_delta_provider.domain.writing.edit import Stamp
-from airflow_delta_provider.domain.writing.log_stores import check_log_store
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.log.table_log import TableLog
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.timings import Timings
-from airflow_delta_provider.jobs.writing.log_store import LogStore
-from airflow_delta_provider.jobs.writing.put_if_absent import PutIfAbsent
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 _TRIES = 10
 

@@ -6,16 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.domain.audit.span import find_span
+from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, plan_drop
+from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import DropFeature, Step
+from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.feature_removal import PROTECTION, REMOVALS
-from airflow_delta_provider.domain.delta.feature_traces import (
+from airflow_delta_provider.domain.delta.features.history_usage import (
     barrier,
     earliest_truncation,
     is_in_use,
     last_traces,
     retention_of,
 )
+from airflow_delta_provider.domain.delta.features.removal import PROTECTION, REMOVALS
 from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_versions,
     commit_name,
@@ -26,24 +32,18 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.usage_tracking import FEATURE
-from airflow_delta_provider.domain.plan.drop_features import DropSurvey, plan_drop
-from airflow_delta_provider.domain.plan.dropped_features import features_of, verify_dropped
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.step import DropFeature, Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
-from airflow_delta_provider.domain.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.rewritten_files import rewritten_files
 from airflow_delta_provider.jobs.changes.table_change import Change
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.log.recent_writers import recent_writers
-from airflow_delta_provider.jobs.progress import silent
-from airflow_delta_provider.jobs.time_budget import TimeBudget
-from airflow_delta_provider.jobs.timings import Timings
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.session.progress import silent
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
 _BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}

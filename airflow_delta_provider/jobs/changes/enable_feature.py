@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.enable_features import looks_at_files, plan_enabling, verify_enabled
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.step import Step
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
-from airflow_delta_provider.domain.usage_tracking.enabling import (
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.enable_features import looks_at_files, plan_enabling, verify_enabled
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.usage_tracking.enabling import (
     Evidence,
     edit_of,
     is_hand_made,
     needs_footers,
     plan_tracking,
 )
-from airflow_delta_provider.domain.writing.edit import Edit
-from airflow_delta_provider.domain.writing.standing import Standing
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import find_foreign_columns
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
 from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.column_mapping.column_memory import read_memory
-from airflow_delta_provider.jobs.column_mapping.foreign_columns import find_foreign_columns
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.log.recent_writers import recent_writers
-from airflow_delta_provider.jobs.writing.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 
 
 class EnableFeature(Change):

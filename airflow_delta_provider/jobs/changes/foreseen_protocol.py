@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.changes.foreseen import proposed_metadata
+from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.plan.foreseen import proposed_metadata
-from airflow_delta_provider.domain.plan.step import Step
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.writing.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _NOTHING = {"schemaString": '{"fields":[]}'}
 #: What does most of our statements; where Spark's release is not the one that Delta was made for, it does not load.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_delta_provider.domain.delta.feature_removal import REMOVALS, Rewrites
-from airflow_delta_provider.domain.delta.feature_traces import is_in_use, records_types
+from airflow_delta_provider.domain.changes.drop_features.plan import RewrittenFiles
+from airflow_delta_provider.domain.checks.type_widening.rewritten_files import FileDifference, FileDifferences
+from airflow_delta_provider.domain.delta.features.history_usage import is_in_use, records_types
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS, Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.rewritten_files import FileDifference, FileDifferences
-from airflow_delta_provider.domain.parquet.footer import FooterError
-from airflow_delta_provider.domain.plan.drop_features import RewrittenFiles
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.formats.parquet.footer import FooterError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 
 def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewrittenFiles]:

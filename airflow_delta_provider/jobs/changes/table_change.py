@@ -8,25 +8,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.foreseen import as_foreseen
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.explanation import explain
-from airflow_delta_provider.domain.plan.foreseen import as_foreseen
-from airflow_delta_provider.domain.plan.plan import Plan, Planned
-from airflow_delta_provider.domain.plan.sql import render_sql
-from airflow_delta_provider.domain.plan.step import Step
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.rules import faults, requests
-from airflow_delta_provider.domain.writing.log_stores import check_log_store
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.engine_errors import FILE_CONFLICTS, understand
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.timings import Timings
-from airflow_delta_provider.jobs.writing.log_store import LogStore
+from airflow_delta_provider.jobs.session.engine_errors import FILE_CONFLICTS, understand
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 _TRIES = 3
 

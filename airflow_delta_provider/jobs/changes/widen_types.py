@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.plan.plan import Planned
-from airflow_delta_provider.domain.plan.widen_types import (
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.widen_types import (
     Widening,
     plan_widening,
     resolve_widenings,
     verify_widened,
 )
+from airflow_delta_provider.domain.checks.type_widening import rules as widening_rules
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
-from airflow_delta_provider.domain.rules import type_widening as widening_rules
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.table_change import Change
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class WidenTypes(Change):

@@ -10,7 +10,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
+from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.paimon.change_rules import check_files
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
@@ -23,14 +24,13 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.rules import paimon as rules
-from airflow_delta_provider.domain.rules import paimon_rows as row_rules
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource, UnknownShapeError
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Commits that are compared one by one; of more, the newest snapshot with the first: SQL reads each of them whole.
 _MOST_COMMITS = 16

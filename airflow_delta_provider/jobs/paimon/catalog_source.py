@@ -15,12 +15,12 @@ from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 from airflow_delta_provider.domain.delta.column import quote
-from airflow_delta_provider.domain.delta.table_name import TableName
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _WHOLE = (spark_types.LongType, spark_types.IntegerType)
 _TEXT = (spark_types.StringType,)

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported, identity
-from airflow_delta_provider.domain.delta.table_name import TableName
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
+from airflow_delta_provider.domain.checks import paimon_rows as row_rules
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
@@ -20,11 +22,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.rules import paimon as rules
-from airflow_delta_provider.domain.rules import paimon_rows as row_rules
-from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.audit.memory_store import MemoryStore
-from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
@@ -36,8 +34,10 @@ from airflow_delta_provider.jobs.paimon.open_table import (
 )
 from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
-from airflow_delta_provider.jobs.progress import Progress
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
 
 #: How often a check begins anew because snapshots that it reads have vanished.
 _TRIES = 3

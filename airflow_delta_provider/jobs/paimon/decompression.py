@@ -15,8 +15,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
-from airflow_delta_provider.domain.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
 from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
 
 #: Compressed bytes that go to the JVM in one call, and what they may come to.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.file_faults import FileFault
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
-from airflow_delta_provider.domain.rules import paimon_rows as rules
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 
 class DeletedRows:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from py4j.protocol import Py4JError
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, unread, unreadable
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER, carries_ids
-from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, Footer, FooterError
-from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
-from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 _PARQUET = "parquet"
 

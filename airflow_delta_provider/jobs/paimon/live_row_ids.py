@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import LocatedRow
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import Landings
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.row_rules import MOST_ROWS
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import base_of, in_order
-from airflow_delta_provider.domain.row_tracking.id_buckets import Landings
-from airflow_delta_provider.domain.row_tracking.row_rules import LocatedRow
-from airflow_delta_provider.domain.rules import paimon_rows as rules
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
@@ -27,6 +26,7 @@ from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Files that findings name, and that are looked at to name them.
 _MOST_FILES = 20

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from airflow_delta_provider.domain.avro.codecs import Codec
+from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
@@ -34,8 +34,8 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from airflow_delta_provider.domain.delta.table_name import TableName, TableNameError
-from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.delta_session import DeltaSession, TableError
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.table_formats import DELTA, PAIMON, format_of
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.tables.table_formats import DELTA, PAIMON, format_of
 
 
 @dataclass(frozen=True)

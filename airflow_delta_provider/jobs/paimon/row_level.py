@@ -9,6 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
 from airflow_delta_provider.domain.paimon.file_faults import findings_of
 from airflow_delta_provider.domain.paimon.layout import DataLayout
@@ -20,9 +21,6 @@ from airflow_delta_provider.domain.paimon.table_history import TableHistory, app
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.rules import paimon_rows as rules
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.engine_errors import understand
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
@@ -30,8 +28,10 @@ from airflow_delta_provider.jobs.paimon.live_proof import LiveProof, Ranges
 from airflow_delta_provider.jobs.paimon.live_row_ids import RepeatedId
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, UserColumn, comparable_columns, files_of
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.progress import Progress, silent
 from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.progress import Progress, silent
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: What rows have with them, and nobody has any more once they are gone.
 _ABOUT_ROWS = frozenset(

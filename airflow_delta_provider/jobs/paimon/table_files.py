@@ -9,8 +9,8 @@ from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
 from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
-from airflow_delta_provider.jobs.data_files import DataFiles
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 
 class TableFiles(DataFiles):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket
-from airflow_delta_provider.jobs.data_files import DataFiles
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS, IdBucket
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows
 from airflow_delta_provider.jobs.session.optional_packages import have
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 #: Files, and rows with or without materialized ids, that are read here: about a second on a disk of this machine.
 _MOST_FILES, _MOST_ROWS = 1000, 1 << 24

@@ -6,28 +6,28 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.beside import check_checkpoint
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.log.log_files import check_checkpoint
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.checks.row_tracking.commit_rules import check_transition
+from airflow_delta_provider.domain.checks.row_tracking.key_rules import find_keys
+from airflow_delta_provider.domain.checks.row_tracking.state_rules import check_fresh_ids, check_state
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.invariants.undecidable import why_undecidable
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.row_tracking.commit_rules import check_transition
-from airflow_delta_provider.domain.row_tracking.key_rules import find_keys
-from airflow_delta_provider.domain.row_tracking.state_rules import check_fresh_ids, check_state
-from airflow_delta_provider.domain.row_tracking.tracking import RowTracking, row_tracking_of
-from airflow_delta_provider.domain.rules import requests
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.log.table_log import History
-from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.log.table_log import History
 
 
 class RowTrackingCheck:

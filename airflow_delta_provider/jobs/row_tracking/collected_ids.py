@@ -7,8 +7,8 @@ from heapq import merge
 from itertools import groupby, islice
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, in_order
-from airflow_delta_provider.domain.row_tracking.id_buckets import (
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, in_order
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import (
     IDS,
     FaultyIds,
     Landing,

@@ -23,11 +23,11 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.engine.session_profile import is_local
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Positions of a file that one row of the result tells of.
 _CHUNK = 32768

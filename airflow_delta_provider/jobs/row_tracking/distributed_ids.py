@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_tracking.fresh_ids import RowCount, base_of
-from airflow_delta_provider.domain.row_tracking.id_buckets import FaultyIds, Landing, Landings, ids_in
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import FaultyIds, Landing, Landings, ids_in
 from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
 #: that lie close together. By default it is 16, and most rows take the slower map behind it.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from airflow_delta_provider.domain.checks.data_files import rules as file_rules
+from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
+from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.invariants.file_schema import FileSchemas
-from airflow_delta_provider.domain.parquet.footer import EncryptedFooterError, FooterError
+from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, FooterError
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds, MaterializedTypeError, file_ids
-from airflow_delta_provider.domain.rules import data_files as file_rules
-from airflow_delta_provider.domain.rules import row_tracking as rules
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.time_budget import TimeBudget
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
 

@@ -11,10 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.delta.column import Column, quote
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.key_rules import (
+from airflow_delta_provider.domain.checks import faults
+from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
     ChangedKey,
     ChangedKeys,
     id_ranges,
@@ -26,14 +24,16 @@ from airflow_delta_provider.domain.row_tracking.key_rules import (
     undecided_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.row_tracking.row_rules import MOST_ROWS
-from airflow_delta_provider.domain.row_tracking.stability_rules import Moves, bounded, replaces_rows
-from airflow_delta_provider.domain.rules import faults
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, bounded, replaces_rows
+from airflow_delta_provider.domain.delta.column import Column, quote
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.

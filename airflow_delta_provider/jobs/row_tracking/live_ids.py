@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import impossible_bounds
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
-from airflow_delta_provider.domain.row_tracking.row_rules import impossible_bounds
-from airflow_delta_provider.domain.row_tracking.tracking import RowTracking
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
-from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
-from airflow_delta_provider.jobs.timings import Timings
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 
 class LiveIds:

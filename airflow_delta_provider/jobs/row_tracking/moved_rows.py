@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
-from airflow_delta_provider.domain.row_tracking.row_rules import MOST_ROWS
-from airflow_delta_provider.domain.row_tracking.stability_rules import (
+from airflow_delta_provider.domain.checks.data_files import rules as file_rules
+from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
     Misfits,
     MovedRow,
     MovedRows,
@@ -24,14 +22,16 @@ from airflow_delta_provider.domain.row_tracking.stability_rules import (
     unplaced_finding,
     unread_files,
 )
-from airflow_delta_provider.domain.row_tracking.tracking import row_tracking_of
-from airflow_delta_provider.domain.rules import data_files as file_rules
-from airflow_delta_provider.domain.rules import row_tracking as rules
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import LocatedRow
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_tracking.id_buckets import IDS, IdBucket, buckets_of
-from airflow_delta_provider.domain.row_tracking.row_rules import LocatedRow
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS, IdBucket, buckets_of
 from airflow_delta_provider.jobs.row_tracking import arrow_ids
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
 _FEW = 4096

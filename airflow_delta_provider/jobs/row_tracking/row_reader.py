@@ -16,10 +16,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"

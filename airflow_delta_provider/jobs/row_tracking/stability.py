@@ -6,6 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from airflow_delta_provider.domain.checks.row_tracking.commit_rules import suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
+    Moves,
+    lost_version,
+    moves_of,
+    no_such_version,
+    tracked,
+    untracked,
+)
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -14,23 +23,14 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.commit_rules import suspicious_paths
-from airflow_delta_provider.domain.row_tracking.stability_rules import (
-    Moves,
-    lost_version,
-    moves_of,
-    no_such_version,
-    tracked,
-    untracked,
-)
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.log.table_log import History, TableLog
-from airflow_delta_provider.jobs.progress import Progress
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.log.table_log import History, TableLog
 
 
 @dataclass(frozen=True)

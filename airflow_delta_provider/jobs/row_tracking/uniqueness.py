@@ -10,31 +10,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_tracking.fresh_ids import in_order, trusted_mark
-from airflow_delta_provider.domain.row_tracking.id_buckets import IDS
-from airflow_delta_provider.domain.row_tracking.materialized_ids import FileIds
-from airflow_delta_provider.domain.row_tracking.row_rules import (
+from airflow_delta_provider.domain.checks.data_files import rules as file_rules
+from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.row_rules import (
     MOST_ROWS,
     impossible_ids_found,
     landed_ids,
     repeated_ids_found,
 )
-from airflow_delta_provider.domain.row_tracking.state_rules import MOST_FINDINGS
-from airflow_delta_provider.domain.row_tracking.tracking import RowTracking
-from airflow_delta_provider.domain.rules import data_files as file_rules
-from airflow_delta_provider.domain.rules import row_tracking as rules
-from airflow_delta_provider.jobs.data_files import DataFiles
-from airflow_delta_provider.jobs.delta_session import DeltaSession
+from airflow_delta_provider.domain.checks.row_tracking.state_rules import MOST_FINDINGS
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS
+from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
 from airflow_delta_provider.jobs.row_tracking.deleted_positions import MISSING
 from airflow_delta_provider.jobs.row_tracking.distributed_ids import DistributedIds
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: All rows: what a deletion vector deletes that cannot be read.
 UNREADABLE = -1

@@ -17,10 +17,10 @@ from typing import Any, ParamSpec, TypeVar
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.jobs.engine_errors import understand
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.storage.jvm_stream import JvmStreams
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 P = ParamSpec("P")
 T = TypeVar("T")

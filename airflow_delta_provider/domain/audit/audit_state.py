@@ -1,0 +1,167 @@
+"""What an audit remembers of a table: how far it came, what the table was then, and what was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_delta_provider.domain.audit.confirmation import Reported
+from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
+from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
+from airflow_delta_provider.domain.checks.log.rules import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
+from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.row_tracking.rules import MATERIALIZED_NAMES_CHANGED
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.verdict import Severity
+
+SCHEMA_VERSION = 1
+
+
+class BrokenMemoryError(ValueError):
+    """What was remembered cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class AuditMemory:
+    """What the next audit of a table goes on from.
+
+    :param state: of the last version that was judged, without files
+    :param commit_info: ``commitInfo`` of that version
+    :param findings: what stood then, waived or not
+    :param level: of the audit
+    :param reported: which findings somebody is known to have received; the others are valid whoever received them
+    :param facts: what the commits told besides; None where an older release did not remember it
+    """
+
+    state: TableState
+    commit_info: Mapping[str, Any]
+    findings: tuple[Finding, ...]
+    level: str
+    reported: Reported = field(default_factory=Reported)
+    facts: HistoryFacts | None = None
+
+    @property
+    def version(self) -> int:
+        """The last version that was judged."""
+        return self.state.version
+
+    @classmethod
+    def of(
+        cls,
+        state: TableState,
+        commit_info: Mapping[str, Any],
+        findings: Iterable[Finding],
+        level: str,
+        facts: HistoryFacts | None = None,
+    ) -> AuditMemory:
+        """Remember what stands after an audit; that older commits were not kept does not concern the next one."""
+        told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
+        standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
+        kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
+        return cls(replace(state, files=None), commit_info, kept, level, facts=facts)
+
+    @property
+    def standing(self) -> tuple[StandingViolation, ...]:
+        """What stood, one by one, as far as that is known."""
+        known = () if self.facts is None else self.facts.standing
+        one_by_one = {violation.finding.fingerprint for violation in known}
+        others = (StandingViolation.of(f) for f in self.findings if f.fingerprint not in one_by_one)
+        return tuple(v for v in (*known, *others) if v.finding.code != HISTORY_NOT_KEPT.code)
+
+    def begin(self, earliest: int) -> int:
+        """Return the version after which to judge anew, this one at the latest, to tell what becomes of what stood.
+
+        What is wrong with files, or counts as an error, has more to it than its finding tells, such as the other files
+        that are wrong in the same way.
+
+        :param earliest: the first version that the log leads to; of what is older, no more is known than was told
+        """
+        found = (violation.finding for violation in self.standing)
+        versions = [f.version - 1 for f in found if f.version is not None and _is_judged_anew(f)]
+        return min((version for version in versions if version >= earliest), default=self.version)
+
+    def recalled(self, begin: int, names: Collection[str]) -> list[StandingViolation]:
+        """Return what judging anew does not tell again, and may still be so.
+
+        :param begin: the version after which commits are judged
+        :param names: of the files in the log
+        """
+        # The pointer is looked at each time.
+        kept = (v for v in self.standing if _is_older(v.finding, begin) and v.finding.code != WRONG_POINTER.code)
+        return [violation for violation in kept if _may_stand(violation.finding, names)]
+
+    def may_stand(self, names: Collection[str]) -> bool:
+        """Whether all findings may still be so, going by the names of the files in the log."""
+        return all(_may_stand(finding, names) for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        state = self.state
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "table_id": state.metadata.id,
+            "version": state.version,
+            "level": self.level,
+            "protocol": state.protocol.to_json(),
+            "metadata": state.metadata.to_json(),
+            "domains": dict(state.domains),
+            "commit_info": dict(self.commit_info),
+            "findings": [finding.to_json() for finding in self.findings],
+            "reported": self.reported.to_json(),
+            **({} if self.facts is None else {"facts": self.facts.to_json()}),
+        }
+
+    @classmethod
+    def from_json(cls, wire: Any) -> AuditMemory:
+        """Read the wire form.
+
+        :raises BrokenMemoryError: if it is not of this version, or damaged
+        """
+        try:
+            if wire["schema_version"] != SCHEMA_VERSION:
+                raise BrokenMemoryError(f"it has schema version {wire['schema_version']}, not {SCHEMA_VERSION}")
+            protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
+            state = TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
+            findings = tuple(map(Finding.from_json, wire["findings"]))
+            facts = None if "facts" not in wire else HistoryFacts.from_json(wire["facts"])
+            # What was written before there were receipts counts as received.
+            known = wire.get("reported")
+            reported = Reported.of(findings) if known is None else Reported.from_json(known)
+            return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported, facts)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, BrokenMemoryError):
+                raise
+            raise BrokenMemoryError(f"it is damaged: {error!r}") from error
+
+
+def _is_older(finding: Finding, begin: int) -> bool:
+    if begin < 0 and finding.code == REUSED_PATH.code:
+        return False  # with all commits before it is judged anew
+    return finding.version is None or finding.version <= begin or _needs_more(finding)
+
+
+def _needs_more(finding: Finding) -> bool:
+    """Whether the commit of the finding and the state before do not show it."""
+    rule = CATALOGUE.get(finding.code)
+    return rule is None or rule.scope is Scope.DATA or rule is REUSED_PATH
+
+
+def _may_stand(finding: Finding, names: Collection[str]) -> bool:
+    """Whether what was said of a file of the log may still be so: one that was missing is, others are there."""
+    directory, _, name = (finding.path or "").rpartition("/")
+    return directory != "_delta_log" or (name in names) != (finding.code == GAP.code)
+
+
+def _is_judged_anew(finding: Finding) -> bool:
+    if finding.at_or_before or _needs_more(finding):
+        return False
+    return (
+        finding.severity is Severity.ERROR
+        or finding.path is not None
+        or finding.code == MATERIALIZED_NAMES_CHANGED.code
+    )

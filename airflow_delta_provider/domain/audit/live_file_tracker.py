@@ -1,0 +1,130 @@
+"""The files of a table while its history is gone through: which came back, which were written when, and their size."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+
+from airflow_delta_provider.domain.audit.history_facts import LiveFiles
+from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
+from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
+from airflow_delta_provider.domain.checks.column_mapping import added_file_names
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+class FileCourse:
+    """Takes commits, oldest first.
+
+    :param begun_late: whether there were commits before the first that it takes
+    """
+
+    def __init__(self, log: LogMemory, begun_late: bool) -> None:
+        self._log = log
+        self._begun_late = begun_late
+        self._vectors = LiveVectors()
+        self._removed: set[int] = set()
+        self._remembers = False
+        self._written: set[str] = set()
+        self._unseen: LiveFiles | None = None
+        self.size = 0
+        """Bytes of the live files that were gone through."""
+
+    def begin(self, state: TableState) -> None:
+        """Take the state before the first commit, or the first one, with its files."""
+        files = (state.files or {}).values()
+        self.size = sum(file.size for file in files)
+        self._vectors.begin(files)
+
+    def resume(self) -> None:
+        """Note that commits were left out."""
+        self._begun_late = True
+
+    def go_on(self, unseen: LiveFiles | None) -> None:
+        """Go on from what an earlier audit knew of files that are not known any more.
+
+        :param unseen: None where nobody knows
+        """
+        self._unseen = unseen
+
+    def live(self, number: int, *, known: bool) -> LiveFiles | None:
+        """Return what is known of the live files, with the paths of those that were not gone through.
+
+        :param number: of those that were
+        :param known: whether these are all
+        """
+        if known:
+            return LiveFiles(number, self.size, NO_PATHS)
+        return None if self._unseen is None else self._unseen.and_also(number, self.size)
+
+    @property
+    def written_under_damage(self) -> bool:
+        """Whether files are live that were written while a change of protocol or metadata stood that broke a rule."""
+        return bool(self._written)
+
+    def gone(self, transition: Transition) -> list[str]:
+        """Return the paths that a commit takes away."""
+        added = {file.path for file in transition.commit.adds}
+        return [path for path in transition.removed_files if path not in added]
+
+    def take(self, transition: Transition) -> frozenset[str]:
+        """Take a commit, and return the paths that it adds again after they had gone, as far as that matters."""
+        self.size += sum(file.size for file in {file.key: file for file in transition.commit.adds}.values())
+        self.size -= sum(file.size for file in transition.before_files.values())
+        gone = self.gone(transition)
+        self._written.difference_update(gone)
+        # Files that were written mapped or tracked may come back long after both were given up.
+        if not (self._remembers or _matters(transition.before) or _matters(transition.after)):
+            return frozenset()
+        self._remembers = True
+        again = frozenset(file.path for file in transition.commit.adds if hash(file.path) in self._removed)
+        self._removed.update(map(hash, gone))
+        return again
+
+    def note_damage(self, transition: Transition, *, stands: bool) -> None:
+        """Take note of the files that a commit wrote.
+
+        :param stands: whether a change of protocol or metadata stands after it that broke a rule
+        """
+        if stands:
+            self._written.update(file.path for file in transition.new_files)
+        else:
+            self._written.clear()
+
+    def live_twice(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
+        """Return the files that a commit adds while they stay live with another deletion vector.
+
+        :param live: the keys of what is live after the commit
+        """
+        return self._vectors.take(transition, live)
+
+    def descriptions(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
+        """Yield under which wrong names, and by which partition values, the files that a commit adds are described.
+
+        :param state: after the commit
+        :param old: paths that it adds which were there before
+        """
+        mapped = _is_mapped(state)
+        for action in actions:
+            add = action.get("add")
+            if not add:
+                continue
+            current = mapped and add["path"] not in old and ":" not in add["path"]
+            found = list(added_file_names.check_added_file(add, state.metadata, current=current))
+            if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
+                found = list(added_file_names.check_added_file(add, state.metadata))
+            yield from found
+            yield from check_partition_values(add, state.metadata)
+
+
+def _is_mapped(state: TableState) -> bool:
+    return state.metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
+
+
+def _matters(state: TableState) -> bool:
+    """Whether it matters of an added file that it was live before."""
+    return _is_mapped(state) or state.protocol.supports("rowTracking")

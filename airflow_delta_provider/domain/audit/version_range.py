@@ -1,0 +1,119 @@
+"""Which versions an audit judges, going by the names of the files in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from airflow_delta_provider.domain.checks.log import rules
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    select_segment,
+)
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+#: Gaps that are looked at, the last ones: a log with more is hopeless.
+_MOST_GAPS = 20
+
+
+@dataclass(frozen=True)
+class Span:
+    """What an audit judges.
+
+    :param base: the version whose state it starts from; None for the whole history
+    :param last: the last version that it judges
+    :param findings: what the names of the files already show to be wrong, or not to be told
+    """
+
+    base: LogSegment | None
+    last: int
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The first version that is judged as a commit."""
+        return 0 if self.base is None else self.base.version + 1
+
+
+def find_span(names: Iterable[str], newest: int, since: int | None = None) -> Span:
+    """Return what there is to judge of a log up to ``newest``.
+
+    :param since: judge the commits after this version only
+    :raises BrokenLogError: if no state can be made of the log at all
+    """
+    names = [name for name in names if name[:20].isdecimal() and int(name[:20]) <= newest]
+    commits = commit_versions(names)
+    gaps = _gaps(commits)
+    # Where no checkpoint spans a gap, what comes before it can be judged all the same.
+    ends = [newest, *(first - 1 for first, _ in reversed(gaps[-_MOST_GAPS:]))]
+    last, readable = next(
+        ((end, first) for end in ends if (first := _readable(names, end)) is not None), (newest, None)
+    )
+    if readable is None:
+        raise _broken(names, newest)
+    findings = [_gap(first, end, last < newest and first == last + 1) for first, end in gaps[-_MOST_GAPS:]]
+    if since is not None and readable <= since <= last:
+        base: LogSegment | None = select_segment(names, since)
+    elif readable == 0 and 0 in commits and (since is None or since < 0):
+        base = None
+    else:
+        base = select_segment(names, readable)
+        findings.append(_not_kept(readable, since))
+    return Span(base, last, tuple(findings))
+
+
+def _readable(names: list[str], newest: int) -> int | None:
+    """Return the first version from which the log leads to ``newest``."""
+    found = earliest_version([name for name in names if int(name[:20]) <= newest])
+    return found if found is not None and found <= newest else None
+
+
+def _broken(names: list[str], newest: int) -> BrokenLogError:
+    try:
+        select_segment(names, newest)
+    except BrokenLogError as error:
+        return error
+    return BrokenLogError(f"there is no way to version {newest}")
+
+
+def _gaps(commits: list[int]) -> list[tuple[int, int]]:
+    """Return the first and the last missing version of each gap."""
+    return [(one + 1, other - 1) for one, other in pairwise(commits) if other != one + 1]
+
+
+def _gap(first: int, end: int, unreadable: bool) -> Finding:
+    missing = commit_name(first) if first == end else f"{commit_name(first)} to {commit_name(end)}"
+    effect = (
+        f"the table cannot be read beyond version {first - 1}"
+        if unreadable
+        else "older versions cannot be read any more, and a reader that follows the table misses them"
+    )
+    finding = rules.GAP.finding(
+        f"The log has no {missing}, though there are older commits and newer ones: {effect}. Restore the missing files "
+        "from a backup or another replica of the log.",
+        version=first,
+        path=f"_delta_log/{commit_name(first)}",
+    )
+    return finding if unreadable else replace(finding, severity=Severity.WARNING)
+
+
+def _not_kept(first: int, since: int | None) -> Finding:
+    if since is not None:
+        return rules.HISTORY_NOT_KEPT.finding(
+            f"The log no longer leads to version {since}: what was committed up to version {first} cannot be judged, "
+            f"but for the state that it led to. Audit the table more often than its log is cleaned up, or since a "
+            f"version from {first} on.",
+            version=first,
+        )
+    return rules.HISTORY_NOT_KEPT.finding(
+        f"The log is kept from version {first} on: what earlier commits did cannot be judged, but for the state that "
+        f"they led to, and what is wrong with that may have been so for long. Give since_version={first}, or a "
+        "state_path, to audit what comes after that only.",
+        version=first,
+    )

@@ -1,0 +1,125 @@
+"""A schema after a change of its columns, as JSON: what is not changed stays as it stands in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
+from airflow_delta_provider.domain.changes.alter_columns.naming import Naming
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
+
+Json = dict[str, Any]
+
+_BELOW = {"element": "elementType", "key": "keyType", "value": "valueType"}
+
+
+class Mapper:
+    """Gives new columns their ids and physical names, parents before children.
+
+    :param max_column_id: the highest id that was ever given; grows
+    """
+
+    def __init__(self, naming: Naming, max_column_id: int) -> None:
+        self._naming = naming
+        self.max_column_id = max_column_id
+
+    def metadata(self, name: str, above: PhysicalPath) -> Json:
+        """Return the metadata of a new column.
+
+        :param above: physical path of what it is added to
+        """
+        self.max_column_id += 1
+        return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
+
+
+def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) -> Json:
+    """Return the schema after the change; ``schema`` itself stays.
+
+    :param mapper: for a table with column mapping
+    :raises LookupError: if a path leads nowhere
+    """
+    for parts in alteration.drops:
+        schema = dropped(schema, parts)
+    for rename in alteration.renames:
+        schema = renamed(schema, rename)
+    for add in alteration.adds:
+        schema = added(schema, add, mapper)
+    return schema
+
+
+def dropped(schema: Json, parts: Parts) -> Json:
+    """Return the schema without the column at ``parts``."""
+
+    def drop(fields: list[Json], _: PhysicalPath) -> list[Json]:
+        return [field for field in fields if field is not _named(fields, parts[-1])]
+
+    return _edited(schema, parts, drop)
+
+
+def renamed(schema: Json, rename: RenameColumn) -> Json:
+    """Return the schema with a column under another name; its id, physical name and place stay."""
+
+    def put(fields: list[Json], _: PhysicalPath) -> list[Json]:
+        column = _named(fields, rename.parts[-1])
+        return [{**field, "name": rename.new} if field is column else field for field in fields]
+
+    return _edited(schema, rename.parts, put)
+
+
+def added(schema: Json, add: AddColumn, mapper: Mapper | None = None) -> Json:
+    """Return the schema with one more column, last in its struct."""
+
+    def append(fields: list[Json], above: PhysicalPath) -> list[Json]:
+        return [*fields, _new_field(add.parts[-1], add.data_type, above, mapper)]
+
+    return _edited(schema, add.parts, append)
+
+
+def _edited(
+    wire: Any, parts: Parts, edit: Callable[[list[Json], PhysicalPath], list[Json]], above: PhysicalPath = ()
+) -> Json:
+    """Return a type in which ``edit`` was done to the list of fields that the last of ``parts`` belongs to."""
+    if not isinstance(wire, dict):
+        raise LookupError(f"there is no {parts[0]!r} below {'.'.join(above)}")
+    if wire["type"] != "struct":
+        key = _BELOW[parts[0]]
+        return {**wire, key: _edited(wire[key], parts[1:], edit, (*above, parts[0]))}
+    fields = wire["fields"]
+    if len(parts) == 1:
+        return {**wire, "fields": edit(fields, above)}
+    field = _named(fields, parts[0])
+    below = (*above, (field.get("metadata") or {}).get(PHYSICAL_NAME, parts[0]))
+    changed = {**field, "type": _edited(field["type"], parts[1:], edit, below)}
+    return {**wire, "fields": [changed if other is field else other for other in fields]}
+
+
+def _named(fields: list[Json], name: str) -> Json:
+    for field in fields:
+        if field["name"] == name:
+            return field
+    raise LookupError(f"there is no field {name!r}")
+
+
+def _new_field(name: str, data_type: DataType, above: PhysicalPath, mapper: Mapper | None) -> Json:
+    metadata = mapper.metadata(name, above) if mapper else {}
+    path = (*above, metadata.get(PHYSICAL_NAME, name))
+    return {"name": name, "type": _new_type(data_type, path, mapper), "nullable": True, "metadata": metadata}
+
+
+def _new_type(data_type: DataType, path: PhysicalPath, mapper: Mapper | None) -> str | Json:
+    if isinstance(data_type, StructType):
+        fields = [_new_field(field.name, field.data_type, path, mapper) for field in data_type.fields]
+        return {"type": "struct", "fields": fields}
+    if isinstance(data_type, ArrayType):
+        element = _new_type(data_type.element, (*path, "element"), mapper)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if isinstance(data_type, MapType):
+        return {
+            "type": "map",
+            "keyType": _new_type(data_type.key, (*path, "key"), mapper),
+            "valueType": _new_type(data_type.value, (*path, "value"), mapper),
+            "valueContainsNull": True,
+        }
+    return str(data_type)

@@ -1,0 +1,83 @@
+"""What columns a table has had: where each lay in data files, and under which ids each name stood.
+
+Metadata alone tells it; what the files between them hold is for :mod:`.column_history`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.changes.alter_columns.alteration import Parts
+from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+
+@dataclass(frozen=True)
+class ColumnMemory:
+    """The columns of the mapped versions of a table, dropped ones too.
+
+    :param paths: their physical paths
+    :param ids: the ids of the columns that a path has led to since the table was mapped, oldest first, by the path in
+        lower case
+    :param ever_mapped: whether a version had column mapping
+    :param ever_used: whether a version said that a column had been dropped or renamed
+    :param why_incomplete: why there may be versions, or files, that nobody knows of; empty where there are none
+    """
+
+    paths: frozenset[PhysicalPath] = frozenset()
+    ids: Mapping[Parts, tuple[int, ...]] = field(default_factory=dict)
+    ever_mapped: bool = False
+    ever_used: bool = False
+    why_incomplete: str = "its log was not read"
+
+    @classmethod
+    def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> ColumnMemory:
+        """Remember what the metadata of some versions says, oldest first.
+
+        :param why_incomplete: why they may not be all that the table ever had
+        """
+        paths: set[PhysicalPath] = set()
+        ids: dict[Parts, tuple[int, ...]] = {}
+        mapped = used = False
+        for metadata in versions:
+            mapped |= mapping_mode(metadata.configuration) is not MappingMode.NONE
+            used |= metadata.configuration.get(PROPERTY, "").lower() == "true"
+            try:
+                schema = MappedSchema.of(metadata)
+            except BrokenLogError as error:
+                why_incomplete = str(error)
+                continue
+            if not schema.is_mapped:
+                ids.clear()  # they begin anew with the next mapping
+                continue
+            for column in schema.fields:
+                if column.path is not None:
+                    paths.add(column.path)
+                parts = lowered(column.column.parts)
+                known = ids.get(parts, ())
+                if column.id is not None and known[-1:] != (column.id,):
+                    ids[parts] = (*known, column.id)
+        return cls(frozenset(paths), ids, mapped, used, why_incomplete)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every version of the table is remembered."""
+        return not self.why_incomplete
+
+    @property
+    def never_mapped(self) -> bool:
+        """Whether no version had column mapping, and that is known of all."""
+        return self.is_complete and not self.ever_mapped
+
+    def ids_at(self, parts: Parts) -> tuple[int, ...]:
+        """Return the ids of the columns that ``parts`` has led to, oldest first."""
+        return self.ids.get(lowered(parts), ())
+
+
+def lowered(parts: Parts) -> Parts:
+    """Fold case as Spark does: two columns of a struct cannot have one of these."""
+    return tuple(part.lower() for part in parts)

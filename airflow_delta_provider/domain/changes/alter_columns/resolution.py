@@ -1,0 +1,293 @@
+"""From the names in a request to a change of a table's columns.
+
+A request can be repeated: what it asks for and is there already is left out. That a column is gone, or has its
+new name, counts as done only where the table's log tells that it was there before; else its name is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory, lowered
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.column import (
+    Column,
+    UnknownColumnError,
+    find_column,
+    parse_path,
+    path_text,
+    quote,
+)
+from airflow_delta_provider.domain.delta.data_type import StructType, UnknownTypeError, type_from_json
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+
+
+def resolve(
+    options: AlterColumnsOptions, metadata: Metadata, memory: ColumnMemory
+) -> tuple[Alteration, tuple[Finding, ...]]:
+    """Find the columns of a request in the schema; what cannot be found, or contradicts it, is a refusal.
+
+    :param memory: the columns that the table has had
+    """
+    resolution = _Resolution(options, metadata, memory)
+    return resolution.alteration(), tuple(resolution.refusals)
+
+
+def needs_memory(options: AlterColumnsOptions, metadata: Metadata) -> bool:
+    """Whether only the table's history can tell what is done already: a column is not there, or its new name is."""
+    schema = metadata.schema
+    for path, text in (*((path, None) for path in options.drop), *options.rename.items()):
+        column = _find(schema, path)
+        if column is None:
+            return True
+        if text is not None and _find(schema, path_text((*column.parts[:-1], _last_part(text)))) is not None:
+            return True
+    return False
+
+
+class _Resolution:
+    """One request on its way to an alteration; collects refusals on the way."""
+
+    def __init__(self, options: AlterColumnsOptions, metadata: Metadata, memory: ColumnMemory) -> None:
+        self._options = options
+        self._schema = metadata.schema
+        self._memory = memory
+        self._fields = {field.column.parts: field for field in MappedSchema.of(metadata).fields}
+        self._now: dict[str, Any] = parse_json(metadata.schema_string)
+        self.refusals: list[Finding] = []
+
+    def alteration(self) -> Alteration:
+        found = {path: self._column(path) for path in (*self._options.drop, *self._options.rename)}
+        done = self._renamed_before(found)
+        drops = [column for path in self._options.drop if (column := self._to_drop(path, found[path], done))]
+        to_rename = [
+            (column, new)
+            for path, new in self._options.rename.items()
+            if path not in done and (column := self._to_rename(path, found[path]))
+            for new in self._new_name(column, new)
+        ]
+        self._check_once(drops, [column for column, _ in to_rename])
+        if self.refusals:
+            return Alteration()
+        for column in drops:
+            self._now = dropped(self._now, column.parts)
+        renames = tuple(self._rename(to_rename))
+        targets = {rename.renamed for rename in renames} | {field.column.parts for field in done.values()}
+        adds = tuple(self._adds({lowered(parts) for parts in targets}))
+        return Alteration(tuple(column.parts for column in drops), renames, adds)
+
+    def _column(self, path: str) -> Column | None:
+        column = _find(self._schema, path)
+        if column is not None and column.kinds[-1] != "field":
+            self._refuse(
+                requests.UNKNOWN_COLUMN,
+                f"{path!r} is {column.kinds[-1]} of a type, not a column with a name. Name a column or a field of a "
+                "struct.",
+                path,
+            )
+        return column
+
+    def _renamed_before(self, found: dict[str, Column | None]) -> dict[str, MappedField]:
+        """Return, by the old path, the columns that have the new name of the request already."""
+        done: dict[str, MappedField] = {}
+        for path, text in self._options.rename.items():
+            old = found[path]
+            if old is not None and not _lies_in(lowered(old.parts), self._taken_again(path)):
+                continue
+            ids = {number for parts in _readings(path) for number in self._memory.ids_at(parts)}
+            for field in self._fields.values():
+                if field.id in ids and field.column.parts[-1] == _last_part(text) and field.column != old:
+                    done[path] = field
+        return done
+
+    def _taken_again(self, path: str) -> set[Parts]:
+        """Return the paths that other parts of the request give to other columns."""
+        added = {parts for other in self._options.add for parts in _readings(other)}
+        renamed_to = {
+            (*parts[:-1], _last_part(text))
+            for other, text in self._options.rename.items()
+            if other != path
+            for parts in _readings(other)
+        }
+        return {lowered(parts) for parts in added | renamed_to}
+
+    def _to_drop(self, path: str, column: Column | None, done: dict[str, MappedField]) -> Column | None:
+        if column is not None:
+            renamed_to_it = any(field.column.parts == column.parts for field in done.values())
+            return None if renamed_to_it else column
+        known = [ids[-1] for parts in _readings(path) if (ids := self._memory.ids_at(parts))]
+        if not known:
+            self._unknown(path)
+            return None
+        for field in self._fields.values():
+            if field.id in known:
+                self._refuse(
+                    requests.UNKNOWN_COLUMN,
+                    f"There is no column {path!r} any more: it was renamed to {field.column}. If that one is to be "
+                    "dropped, name it.",
+                    path,
+                )
+        return None
+
+    def _to_rename(self, path: str, column: Column | None) -> Column | None:
+        if column is None:
+            self._unknown(path)
+        return column
+
+    def _unknown(self, path: str) -> None:
+        try:
+            find_column(self._schema, path)
+        except UnknownColumnError as error:
+            self._refuse(requests.UNKNOWN_COLUMN, str(error), path)
+
+    def _new_name(self, column: Column, text: str) -> Iterator[str]:
+        """Yield the new name of a column, unless it cannot be one."""
+        try:
+            parts = parse_path(text)
+        except UnknownColumnError as error:
+            self._refuse(requests.ILLEGAL_NAME, f"The new name of {column} is wrong: {error}", str(column))
+            return
+        if len(parts) > 1 and lowered(parts[:-1]) != lowered(column.parts[:-1]):
+            self._refuse(
+                requests.ILLEGAL_NAME,
+                f"{column} cannot become {text!r}: a column stays where it is. Give the new name alone, between "
+                f"backticks if it holds a dot: {quote(text)}.",
+                str(column),
+            )
+            return
+        yield parts[-1]
+
+    def _check_once(self, drops: list[Column], renames: list[Column]) -> None:
+        changed = [(column, column in drops) for column in (*drops, *renames)]
+        for index, (column, is_dropped) in enumerate(changed):
+            for other, other_is_dropped in changed[:index]:
+                in_other = other_is_dropped and column.parts[: len(other.parts)] == other.parts
+                around_other = is_dropped and other.parts[: len(column.parts)] == column.parts
+                if column.parts == other.parts:
+                    what = f"{column} is to be changed twice"
+                elif in_other or around_other:
+                    what = f"{other} and {column} are both to be changed, and one goes with the other"
+                else:
+                    continue
+                self._refuse(requests.COLUMN_TWICE, f"{what}. Ask for one change a column.", str(column))
+
+    def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[RenameColumn]:
+        """Yield renames, those of nested columns first: what they lie in has its old name then."""
+        for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
+            present = self._sibling((*column.parts[:-1], new))
+            if present is not None:
+                self._exists(f"{column} cannot be renamed to {new!r}", present, column)
+                continue
+            rename = RenameColumn(column.parts, new)
+            self._now = renamed(self._now, rename)
+            yield rename
+
+    def _adds(self, targets: set[Parts]) -> Iterator[AddColumn]:
+        seen: dict[Parts, str] = {}
+        for path, type_text in self._options.add.items():
+            try:
+                parts = self._place(path)
+                data_type = parse_sql_type(type_text)
+            except UnknownColumnError as error:
+                self._refuse(requests.UNKNOWN_COLUMN, str(error), path)
+                continue
+            except UnknownTypeError as error:
+                self._refuse(requests.UNSUPPORTED_COLUMN, f"{path}: {error}", path)
+                continue
+            if lowered(parts) in seen:
+                self._refuse(
+                    requests.COLUMN_TWICE,
+                    f"{seen[lowered(parts)]!r} and {path!r} are the same column. Name it once.",
+                    path,
+                )
+                continue
+            seen[lowered(parts)] = path
+            present = self._sibling(parts)
+            if present is None:
+                yield AddColumn(parts, data_type)
+            elif lowered(parts) in targets:
+                self._exists(f"{path} cannot be added: this call renames another column to it", present)
+            elif render_sql_type(present.data_type) != render_sql_type(data_type):
+                self._exists(
+                    f"{path} cannot be added as {render_sql_type(data_type)}: it is there, as "
+                    f"{render_sql_type(present.data_type)}",
+                    present,
+                )
+
+    def _place(self, path: str) -> Parts:
+        """Return the path of a column to add, with the spelling of what it lies in.
+
+        :raises UnknownColumnError: if there is nothing that it could lie in
+        """
+        parts = parse_path(path)
+        if len(parts) == 1:
+            return parts
+        above = ".".join(quote(part) for part in parts[:-1])
+        schema = self._schema_now()
+        try:
+            parent = find_column(schema, above)
+        except UnknownColumnError as error:
+            raise UnknownColumnError(
+                f"{path!r} cannot be added: {error} A name that itself holds a dot goes between backticks."
+            ) from None
+        if not isinstance(parent.data_type, StructType):
+            raise UnknownColumnError(
+                f"{path!r} cannot be added: {parent} is {render_sql_type(parent.data_type)}, not a struct. Fields of "
+                "the structs in an array are written as lines.element.price, of those in a map as attrs.value.price."
+            )
+        return (*parent.parts, parts[-1])
+
+    def _sibling(self, parts: Parts) -> Column | None:
+        """Return the column that takes the name of ``parts``, in any case."""
+        return _find(self._schema_now(), ".".join(quote(part) for part in parts))
+
+    def _schema_now(self) -> StructType:
+        schema = type_from_json(self._now)
+        assert isinstance(schema, StructType)
+        return schema
+
+    def _exists(self, what: str, present: Column, column: Column | None = None) -> None:
+        if present == column:
+            remedy = "To change the case alone, rename it to another name first and from there"
+        else:
+            remedy = "Choose another name, or drop or rename that one first"
+        self._refuse(
+            requests.COLUMN_EXISTS,
+            f"{what}. A column {present} is there, and names differ by more than case. {remedy}.",
+            str(column or present),
+        )
+
+    def _refuse(self, rule: Any, message: str, column: str) -> None:
+        self.refusals.append(rule.finding(message, column=column))
+
+
+def _lies_in(parts: Parts, paths: set[Parts]) -> bool:
+    """Whether a column is one of those at ``paths``, or lies in one."""
+    return any(parts[:length] in paths for length in range(1, len(parts) + 1))
+
+
+def _find(schema: StructType, path: str) -> Column | None:
+    try:
+        return find_column(schema, path)
+    except UnknownColumnError:
+        return None
+
+
+def _readings(path: str) -> list[Parts]:
+    """Return the paths that a text can mean."""
+    try:
+        return list(dict.fromkeys([parse_path(path), (path,)]))
+    except UnknownColumnError:
+        return [(path,)]
+
+
+def _last_part(text: str) -> str:
+    return _readings(text)[0][-1]

@@ -1,0 +1,211 @@
+"""What a table's other metadata does not let happen to its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
+from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES, is_plain_name
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import lowered
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.metadata.clustering import CLUSTERING, clustering_columns
+from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES
+from airflow_delta_provider.domain.delta.column import Column, all_columns, path_text
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_parts
+from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType
+from airflow_delta_provider.domain.delta.expression import refers_to
+from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.report.finding import Finding
+
+_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+_CHANGE_DATA = "delta.enableChangeDataFeed"
+_INVARIANTS = "delta.invariants"
+_GENERATED = "delta.generationExpression"
+
+
+def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding, ...]:
+    """Return a refusal for each thing that stands against the change; nothing where it may be made."""
+    return (
+        *_needs_mapping(alteration, state),
+        *(
+            finding
+            for column in _changed(alteration, state)
+            for rule in _COLUMN_RULES
+            for finding in rule(column, state)
+        ),
+        *_leaves_nothing(alteration, state),
+        *(finding for add in alteration.adds for finding in _added(add, state)),
+        *(f for r in alteration.renames for f in _named(r.renamed, state)),
+    )
+
+
+def reserved_names(state: TableState) -> tuple[str, ...]:
+    """Return the names of top-level columns that data files of the table have beside those of its schema."""
+    configuration = state.metadata.configuration
+    materialized = (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY)
+    return tuple(configuration[name] for name in materialized if configuration.get(name))
+
+
+def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
+    paths = {*alteration.drops, *(rename.parts for rename in alteration.renames)}
+    for column in all_columns(state.metadata.schema):
+        if column.kinds[-1] == "field" and column.parts in paths:
+            yield column
+
+
+def _needs_mapping(alteration: Alteration, state: TableState) -> Iterator[Finding]:
+    if alteration.drops_or_renames and mapping_mode(state.metadata.configuration) is MappingMode.NONE:
+        what = "renamed" if alteration.renames else "dropped"
+        yield requests.MAPPING_NEEDED.finding(
+            f"Columns can be {what} only with column mapping, which this table has not "
+            "(delta.columnMapping.mode is none): their names are those in the data files. Enable the feature "
+            "columnMapping first; it rewrites nothing."
+        )
+
+
+def _partition(column: Column, state: TableState) -> Iterator[Finding]:
+    if lowered(column.parts) in {lowered((name,)) for name in state.metadata.partition_columns}:
+        yield _needed(column, "the table is partitioned by it. That can be changed only by writing the table anew.")
+
+
+def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
+    metadata = state.metadata
+    path = lowered(physical_parts(column, metadata.schema, mapping_mode(metadata.configuration)))
+    for readings in clustering_columns(state.domains.get(CLUSTERING)):
+        if any(lowered(reading)[: len(path)] == path for reading in readings):
+            yield _needed(column, "the table is clustered by it. Choose other columns first: ALTER TABLE … CLUSTER BY.")
+
+
+def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
+    for name, expression in state.metadata.check_constraints.items():
+        if refers_to(expression, column.parts):
+            yield _needed(column, f"the CHECK constraint {name!r} uses it ({expression}). Drop the constraint first.")
+    for other, text in _metadata_texts(state, _INVARIANTS):
+        if refers_to(_invariant(text), column.parts) or lowered(other.parts[: len(column.parts)]) == lowered(
+            column.parts
+        ):
+            yield _needed(column, f"{other} has an invariant ({text}). Remove it first.")
+
+
+def _generated(column: Column, state: TableState) -> Iterator[Finding]:
+    for other, expression in _metadata_texts(state, _GENERATED):
+        if refers_to(expression, column.parts) and other.parts != column.parts:
+            yield _needed(column, f"the generated column {other} is made of it ({expression}). Drop that column first.")
+
+
+def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
+    listed = state.metadata.configuration.get(_STATS_COLUMNS, "")
+    if refers_to(listed, column.parts):
+        yield _needed(
+            column, f"{_STATS_COLUMNS} lists it ({listed}). Set that property without it first, or unset the property."
+        )
+
+
+_COLUMN_RULES: tuple[Callable[[Column, TableState], Iterator[Finding]], ...] = (
+    _partition,
+    _clustering,
+    _constraints,
+    _generated,
+    _statistics,
+)
+
+
+def _needed(column: Column, why: str) -> Finding:
+    return requests.COLUMN_NEEDED.finding(f"{column} cannot be dropped or renamed: {why}", column=str(column))
+
+
+def _metadata_texts(state: TableState, key: str) -> Iterator[tuple[Column, str]]:
+    for column in all_columns(state.metadata.schema):
+        text = None if column.field_path else column.field.metadata.get(key)
+        if isinstance(text, str) and text:
+            yield column, text
+
+
+def _invariant(text: str) -> str:
+    """Return the expression of an invariant, which Delta keeps as JSON."""
+    try:
+        return str(parse_json(text)["expression"]["expression"])
+    except (ValueError, KeyError, TypeError):
+        return text
+
+
+def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Finding]:
+    """Refuse to drop the last field of a struct, and the last column that is no partition column."""
+    schema = altered(parse_json(state.metadata.schema_string), Alteration(alteration.drops))
+    for parts in alteration.drops:
+        above = _struct_at(schema, parts[:-1])
+        partitions = {lowered((name,)) for name in state.metadata.partition_columns} if len(parts) == 1 else set()
+        if above is not None and all(lowered((field["name"],)) in partitions for field in above["fields"]):
+            where = "the table" if len(parts) == 1 else path_text(parts[:-1])
+            yield requests.COLUMN_NEEDED.finding(
+                f"{path_text(parts)} cannot be dropped: it is the last column of {where}. Add another one first, or "
+                f"drop {where} itself.",
+                column=path_text(parts),
+            )
+            return
+
+
+def _struct_at(schema: Any, parts: Parts) -> Any:
+    """Return the struct at a path of a schema's JSON; None where there is none any more."""
+    for part in parts:
+        if schema["type"] == "struct":
+            schema = next((field["type"] for field in schema["fields"] if field["name"] == part), None)
+        else:
+            schema = schema[{"element": "elementType", "key": "keyType", "value": "valueType"}[part]]
+        if schema is None:
+            return None
+    return schema
+
+
+def _added(add: AddColumn, state: TableState) -> Iterator[Finding]:
+    column = Column(add.parts, add.data_type, StructField(add.parts[-1], add.data_type), (), ("field",))
+    name = path_text(add.parts)
+    yield from _named(add.parts, state)
+    for below in all_columns(StructType((column.field,))):
+        if below.data_type == _VOID:
+            yield requests.UNSUPPORTED_COLUMN.finding(
+                f"{name} cannot be added as void: no value could ever be stored in it. Give it the type that its "
+                "values will have.",
+                column=name,
+            )
+        for feature, data_type in FEATURE_TYPES.items():
+            has_it = state.protocol.supports(feature) or state.protocol.supports(f"{feature}-preview")
+            if below.data_type == data_type and not has_it:
+                yield requests.UNSUPPORTED_COLUMN.finding(
+                    f"{name} cannot be added as {add.data_type}: the type {data_type} needs the table feature "
+                    f"{feature}, which the protocol ({state.protocol}) does not list. Enable the feature first.",
+                    column=name,
+                )
+        if len(below.parts) > 1 and below.kinds[-1] == "field":
+            yield from _named((*add.parts, *below.parts[1:]), state)
+
+
+_VOID = PrimitiveType("void")
+
+
+def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
+    """Refuse names that no column of the table can have."""
+    name, text = parts[-1], path_text(parts)
+    configuration = state.metadata.configuration
+    if mapping_mode(configuration) is MappingMode.NONE and not is_plain_name(name):
+        yield requests.ILLEGAL_NAME.finding(
+            f"{text} cannot be the name of a column of this table: without column mapping it is the name in the data "
+            "files, and Parquet has none with a space or one of ,;{}()= or a line break or tab in it. Choose another "
+            "name, or enable the feature columnMapping first.",
+            column=text,
+        )
+    if len(parts) > 1:
+        return
+    taken = {reserved.lower() for reserved in reserved_names(state)}
+    if configuration.get(_CHANGE_DATA, "").lower() == "true":
+        taken |= set(CHANGE_DATA_NAMES)
+    if name.lower() in taken:
+        yield requests.ILLEGAL_NAME.finding(
+            f"{text} cannot be the name of a column of this table: row tracking or the change data feed keeps it for a "
+            "column of its own. Choose another name.",
+            column=text,
+        )

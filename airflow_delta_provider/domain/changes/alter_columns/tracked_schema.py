@@ -1,0 +1,112 @@
+"""The schema and the properties of a table with usage tracking after its columns were changed.
+
+RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The property as it will be after the
+commit decides how new columns are called: a name that this commit frees is not free in data files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_delta_provider.domain.changes.alter_columns.alteration import Alteration
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Json, Mapper, altered
+from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, random_name, taken_paths
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
+from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
+from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+_STRUCTURE = {ArrayType: "array", MapType: "map", StructType: "struct"}
+
+
+@dataclass(frozen=True)
+class TrackedSchema:
+    """What a commit makes of a schema.
+
+    :param properties: table properties that get a value
+    """
+
+    schema: Json
+    properties: Mapping[str, str]
+
+
+def alter_tracked(
+    schema: Json,
+    metadata: Metadata,
+    alteration: Alteration,
+    memory: ColumnMemory,
+    reserved: Iterable[str] = (),
+    new_name: Callable[[], str] = random_name,
+) -> TrackedSchema:
+    """Return the schema after the change, new columns with their ids and physical names where the table is mapped.
+
+    Where the memory is not complete, a name may be one that a dropped column has in data files: then all new
+    columns get UUIDs, as if one had been dropped.
+
+    :param schema: that of ``metadata``, as JSON
+    :param memory: the columns of all versions before
+    :param reserved: further names that data files have columns of
+    """
+    before = MappedSchema.of(metadata)
+    if not before.is_mapped:
+        return TrackedSchema(altered(schema, alteration), {})
+    says_used = metadata.configuration.get(PROPERTY, "").lower() == "true"
+    used = alteration.drops_or_renames or says_used or memory.ever_used
+    paths = memory.paths.union(field.path for field in before.fields if field.path is not None)
+    taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
+    naming = Naming(used or not memory.is_complete, taken, new_name)
+    mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
+    after = altered(schema, alteration, mapper)
+    properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
+    return TrackedSchema(after, properties | {PROPERTY: "true"} if used else properties)
+
+
+def edit_of(alteration: Alteration, standing: Standing, memory: ColumnMemory) -> Edit:
+    """Return the commit that makes the change of the version that it follows.
+
+    :param memory: the columns of all versions before
+    :raises BrokenLogError: if the schema is damaged
+    """
+    state = standing.state
+    text = SchemaText.read(state.metadata.schema_string)
+    after = alter_tracked(text.schema, state.metadata, alteration, memory, reserved_names(state))
+    operation, parameters = _operation(alteration)
+    return Edit(
+        operation,
+        parameters,
+        schema_string=replace(text, schema=after.schema).write(),
+        set_properties=after.properties,
+    )
+
+
+def _operation(alteration: Alteration) -> tuple[str, dict[str, Any]]:
+    """Return what the commit calls itself: as Delta Spark does, where that has a name for it."""
+    drops = [path_text(parts) for parts in alteration.drops]
+    renames = {path_text(rename.parts): path_text(rename.renamed) for rename in alteration.renames}
+    adds = [
+        {
+            "column": {
+                "name": path_text(add.parts),
+                "type": _STRUCTURE.get(type(add.data_type)) or str(add.data_type),
+                "nullable": True,
+                "metadata": {},
+            }
+        }
+        for add in alteration.adds
+    ]
+    if drops and not (renames or adds):
+        return "DROP COLUMNS", {"columns": drops}
+    if adds and not (renames or drops):
+        return "ADD COLUMNS", {"columns": adds}
+    if len(renames) == 1 and not (drops or adds):
+        ((old, new),) = renames.items()
+        return "RENAME COLUMN", {"oldColumnPath": old, "newColumnPath": new}
+    return "ALTER COLUMNS", {"drop": drops, "rename": renames, "add": adds}

@@ -1,0 +1,1 @@
+"""Commits that no engine can make and this package writes itself: built, checked and refused here."""

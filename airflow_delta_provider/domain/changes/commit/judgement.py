@@ -1,0 +1,35 @@
+"""An intended commit, judged by every rule of the audit on the version that it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.commit import parse_commit
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+def check_commit(table: str, standing: Standing, lines: Sequence[str], log: LogMemory) -> tuple[Finding, ...]:
+    """Return a refusal for each rule that a commit would break; what is wrong before it is not its fault.
+
+    :param lines: of the commit file, as it would be written
+    :raises BrokenLogError: if they are no commit
+    """
+    version = standing.state.version + 1
+    audit = HistoryAudit(Replay.of(standing.state), standing.state, log, known=True, previous=standing.previous)
+    audit.take(version, parse_commit(commit_name(version), "\n".join(lines).encode()))
+    return tuple(
+        requests.WOULD_BREAK_RULES.finding(
+            f"The commit that this would write to {table} would break the rule {finding.code}, so it was not written: "
+            f"{finding.message}",
+            column=finding.column,
+            subject=finding.code,
+        )
+        for finding in audit.findings()
+        if finding.healed_version is None
+    )

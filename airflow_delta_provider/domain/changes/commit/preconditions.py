@@ -1,0 +1,72 @@
+"""Of which tables this package writes no commit itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import (
+    NoTimestampError,
+    has_in_commit_timestamps,
+    timestamp_of,
+)
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.external_owners import iceberg_settings, managing
+from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
+    """Return why this package must not write a commit to a table; nothing where it may."""
+    return tuple(finding for rule in _RULES for finding in rule(table, state))
+
+
+def check_timestamp(table: str, standing: Standing) -> tuple[Finding, ...]:
+    """Return a refusal where the next commit has to be later than one whose time nobody can tell."""
+    if not has_in_commit_timestamps(standing.state):
+        return ()
+    try:
+        if standing.previous is not None:
+            timestamp_of(standing.previous)
+            return ()
+        why = f"commit {standing.state.version} is no longer in the log"
+    except NoTimestampError as error:
+        why = str(error)
+    return (
+        requests.NOT_BY_HAND.finding(
+            f"The next commit of {table} has to carry a time after the one before it (feature inCommitTimestamp), but "
+            f"{why}. Let an engine commit to the table first, then run the job again."
+        ),
+    )
+
+
+def _catalog_managed(table: str, state: TableState) -> Iterator[Finding]:
+    if managed := managing(state.protocol, state.metadata.configuration):
+        yield requests.catalog_managed(table, managed[0])
+
+
+def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
+    protocol = state.protocol
+    newer = protocol.min_reader_version > READER_FEATURES_VERSION or protocol.min_writer_version > (
+        WRITER_FEATURES_VERSION
+    )
+    unknown = sorted(protocol.features - FEATURES.keys())
+    if newer or unknown:
+        what = f"all table features of {table}: not {', '.join(unknown)}" if unknown else f"{protocol} of {table}"
+        yield requests.NOT_BY_HAND.finding(
+            f"This provider does not know {what}. So it cannot tell what a commit has to keep to. Use a version of the "
+            "provider that can."
+        )
+
+
+def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
+    if kept := iceberg_settings(state.metadata.configuration):
+        yield requests.NOT_BY_HAND.finding(
+            f"{table} is also kept as an Iceberg table ({', '.join(kept)}): a commit that no engine writes would leave "
+            "that behind. Switch it off first."
+        )
+
+
+_RULES: tuple[Callable[[str, TableState], Iterator[Finding]], ...] = (_catalog_managed, _unknown_features, _iceberg)

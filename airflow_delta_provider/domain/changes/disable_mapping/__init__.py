@@ -1,0 +1,1 @@
+"""Whether column mapping can go without a rewrite, the plan for it, and its verification."""

@@ -1,0 +1,265 @@
+"""What the history of a table tells of its columns.
+
+``ColumnHistory`` takes the commits, oldest first (``follow`` reads them from their actions). Its ``known`` is a
+``KnownColumns``: the ``ColumnEvent`` of every column that was renamed or dropped, the paths of columns that are gone
+but may still lie in live files (``left``), the columns that lie where another one lay (``reused``), all paths that any
+column ever had (``paths``), and from which version on all of this is known.
+
+Exemptions are by effect: a commit that removes every file that was live, or leads back to an earlier version, drops no
+column, whatever it calls itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.restore_detection import restored_by
+from airflow_delta_provider.domain.delta.column_changes import ChangeKind, column_changes, physical_paths
+from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.transition import Transition, advance
+
+#: Operations after which files are live that the commits before do not account for. Not an exemption: the reverse.
+FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
+
+
+@dataclass(frozen=True)
+class ColumnEvent:
+    """A column that a commit dropped or renamed.
+
+    :param column: as it was called before
+    :param renamed_to: as it is called since
+    :param path: where it lies in data files
+    :param id: its id; None where there was no mapping
+    :param provenance: version, engine, operation and time of the commit, as the fields of a finding
+    """
+
+    kind: ChangeKind
+    column: str
+    path: PhysicalPath
+    id: int | None
+    provenance: Mapping[str, Any]
+    renamed_to: str | None = None
+
+    @property
+    def version(self) -> int:
+        """The version that did it."""
+        return int(self.provenance["version"])
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """What the kept history tells.
+
+    :param events: columns that were renamed or dropped, oldest first
+    :param left: paths of columns that are gone and may lie in live files, with the versions that they went in
+    :param reused: columns that lie where another column lay, by their paths
+    :param paths: every path that any column had in any version
+    :param since: the first version that is known
+    :param why_incomplete: why nobody knows what live files hold; empty where all is known
+    :param unknown_before: the version before which nobody knows it; None where all is known
+    """
+
+    events: tuple[ColumnEvent, ...] = ()
+    left: Mapping[PhysicalPath, int] = field(default_factory=dict)
+    reused: Mapping[PhysicalPath, MappedField] = field(default_factory=dict)
+    paths: frozenset[PhysicalPath] = frozenset()
+    since: int = 0
+    why_incomplete: str = ""
+    unknown_before: int | None = None
+
+    @property
+    def rules_foreign_columns_out(self) -> bool:
+        """Whether the history alone proves that no live file holds a column that is gone."""
+        return not (self.why_incomplete or self.left or self.reused)
+
+
+@dataclass(frozen=True)
+class _Gone:
+    version: int
+    ids: frozenset[int | None]
+
+
+class ColumnHistory:
+    """Takes the commits of a table, oldest first.
+
+    :param log: tells of versions before the first that is taken
+    """
+
+    def __init__(self, log: LogMemory | None = None) -> None:
+        self._log = log or LogMemory()
+        self._states = EarlierStates()
+        #: From which version on the columns went through what: they begin anew where the table is written anew.
+        self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]
+        self._gone: dict[PhysicalPath, _Gone] = {}
+        self._replaced: dict[PhysicalPath, _Gone] = {}
+        self._taken_over: dict[PhysicalPath, _Gone] = {}
+        self._paths: set[PhysicalPath] = set()
+        self._schema: MappedSchema | None = None
+        self._since = 0
+        self._begun_late = False
+        self._why_incomplete = ""
+        self._unknown_before: int | None = None
+
+    def begin(self, state: TableState, *, is_first: bool) -> None:
+        """Take the state, with its files, that the commits lead away from.
+
+        :param is_first: whether it is that of the commit that created the table; else it is of a checkpoint
+        """
+        self._since = state.version
+        self._begun_late = not is_first
+        self._states.begin(state)
+        self._look_at_files(state.version, (state.files or {}).values(), None)
+        schema = self._learn(state.metadata, state.version)
+        mapped = schema is not None and schema.is_mapped
+        if not is_first and (mapped or state.protocol.supports("columnMapping")):
+            self._doubt(
+                f"the log is kept from version {state.version} on, and the table supported column mapping before",
+                state.version,
+            )
+
+    def follow(self, replay: Replay, version: int, actions: Sequence[Action]) -> None:
+        """Let ``replay`` take a commit, and take what it did.
+
+        :param replay: holds the state before it, with files; nothing before the table was created
+        :raises BrokenLogError: if an action is malformed
+        """
+        if replay.is_complete:
+            self.take(advance(replay, version, actions), replay.files)
+        else:
+            replay.take(actions)
+            self._begin_if_complete(replay, version)
+            self._look_at_files(version, (), commit_info(actions).get("operation"))
+
+    def take(self, transition: Transition, live: Mapping[FileKey, LiveFile]) -> None:
+        """Take a commit.
+
+        :param live: the files after it
+        """
+        restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
+        commit, version = transition.commit, transition.commit.version
+        leads_back = restored.version is not None
+        if leads_back or commit.operation == "RESTORE":  # files may be live again that were replaced
+            self._gone = {**self._replaced, **self._gone}
+            self._replaced = {}
+        elif transition.replaces_all:
+            self._replaced |= self._gone
+            self._gone = {}
+        if restored.untold is not None:
+            self._doubt(f"version {version} restores version {restored.untold}, which is not kept any more", version)
+        self._look_at_files(version, transition.new_files, commit.operation)
+        if transition.before.metadata == transition.after.metadata:
+            return
+        old = self._schema
+        new = self._learn(transition.after.metadata, version)
+        if old is None or new is None:
+            return
+        if restored.version is not None and new.is_mapped:
+            self._eras.append((version, self._events_at(restored.version)))
+        elif transition.replaces_all and _writes(transition):
+            if not (new.is_mapped and _goes_on(old, new)):
+                self._eras.append((version, []))
+        elif not leads_back and restored.untold is None:
+            self._note(transition, old, new)
+        if not (transition.replaces_all or leads_back):
+            self._lose(old, new, version)
+        if not new.is_mapped:  # what lies under a column's own name is that column's, then
+            for path in physical_paths(new):
+                for gone in (self._gone, self._replaced):
+                    if path in gone:  # until a RESTORE leads back to where there is no such column
+                        self._taken_over[path] = gone.pop(path)
+
+    @property
+    def known(self) -> KnownColumns:
+        """What is known after the last commit."""
+        current = {} if self._schema is None else physical_paths(self._schema)
+        not_lately = {**self._taken_over, **self._replaced}
+        left = {path: gone.version for path, gone in not_lately.items() if path not in current}
+        reused: dict[PhysicalPath, MappedField] = {}
+        for path, gone in self._gone.items():
+            field_there = current.get(path)
+            if field_there is None:
+                left[path] = gone.version
+            elif field_there.id not in gone.ids:
+                reused[path] = field_there
+        return KnownColumns(
+            tuple(self._eras[-1][1]),
+            left,
+            reused,
+            frozenset(self._paths),
+            self._since,
+            self._why_incomplete,
+            self._unknown_before,
+        )
+
+    def _begin_if_complete(self, replay: Replay, version: int) -> None:
+        if replay.is_complete:
+            self.begin(replay.state(version), is_first=True)
+
+    def _learn(self, metadata: Metadata, version: int) -> MappedSchema | None:
+        try:
+            self._schema = MappedSchema.of(metadata)
+        except BrokenLogError:
+            self._schema = None
+            self._doubt(f"the schema of version {version} is damaged", version + 1)
+            return None
+        self._paths.update(physical_paths(self._schema))
+        return self._schema
+
+    def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
+        foreign = operation in FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
+        if foreign:
+            why = f"version {version} took files over from elsewhere, whose history is not known here"
+            self._doubt(why, version)
+
+    def _doubt(self, why: str, before: int) -> None:
+        self._why_incomplete, self._unknown_before = why, before
+
+    def _events_at(self, version: int) -> list[ColumnEvent]:
+        """Return what went on with the columns that the table had in a version, before it and after it."""
+        return next((events for first, events in reversed(self._eras) if first <= version), self._eras[0][1])
+
+    def _note(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
+        for change in column_changes(old, new):
+            path = change.was.path if old.is_mapped else change.was.column.parts
+            self._eras[-1][1].append(
+                ColumnEvent(
+                    change.kind,
+                    str(change.was.column),
+                    path or change.was.column.parts,
+                    change.was.id if old.is_mapped else None,
+                    transition.commit.provenance,
+                    None if change.now is None else str(change.now.column),
+                )
+            )
+
+    def _lose(self, old: MappedSchema, new: MappedSchema, version: int) -> None:
+        """Note the paths that no column has any more, or another column."""
+        after = physical_paths(new)
+        both = old.is_mapped and new.is_mapped
+        for path, was in physical_paths(old).items():
+            now = after.get(path)
+            if now is None or (both and now.id != was.id):
+                known = self._gone.get(path)
+                ids = frozenset({was.id if old.is_mapped else None}) | (known.ids if known else frozenset())
+                self._gone[path] = _Gone(version, ids)
+
+
+def _writes(transition: Transition) -> bool:
+    """Whether a commit writes the table anew; one that leaves an empty table empty only changes its columns."""
+    anew = transition.before.metadata.id != transition.after.metadata.id
+    return bool(transition.removed_files or transition.commit.adds or anew)
+
+
+def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
+    """Whether a column is still there under its id and its path; else it is another table, as to its columns."""
+    before = {(field.id, field.path) for field in old.fields if old.is_mapped}
+    return any((field.id, field.path) in before for field in new.fields)

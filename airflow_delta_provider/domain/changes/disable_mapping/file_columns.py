@@ -1,0 +1,238 @@
+"""The columns of data files against those of their table, going by footers.
+
+``TableColumns(metadata).compare(footer)`` gives ``FileColumns``: where the file has the table's columns, and which it
+has besides (``foreign``). A ``FooterSurvey`` holds what was found of all live files. ``count_nulls`` adds up, column by
+column, what the footers say of nulls.
+
+Row ids and row commit versions that rewritten files keep are no columns of the table and not foreign, nor are the
+columns of the change data feed where they hold nothing, and the one by which engines part it from the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.delta.column import Column, children
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.file_tree import (
+    ChildrenByName,
+    FileNode,
+    file_tree,
+    key_and_value,
+    list_element,
+    without_repetition,
+)
+from airflow_delta_provider.domain.delta.mapped_schema import ID, PhysicalPath, field_metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_tracking import (
+    COMMIT_VERSION_COLUMN_PROPERTY,
+    ROW_ID_COLUMN_PROPERTY,
+)
+from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
+from airflow_delta_provider.domain.formats.parquet.schema import Repetition, SchemaElement
+
+#: A leaf's path as the footer has it, groups of lists and maps included.
+LeafPath = tuple[str, ...]
+
+_CHANGE_DATA = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+#: By this Delta Spark parts change data from others while it writes: ``UPDATE`` and ``MERGE`` leave it in data files.
+_WRITERS_OWN = "__is_cdc"
+#: Names of materialized columns as engines make them up: of earlier tracking, too.
+_MATERIALIZED = re.compile(r"_row-(id|commit-version)-col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """What a file has of the columns of its table.
+
+    :param leaves: leaf columns of the table by their parts, with their paths in the file
+    :param foreign: paths of what the table has not, the topmost of each
+    """
+
+    leaves: Mapping[tuple[str, ...], LeafPath]
+    foreign: tuple[PhysicalPath, ...]
+
+
+@dataclass
+class FooterSurvey:
+    """What the footers of files say.
+
+    :param footers: those that could be read, by path of the file
+    :param foreign: files with foreign columns, by path
+    :param unread: why a file's footer could not be read, by path
+    :param lost: those of them that no engine can read: missing or damaged
+    """
+
+    footers: dict[str, Footer] = field(default_factory=dict)
+    foreign: dict[str, tuple[PhysicalPath, ...]] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every file was read, and none has a foreign column."""
+        return not (self.foreign or self.unread)
+
+    def take(self, path: str, footer: Footer | FooterError, columns: TableColumns) -> None:
+        """Take the footer of a file, or why it could not be read."""
+        if isinstance(footer, FooterError):
+            self.unread[path] = str(footer)
+            if not isinstance(footer, EncryptedFooterError):
+                self.lost.add(path)
+            return
+        self.footers[path] = footer
+        if foreign := columns.compare(footer).foreign:
+            self.foreign[path] = foreign
+
+
+class TableColumns:
+    """The columns of a table, to be looked for in its files."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._mode = mapping_mode(metadata.configuration)
+        self._columns = [
+            Column((field.name,), field.data_type, field, (), ("field",)) for field in metadata.schema.fields
+        ]
+        names = (metadata.configuration.get(key) for key in (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY))
+        self._materialized = frozenset(filter(None, names))
+        self._last: tuple[Sequence[SchemaElement], FileColumns] | None = None
+
+    def compare(self, footer: Footer) -> FileColumns:
+        """Return which of the columns a file has, and what else it has."""
+        if self._last is None or self._last[0] is not footer.schema:
+            walk = _Walk(self._mode)
+            walk.struct(self._columns, file_tree(footer.schema), (), ())
+            foreign = tuple(path for path in walk.foreign if not self._is_of_engine(path))
+            self._last = footer.schema, FileColumns(walk.leaves, foreign)
+        found = self._last[1]
+        foreign = tuple(path for path in found.foreign if not _holds_nothing(path, footer))
+        return found if foreign == found.foreign else FileColumns(found.leaves, foreign)
+
+    def leaf_columns(self) -> Iterator[tuple[str, ...]]:
+        """Yield the parts of the columns that hold values."""
+        pending = list(reversed(self._columns))
+        while pending:
+            column = pending.pop()
+            below = list(children(column))
+            pending += reversed(below)
+            if not below and not isinstance(column.data_type, StructType):
+                yield column.parts
+
+    def _is_of_engine(self, path: PhysicalPath) -> bool:
+        if len(path) > 1:
+            return False
+        own = path[0] == _WRITERS_OWN or path[0] in self._materialized
+        return own or _MATERIALIZED.fullmatch(path[0]) is not None
+
+
+def count_nulls(metadata: Metadata, footers: Iterable[Footer]) -> dict[tuple[str, ...], int | None]:
+    """Return how many values read as NULL, by leaf column: all rows of a file that lacks the column are.
+
+    None where a footer does not say. Values in lists and maps count each.
+    """
+    columns = TableColumns(metadata)
+    nulls: dict[tuple[str, ...], int | None] = dict.fromkeys(columns.leaf_columns(), 0)
+    for footer in footers:
+        leaves = columns.compare(footer).leaves
+        for parts, count in nulls.items():
+            added = footer.num_rows if parts not in leaves else _nulls_of(leaves[parts], footer)
+            nulls[parts] = None if count is None or added is None else count + added
+    return nulls
+
+
+def _nulls_of(path: LeafPath, footer: Footer) -> int | None:
+    total = 0
+    try:
+        for chunk in footer.chunks(path):
+            if chunk.null_count is None:
+                return None
+            total += chunk.null_count
+    except (FooterError, KeyError):
+        return None
+    return total
+
+
+def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
+    """Whether this is a column of the change data feed as engines leave it in data files: all null."""
+    if len(path) != 1 or path[0] not in _CHANGE_DATA:
+        return False
+    try:
+        return all(chunk.null_count == chunk.num_values for chunk in footer.chunks(path))
+    except (FooterError, KeyError):
+        return False
+
+
+class _Walk:
+    """Goes through the schemas of table and file together."""
+
+    def __init__(self, mode: MappingMode) -> None:
+        self._mode = mode
+        self.leaves: dict[tuple[str, ...], LeafPath] = {}
+        self.foreign: list[PhysicalPath] = []
+
+    def struct(self, columns: Iterable[Column], group: FileNode, at: LeafPath, path: PhysicalPath) -> None:
+        """Compare the fields of a struct with the children of a group.
+
+        :param at: of the group in the file
+        :param path: of the group, as field paths go
+        """
+        names = ChildrenByName(group.children)
+        rest = list(group.children)
+        for column in columns:
+            node = self._find(column, names, rest)
+            if node is not None:
+                rest = [other for other in rest if other is not node]
+                self._place(column, node, (*at, node.element.name), (*path, node.element.name))
+        self.foreign += [(*path, node.element.name) for node in rest]
+
+    def _find(self, column: Column, names: ChildrenByName, rest: Sequence[FileNode]) -> FileNode | None:
+        if self._mode is MappingMode.ID:
+            number = field_metadata(column.field).get(ID)
+            by_id = [node for node in rest if node.element.field_id is not None and node.element.field_id == number]
+            if len(by_id) == 1:
+                return by_id[0]
+        node = names.find(physical_name(column.field, self._mode))
+        return node if any(node is other for other in rest) else None
+
+    def _place(self, column: Column, node: FileNode, at: LeafPath, path: PhysicalPath) -> None:
+        data_type = column.data_type
+        if isinstance(data_type, StructType) and not node.element.is_leaf:
+            self.struct(children(column), node, at, path)
+        elif isinstance(data_type, (ArrayType, MapType)):
+            self._below(column, node, at, path)
+        elif isinstance(data_type, StructType):
+            self.foreign.append(path)
+        elif node.element.is_leaf:
+            self.leaves[column.parts] = at
+
+    def _below(self, column: Column, node: FileNode, at: LeafPath, path: PhysicalPath) -> None:
+        """Compare what a list or a map holds; what has neither's form is something else."""
+        found = list(_held(column.data_type, node))
+        below = list(children(column))
+        if len(found) != len(below):
+            self.foreign.append(path)
+            return
+        for child, inner in zip(below, found):
+            where = _path_below(node, inner)
+            self._place(child, inner, (*at, *where), (*path, child.parts[-1]))
+
+
+def _held(data_type: DataType, node: FileNode) -> Sequence[FileNode]:
+    if isinstance(data_type, ArrayType):
+        if node.element.repetition is Repetition.REPEATED:
+            return [without_repetition(node)]
+        return list_element(node, data_type)
+    return key_and_value(node)
+
+
+def _path_below(node: FileNode, inner: FileNode) -> LeafPath:
+    """Return the names between a list or a map and what it holds."""
+    if node.element.repetition is Repetition.REPEATED or not node.children:
+        return ()
+    repeated = node.children[0]
+    if any(inner is child for child in repeated.children):
+        return (repeated.element.name, inner.element.name)
+    return (repeated.element.name,)

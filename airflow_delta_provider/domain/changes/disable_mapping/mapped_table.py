@@ -1,0 +1,25 @@
+"""A table as far as it matters to column mapping: its state, what its columns went through, what its files hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """A table at a version.
+
+    :param state: with its files
+    :param known: what its columns went through up to that version
+    :param footers: of its files; None where they were not read
+    :param last_stream: the version of the last commit of a streaming query, among the recent ones
+    """
+
+    state: TableState
+    known: KnownColumns
+    footers: FooterSurvey | None = None
+    last_stream: int | None = None

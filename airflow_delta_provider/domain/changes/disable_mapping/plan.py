@@ -1,0 +1,126 @@
+"""Planning to take column mapping away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.changes.commit.preconditions import check_writable
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.changes.explain import counted
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.preconditions import check_table
+from airflow_delta_provider.domain.changes.step import RemoveMapping, RewriteUnmapped, Step
+from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks import unmapping as rules
+from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode
+from airflow_delta_provider.domain.delta.external_owners import managing
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.table_name import TableName
+
+_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+
+
+def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+    """Return why the mapping of a table cannot go at all, whatever lies in its files."""
+    if blocked := _blocked(table, state, engine):
+        return blocked
+    return (*check_unmappable(table, state.metadata), *_clustered(table, state))
+
+
+def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine) -> Planned:
+    """Plan to take the mapping away: nothing where there is none, metadata only where that is proven to be safe."""
+    state = found.state
+    if MappedSchema.of(state.metadata).mode is MappingMode.NONE:
+        blocked = _blocked(table.text, state, engine)
+        return Planned(None, blocked) if blocked else Planned(_plan(table, found, None))
+    if refusals := check_leaving(table.text, state, engine):
+        return Planned(None, refusals)
+    files = (state.files or {}).values()
+    rewrite = RewriteUnmapped(len(files), sum(file.size for file in files))
+    rewritable = not is_tracked(state)
+    if options.strategy == "rewrite" and not rewritable:
+        return Planned(None, (_no_rewrite(table),))
+    if options.strategy == "rewrite":
+        refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
+        return Planned(_plan(table, found, rewrite), refused)
+    proof = prove_unmapping(state.metadata, found.known, found.footers, is_empty=state.files == {})
+    if proof.rests_on is not None:
+        return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
+    if not rewritable:
+        return Planned(None, (*proof.missing, _no_rewrite(table)))
+    if options.allow_rewrite:
+        return Planned(_plan(table, found, rewrite))
+    lost = found.footers is not None and found.footers.lost  # then the engine cannot rewrite the files either
+    if options.strategy == "auto" and not lost:
+        return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
+    return Planned(None, proof.missing)
+
+
+def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+    """Return why a table must not be changed: one with usage tracking, which no engine knows, by a commit of ours."""
+    if is_tracked(state):
+        return (*check_writable(table, state), *check_property(table, state))
+    if managed := managing(state.protocol, state.metadata.configuration):
+        return (requests.catalog_managed(table, managed[0]),)
+    blocked = check_table(table, state.protocol, engine)
+    return (blocked,) if blocked else ()
+
+
+def _clustered(table: str, state: TableState) -> Iterator[Finding]:
+    columns = named_by_files(state)
+    if columns:
+        yield rules.CLUSTERED.finding(
+            f"{table} is clustered by {', '.join(columns)}, and says so by names that only column mapping knows. "
+            "Nothing changes those with the mapping: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail from then on. "
+            f"{rules.CLUSTERED.remedy}",
+            column=columns[0],
+        )
+
+
+def _no_rewrite(table: TableName) -> Finding:
+    return requests.UNSUPPORTED_BY_ENGINE.finding(
+        f"{table.text} has the table feature {FEATURE}, so that no engine can rewrite its files. Drop that feature "
+        "first: then engines can."
+    )
+
+
+def _plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
+    protocol = found.state.protocol
+    notes = () if step is None else tuple(_notes(found))
+    return Plan(table, () if step is None else (step,), protocol, protocol, notes)
+
+
+def _notes(found: MappedTable) -> Iterator[str]:
+    state = found.state
+    if state.metadata.configuration.get(_CHANGE_DATA_FEED, "").lower() == "true":
+        yield (
+            "The change data feed is on. Reading it across this commit fails with "
+            "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE: let its readers come up to this version first, and go "
+            "on behind it."
+        )
+    if found.last_stream is not None:
+        yield (
+            f"Version {found.last_stream} was written by a stream. Streams that read this table fail with "
+            "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG and have to begin anew, or follow the schema "
+            "with schemaTrackingLocation; one that writes it fails once with DELTA_METADATA_CHANGED."
+        )
+    yield (
+        f"The protocol ({state.protocol}) keeps columnMapping, so that readers still have to know it. ALTER TABLE … "
+        "DROP FEATURE columnMapping would take it away, but add checkpointProtection with writer version 7, which "
+        "locks out writers that do not know that."
+    )
+
+
+def _not_allowed(table: TableName, rewrite: RewriteUnmapped) -> Finding:
+    return rules.REWRITE_NOT_ALLOWED.finding(
+        f"The engine would rewrite {counted(rewrite.files, rewrite.size)} of {table.text} in one commit. If that is "
+        "meant, repeat the request with allow_rewrite=True (--allow-rewrite)."
+    )

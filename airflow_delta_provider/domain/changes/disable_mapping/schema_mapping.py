@@ -1,0 +1,54 @@
+"""Column mapping switched on and off in a schema string. PROTOCOL.md, Column Mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
+from airflow_delta_provider.domain.delta.column_mapping import MODE
+from airflow_delta_provider.domain.delta.mapped_schema import ID, MAX_COLUMN_ID, NESTED_IDS, PHYSICAL_NAME
+
+_BELOW = ("elementType", "keyType", "valueType")
+
+
+def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
+    """Return the schema, and the properties, of a table that is mapped by name from now on.
+
+    Each column gets the next id, and its own name as its physical name: its files have it under that.
+
+    :raises BrokenLogError: if the schema is damaged
+    """
+    text = SchemaText.read(schema_string)
+    numbers = count(1)
+    highest = 0
+    for field in _fields(text.schema):
+        highest = next(numbers)
+        field["metadata"] = {**(field.get("metadata") or {}), ID: highest, PHYSICAL_NAME: field["name"]}
+    return text.write(), {MODE: "name", MAX_COLUMN_ID: str(highest)}
+
+
+def unmap(schema_string: str) -> tuple[str, tuple[str, ...]]:
+    """Return the schema without its mapping, and the properties that go with it.
+
+    Whether every column reads the same then is for others to prove.
+
+    :raises BrokenLogError: if the schema is damaged
+    """
+    text = SchemaText.read(schema_string)
+    for field in _fields(text.schema):
+        for key in (ID, PHYSICAL_NAME, NESTED_IDS):
+            (field.get("metadata") or {}).pop(key, None)
+    return text.write(), (MODE, MAX_COLUMN_ID)
+
+
+def _fields(data_type: Any) -> Iterator[dict[str, Any]]:
+    """Yield every struct field of a type in JSON, at any depth, parents first."""
+    if not isinstance(data_type, dict):
+        return
+    for field in data_type.get("fields") or ():
+        yield field
+        yield from _fields(field["type"])
+    for below in _BELOW:
+        yield from _fields(data_type.get(below))

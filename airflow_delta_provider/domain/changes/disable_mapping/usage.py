@@ -1,0 +1,210 @@
+"""Whether any column of a table was ever renamed or dropped: the usage of column mapping, derived.
+
+``judge_usage`` gives a ``UsageJudgement``: ``USED`` with the commits that did it, ``UNUSED``, or ``UNDETERMINED`` with
+what speaks for and against. Unused is what a table is whose columns all lie in data files under their own names, none
+missing: it could carry the property of usage tracking as ``false``. A table without column mapping is judged in the
+same way: by what its columns went through while it had it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.checks import unmapping as rules
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Pieces of evidence of one kind that are listed one by one; of more it says how many.
+_MOST = 20
+_MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class Usage(str, Enum):
+    """Whether columns were renamed or dropped."""
+
+    USED = "USED"
+    UNUSED = "UNUSED"
+    UNDETERMINED = "UNDETERMINED"
+
+
+@dataclass(frozen=True)
+class UsageJudgement:
+    """An answer and what it rests on.
+
+    :param mode: of column mapping
+    :param known_since: the first version whose columns are known; 0 is the whole history
+    :param unknown_before: the version before which it cannot be known; None where all is known
+    :param evidence: what speaks for the answer, or against another
+    """
+
+    answer: Usage
+    mode: str
+    known_since: int
+    unknown_before: int | None
+    evidence: tuple[dict[str, Any], ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form of the report."""
+        return {
+            "answer": self.answer.value,
+            "mode": self.mode,
+            "known_since": self.known_since,
+            "unknown_before": self.unknown_before,
+            "evidence": list(self.evidence),
+        }
+
+
+def judge_usage(
+    schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
+) -> UsageJudgement:
+    """Judge a table.
+
+    :param schema: of the newest version
+    :param footers: of all live files; None where they were not read
+    :param tracking: what is wrong with what the table itself says of its usage
+    """
+    evidence = [_event(event) for event in known.events[:_MOST]]
+    if len(known.events) > _MOST:
+        evidence.append(_of("more", f"{len(known.events) - _MOST} more columns were renamed or dropped"))
+    doubts = list(_doubts(schema, known, footers))
+    if known.events:
+        answer = Usage.USED
+    else:
+        answer = Usage.UNDETERMINED if doubts else Usage.UNUSED
+        evidence += [] if doubts else [_of("proof", _proof(known))]
+    unknown_before = None if answer is Usage.UNUSED else known.unknown_before
+    evidence += [*doubts, *({**_of("usage tracking", finding.message), "rule": finding.code} for finding in tracking)]
+    return UsageJudgement(answer, schema.mode.value, known.since, unknown_before, tuple(evidence))
+
+
+def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
+    """Whether footers decide: nothing else speaks against that the table is unused."""
+    if known.events or known.rules_foreign_columns_out or known.reused:
+        return False
+    return not any(_doubts_of_schema(schema))
+
+
+def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageJudgement:
+    """Return that nothing is known of a table whose log does not tell what it is."""
+    evidence = tuple(_of("log", finding.message) for finding in why)
+    return UsageJudgement(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
+
+
+def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
+    """Return the finding of a table that is undetermined."""
+    why = "; ".join(piece["text"].rstrip(".") for piece in judged.evidence[:5])
+    before = judged.unknown_before
+    if before is None:
+        what = f"No commit renamed or dropped a column of {table}, but it does not count as {Usage.UNUSED.value}"
+    else:
+        when = f" before version {before}" if before else ""
+        what = f"It cannot be known whether columns of {table} were renamed or dropped{when}"
+    return rules.USAGE_UNKNOWN.finding(
+        f"{what}: {why}.",
+        version=before,
+    )
+
+
+def moved_fields(schema: MappedSchema) -> list[MappedField]:
+    """Return the columns that do not lie under their own names in data files."""
+    if not schema.is_mapped:
+        return []
+    return [field for field in schema.fields if field.path != field.column.parts]
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _proof(known: KnownColumns) -> str:
+    if known.rules_foreign_columns_out:
+        return "the history is known, and no commit renamed or dropped a column"
+    return "the footers of all live files have the columns of the table and no other"
+
+
+def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+    """Yield what keeps the table from being unused; evidence of use, not proof of it."""
+    yield from _doubts_of_schema(schema)
+    if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
+        return
+    if known.why_incomplete:
+        yield _of("history", known.why_incomplete)
+    noted = {event.path for event in known.events}
+    for path, version in list(known.left.items())[:_MOST]:
+        if not any(path[:length] in noted for length in range(1, len(path) + 1)):
+            yield _of("lost path", f"version {version} has no column any more at {path_text(path)} in data files")
+    yield from _of_footers(footers)
+
+
+def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
+    if schema.is_mapped and schema.gone > 0:
+        yield _of(
+            "id gap",
+            f"ids up to {schema.max_column_id} that no column has: {schema.gone}, as where columns were dropped or the "
+            "table was replaced or restored",
+        )
+    moved = moved_fields(schema)
+    foreign = [field for field in moved if field.name is None or not _is_own(field)]
+    if foreign:
+        yield _of(
+            "foreign physical name",
+            f"other names in data files, not made up by an engine, as where a column was renamed: {_columns(foreign)}",
+        )
+    made_up = [field for field in moved if has_made_up_name(field)]
+    if made_up:
+        yield _of(
+            "made-up physical name",
+            "names in data files that an engine made up, as for every column that a table is created with, or gets, "
+            f"while it is mapped: {_columns(made_up)}. That is no damage, but renamed or not, without the mapping "
+            "nobody finds such a column: to leave it, run disable-column-mapping with allow_rewrite=True "
+            "(--allow-rewrite), which has the files written anew",
+        )
+
+
+def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+    if footers is None:
+        return
+    for path, columns in list(footers.foreign.items())[:_MOST]:
+        yield _of("foreign column", f"{path} has {listed([path_text(c) for c in columns])}, no column of the table")
+    for path, why in list(footers.unread.items())[:_MOST]:
+        yield _of("footer", f"{path} cannot be looked into: {why}")
+
+
+def has_made_up_name(field: MappedField) -> bool:
+    """Whether an engine made up the name that a column has in data files."""
+    return _MADE_UP.fullmatch(field.name or "") is not None
+
+
+def _is_own(field: MappedField) -> bool:
+    return field.name == field.column.field.name or has_made_up_name(field)
+
+
+def _columns(fields: Sequence[MappedField]) -> str:
+    return listed([str(field.column) for field in fields])
+
+
+def _event(event: ColumnEvent) -> dict[str, Any]:
+    to = f" to {event.renamed_to}" if event.renamed_to else ""
+    told = {
+        "kind": event.kind.value,
+        "text": f"version {event.version} {event.kind.value} {event.column}{to}",
+        "column": event.column,
+        "renamed_to": event.renamed_to,
+        "physical_path": list(event.path),
+        "id": event.id,
+        **{key: event.provenance.get(key) for key in ("version", "engine", "writer", "operation", "user", "timestamp")},
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _of(kind: str, text: str) -> dict[str, Any]:
+    return {"kind": kind, "text": text}

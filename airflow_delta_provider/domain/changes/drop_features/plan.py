@@ -1,0 +1,266 @@
+"""Planning to drop table features."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from airflow_delta_provider.domain.changes.drop_features.verify import features_of, waiting
+from airflow_delta_provider.domain.changes.explain import counted
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.preconditions import check_table
+from airflow_delta_provider.domain.changes.step import DropFeature
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks import unmapping as leaving_mapping
+from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
+from airflow_delta_provider.domain.delta.column import all_columns
+from airflow_delta_provider.domain.delta.features.history_usage import geo_columns, is_in_use
+from airflow_delta_provider.domain.delta.features.removal import (
+    PROTECTION,
+    REMOVALS,
+    dependents,
+    why_not_removable,
+)
+from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine, version_of
+from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+#: Characters that a column's name may only have while it is mapped.
+_MAPPED_ONLY = " ,;{}()\n\t="
+#: Empty commits whose checkpoints keep readers from history that has traces of a feature.
+_BARRIERS = 3
+
+
+@dataclass(frozen=True)
+class RewrittenFiles:
+    """The data files that a drop rewrites.
+
+    :param size: how large they are, in bytes
+    :param unread: how many of them are counted only because their footers could not be read
+    """
+
+    files: int = 0
+    size: int = 0
+    unread: int = 0
+
+
+@dataclass(frozen=True)
+class DropSurvey:
+    """What was found out about a table before its features are dropped.
+
+    :param rewritten: by feature
+    :param earliest: by feature that no longer is in use, when the history with traces of it may be truncated
+    :param writers: who wrote the table of late, as far as they sign
+    :param by_hand: features without SQL that can be dropped by a commit of this provider
+    """
+
+    rewritten: Mapping[str, RewrittenFiles] = field(default_factory=dict)
+    earliest: Mapping[str, datetime] = field(default_factory=dict)
+    writers: Collection[str] = ()
+    by_hand: Collection[str] = ()
+
+
+def plan_drop(
+    table: TableName,
+    options: DropFeatureOptions,
+    state: TableState,
+    engine: Engine,
+    survey: DropSurvey,
+    now: datetime,
+) -> Planned:
+    """Plan to drop the features, one statement each; one whose history is still too young is left for later.
+
+    :param state: the table, with its files
+    :param now: in UTC
+    """
+    asked = [feature_named(name).name for name in options.features]
+    present = features_of(options, state.protocol)
+    by_hand = [name for name in present if name in survey.by_hand]
+    if blocked := check_table(table.text, _without(state.protocol, by_hand), engine):
+        return Planned(None, (blocked,))
+    refusals = [
+        *(refusal for name in asked for refusal in _check_name(name, engine)),
+        *(refusal for name in present for refusal in _check_removal(name, present, state, engine, survey)),
+        *(_truncation_needed(name) for name in present if _only_truncating(name) and not options.truncate_history),
+    ]
+    if refusals:
+        return Planned(None, tuple(refusals))
+    steps = tuple(_step(name, options, state, survey) for name in present if not _waits(name, options, survey, now))
+    after = protocol_after(state.protocol, steps)
+    plan = Plan(table, steps, state.protocol, after, tuple(_notes(options, present, steps, state, after, survey, now)))
+    return Planned(plan, tuple(_check_permissions(plan, options, survey)))
+
+
+def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protocol:
+    """Return the protocol that is left once the steps are done."""
+    if not steps:
+        return protocol
+    protecting = {PROTECTION for step in steps if REMOVALS[step.feature].protects and not step.truncate_history}
+    return weakest_protocol(protocol.features - {step.feature for step in steps} | protecting)
+
+
+def _waits(name: str, options: DropFeatureOptions, survey: DropSurvey, now: datetime) -> bool:
+    earliest = survey.earliest.get(name)
+    return options.truncate_history and REMOVALS[name].truncates and earliest is not None and now < earliest
+
+
+def _without(protocol: Protocol, features: Collection[str]) -> Protocol:
+    """Return the protocol without features that are about to go."""
+    writer = None if protocol.writer_features is None else protocol.writer_features.difference(features)
+    return replace(protocol, writer_features=writer)
+
+
+def _check_name(name: str, engine: Engine) -> Iterator[Finding]:
+    if feature_named(name).kind is FeatureKind.UNKNOWN and not engine.knows(name):
+        yield requests.UNKNOWN_FEATURE.finding(
+            f"There is no table feature {name!r}.{did_you_mean(name, FEATURES)} "
+            f"{engine} and this provider know {', '.join(sorted(FEATURES))}.",
+            subject=name,
+        )
+
+
+def _check_removal(
+    name: str, present: tuple[str, ...], state: TableState, engine: Engine, survey: DropSurvey
+) -> Iterator[Finding]:
+    removal = REMOVALS.get(name)
+    if removal is None:
+        yield requests.NOT_REMOVABLE.finding(
+            f"{name} cannot be dropped. {why_not_removable(feature_named(name))}", subject=name
+        )
+        return
+    if removal.by_hand and name not in survey.by_hand:
+        yield requests.NOT_REMOVABLE.finding(f"{name} cannot be dropped: no engine knows it.", subject=name)
+    elif not removal.by_hand and version_of(engine.delta) < removal.since:
+        since = ".".join(map(str, removal.since))
+        yield requests.UNSUPPORTED_BY_ENGINE.finding(
+            f"{engine} cannot drop {name}, or not in one go; Delta {since} can. Use that or a later one.", subject=name
+        )
+    needing = [other for other in dependents(name, state.protocol.features) if other not in present]
+    if needing:
+        yield requests.FEATURE_IN_USE.finding(
+            f"{', '.join(needing)} of this table {'need' if len(needing) > 1 else 'needs'} {name}. Drop "
+            f"{'them' if len(needing) > 1 else 'it'} first, or in the same request.",
+            subject=name,
+        )
+    if problem := _need(name, state):
+        yield requests.FEATURE_IN_USE.finding(f"{name} cannot be dropped: {problem}", subject=name)
+
+
+def _only_truncating(name: str) -> bool:
+    removal = REMOVALS.get(name)
+    return removal is not None and removal.only_truncating
+
+
+def _truncation_needed(name: str) -> Finding:
+    return requests.NOT_REMOVABLE.finding(
+        f"{name} can be dropped only together with the history that it protects. Repeat the request with "
+        "truncate_history=True (--truncate-history).",
+        subject=name,
+    )
+
+
+def _need(name: str, state: TableState) -> str | None:
+    """Return what people have to decide before a feature can go."""
+    metadata = state.metadata
+    if name == "checkConstraints" and metadata.check_constraints:
+        constraints = ", ".join(sorted(metadata.check_constraints))
+        return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
+    if name.startswith("geospatial") and (columns := geo_columns(metadata)):
+        return f"the table has geospatial columns: {', '.join(columns)}. Drop them first."
+    if name == "columnMapping" and is_mapped_name(metadata):
+        return f"without it no column may be called {is_mapped_name(metadata)!r}. Rename the column first."
+    if name == "columnMapping" and (columns := named_by_files(state)):
+        return (
+            f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. "
+            f"{leaving_mapping.CLUSTERED.remedy}"
+        )
+    return None
+
+
+def is_mapped_name(metadata: Metadata) -> str | None:
+    """Return a column's name that is legal only while it is mapped, if there is one."""
+    fields = (column.field.name for column in all_columns(metadata.schema))
+    return next((name for name in fields if any(character in _MAPPED_ONLY for character in name)), None)
+
+
+def _step(name: str, options: DropFeatureOptions, state: TableState, survey: DropSurvey) -> DropFeature:
+    removal = REMOVALS[name]
+    rewritten = survey.rewritten.get(name, RewrittenFiles())
+    truncates = options.truncate_history and removal.truncates
+    commits = 1 + (removal.commits if is_in_use(name, state) else 0)
+    if removal.protects:
+        commits += 1 if truncates else _BARRIERS
+    return DropFeature(name, truncates, removal.by_hand, rewritten.files, rewritten.size, commits)
+
+
+def _notes(
+    options: DropFeatureOptions,
+    present: tuple[str, ...],
+    steps: tuple[DropFeature, ...],
+    state: TableState,
+    after: Protocol,
+    survey: DropSurvey,
+    now: datetime,
+) -> Iterator[str]:
+    """Yield what one should know beforehand: what is rewritten, what stays behind, what has to be waited for."""
+    for step in steps:
+        removal = REMOVALS[step.feature]
+        unread = survey.rewritten.get(step.feature, RewrittenFiles()).unread
+        what = counted(step.files, step.size) if step.files else "no data file"
+        doubt = f", {unread} of them because their footers could not be read" if unread else ""
+        yield f"Dropping {step.feature} rewrites {what}{doubt}."
+        if removal.leaves:
+            yield removal.leaves
+        if step.truncate_history and (step.feature not in survey.earliest or is_in_use(step.feature, state)):
+            yield (
+                f"{step.feature}: the history that has traces of it is truncated once it is old enough; where it is "
+                "not, a second run finishes the drop."
+            )
+    for name in present:
+        if _waits(name, options, survey, now):
+            yield waiting(name, state.version, survey.earliest[name]).message
+    if PROTECTION in after.features - state.protocol.features:
+        yield who_is_locked_out(PROTECTION, survey.writers)
+
+
+def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurvey) -> Iterator[Finding]:
+    steps = [step for step in plan.steps if isinstance(step, DropFeature)]
+    if PROTECTION in plan.protocol_after.features - plan.protocol_before.features:
+        protected = [step.feature for step in steps if REMOVALS[step.feature].protects and not step.truncate_history]
+        if not options.allow_protocol_upgrade:
+            yield requests.PROTOCOL_UPGRADE.finding(
+                f"Dropping {', '.join(protected)} adds {PROTECTION} to the protocol of {plan.table.text}, since its "
+                f"history keeps traces. {who_is_locked_out(PROTECTION, survey.writers)} If every writer can follow, "
+                "repeat the request with allow_protocol_upgrade=True (--allow-protocol-upgrade); or truncate the "
+                "history with truncate_history=True (--truncate-history).",
+                subject=PROTECTION,
+            )
+    for step in steps:
+        if step.files and not options.allow_rewrite:
+            yield requests.REWRITE_NOT_ALLOWED.finding(
+                f"Dropping {step.feature} rewrites {counted(step.files, step.size)}: "
+                f"{REMOVALS[step.feature].rewrites.value}. If that may be, repeat the request with "
+                "allow_rewrite=True (--allow-rewrite).",
+                subject=step.feature,
+            )
+    truncated = [step.feature for step in steps if step.truncate_history]
+    if truncated and not options.acknowledge_history_loss:
+        yield requests.HISTORY_LOSS.finding(
+            f"To drop {', '.join(truncated)}, the history that has traces of it is deleted: RESTORE, time travel and "
+            "change feeds no longer reach the versions before. If nobody needs them, repeat the request with "
+            "acknowledge_history_loss=True (--acknowledge-history-loss).",
+        )
+    if any(step.feature == "rowTracking" for step in steps) and not options.acknowledge_row_id_loss:
+        yield requests.ROW_ID_LOSS.finding(
+            f"{REMOVALS['rowTracking'].leaves} If nothing keeps row ids, repeat the request with "
+            "acknowledge_row_id_loss=True (--acknowledge-row-id-loss).",
+            subject="rowTracking",
+        )

@@ -1,0 +1,252 @@
+"""Planning to enable table features, and judging what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
+from airflow_delta_provider.domain.changes.step import SetProperties
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
+from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking_rules
+from airflow_delta_provider.domain.delta.features.state import (
+    SUSPENDED_PROPERTY,
+    FeatureState,
+    feature_state,
+    is_enabling,
+)
+from airflow_delta_provider.domain.delta.features.table import (
+    FEATURES,
+    RESERVED_PROPERTIES,
+    WRITER_OWNED_PROPERTIES,
+    Feature,
+    FeatureAccess,
+    FeatureKind,
+    feature_named,
+)
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+#: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
+BACKFILL_FILES = 22_000
+_FEATURE_PREFIX = "delta.feature."
+_FOLDED_OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
+_VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
+
+
+def plan_enabling(
+    table: TableName,
+    options: EnableFeatureOptions,
+    state: TableState,
+    engine: Engine,
+    by_name: Collection[str] = (),
+) -> Planned:
+    """Plan to enable the features, in one statement; row tracking that is suspended is resumed first.
+
+    :param state: the table; with its files where row tracking is among the features
+    :param by_name: features that this engine adds only if they are named, too: their property brings another one
+    """
+    if blocked := check_table(table.text, state.protocol, engine):
+        return Planned(None, (blocked,))
+    features = [feature_named(name) for name in options.features]
+    refusals = [
+        *(refusal for feature in features for refusal in _check_feature(feature, options, engine)),
+        *_check_properties(options, features, state),
+    ]
+    if refusals:
+        return Planned(None, tuple(refusals))
+    properties = _properties_to_set(features, options, state)
+    properties |= {feature_named(name).support_property: "supported" for name in by_name}
+    asked = [feature.name for feature in features]
+    protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
+    steps: list[SetProperties] = []
+    if any(_is_suspended(feature, state) for feature in features):
+        steps.append(SetProperties(((SUSPENDED_PROPERTY, "false"),)))
+    if properties:
+        added = sorted(protocol_after.features - state.protocol.features)
+        steps.append(SetProperties(tuple(sorted(properties.items())), tuple(added), _commits(properties, state)))
+    plan = Plan(table, tuple(steps), state.protocol, protocol_after)
+    refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
+    return Planned(plan, (refused,) if refused else ())
+
+
+def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:
+    """Return what is missing of the features on a table on which they should be enabled."""
+    features = [feature_named(name) for name in options.features]
+    return (
+        *(finding for feature in features for finding in _verify(feature, state)),
+        *_verify_properties(options, state),
+    )
+
+
+def looks_at_files(options: EnableFeatureOptions) -> bool:
+    """Whether planning and verifying need the live files: row tracking gives each of them ids."""
+    return any(feature_named(name).name == "rowTracking" for name in options.features) or any(
+        name.casefold() == "delta.enablerowtracking" for name in options.properties
+    )
+
+
+def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
+    current = feature_state(feature, state.protocol, state.metadata.configuration)
+    if current is not FeatureState.ENABLED:
+        yield protocol_rules.FEATURE_NOT_ENABLED.finding(
+            f"{feature.name} is {current.value}, not enabled, at version {state.version}. Run the job again; if it "
+            "stays so, another writer takes it back: look at the table's history.",
+            version=state.version,
+        )
+    missing = [name for name in feature.requires if not state.protocol.supports(name)]
+    if current is not FeatureState.ABSENT and missing:
+        yield protocol_rules.MISSING_DEPENDENCY.finding(
+            f"{feature.name} is supported but {', '.join(missing)}, which it requires, is not. Add it to the protocol.",
+            version=state.version,
+        )
+    if feature.name == "rowTracking" and current is FeatureState.ENABLED:
+        yield from _verify_row_ids(state)
+
+
+def _verify_properties(options: EnableFeatureOptions, state: TableState) -> Iterator[Finding]:
+    for name, value in _spelled(options.properties, state).items():
+        actual = state.metadata.configuration.get(name)
+        if actual != value:
+            yield protocol_rules.PROPERTY_NOT_SET.finding(
+                f"The property {name} is {actual!r}, not {value!r}, at version {state.version}. Run the job again; if "
+                "it stays so, another writer takes it back: look at the table's history.",
+                version=state.version,
+            )
+
+
+def _verify_row_ids(state: TableState) -> Iterator[Finding]:
+    unidentified = files_without_row_ids(state)
+    if unidentified:
+        yield row_tracking_rules.MISSING_ROW_IDS.finding(
+            "Live files without baseRowId or defaultRowCommitVersion although row tracking is enabled: "
+            f"{len(unidentified)} of {len(state.files or ())}, the first is {unidentified[0]}. Their rows have no ids, "
+            "and reading them by id fails. Set delta.enableRowTracking to false and enable rowTracking again: these "
+            "files get new ids, the others keep theirs.",
+            version=state.version,
+            path=unidentified[0],
+        )
+
+
+def files_without_row_ids(state: TableState) -> list[str]:
+    """Return the paths of live files that lack row-tracking fields, sorted."""
+    return sorted(
+        file.path
+        for file in (state.files or {}).values()
+        if file.base_row_id is None or file.default_row_commit_version is None
+    )
+
+
+def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engine) -> Iterator[Finding]:
+    if feature.kind is FeatureKind.UNKNOWN and not engine.knows(feature.name):
+        yield requests.UNKNOWN_FEATURE.finding(
+            f"There is no table feature {feature.name!r}.{did_you_mean(feature.name, FEATURES)} "
+            f"{engine} and this provider know {', '.join(sorted(FEATURES))}."
+        )
+    elif feature.access is FeatureAccess.OTHER_WAY:
+        yield requests.SPECIAL_FEATURE.finding(f"{feature.name} is not enabled by a property. {feature.instead}")
+    elif feature.access is FeatureAccess.SPECIAL and not options.allow_special:
+        yield requests.SPECIAL_FEATURE.finding(
+            f"{feature.name} is a feature that few engines can follow or that changes who owns the table. If that is "
+            "meant, repeat the request with allow_special=True (--allow-special)."
+        )
+    elif not engine.knows(feature.name):
+        yield requests.UNSUPPORTED_BY_ENGINE.finding(
+            f"{engine} does not know the table feature {feature.name}. Use an engine that does."
+        )
+
+
+def _check_properties(options: EnableFeatureOptions, features: list[Feature], state: TableState) -> Iterator[Finding]:
+    for name, value in options.properties.items():
+        if problem := _property_problem(name, value, features, options, state):
+            yield requests.PROPERTY_NOT_ALLOWED.finding(f"properties has {name!r}: {problem}")
+
+
+def _property_problem(
+    name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
+) -> str | None:
+    if name in RESERVED_PROPERTIES:
+        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]} Leave it out."
+    folded = name.casefold()
+    if folded in _FOLDED_OWNED:
+        return "writers keep this property themselves, and setting it by hand breaks the table. Leave it out."
+    if folded.startswith(_FEATURE_PREFIX):
+        return f"name the feature under features instead: {name[len(_FEATURE_PREFIX) :]!r}."
+    if folded in _VERSION_PROPERTIES:
+        return "versions follow from the features. Leave it out and name the features that you need."
+    if folded.startswith("delta.constraints."):
+        return "add a CHECK constraint with ALTER TABLE … ADD CONSTRAINT, which checks the data."
+    if folded == "delta.columnmapping.mode":
+        current = state.metadata.configuration.get("delta.columnMapping.mode", "none")
+        if value.lower() not in ("name", current.lower()):
+            return (
+                f"column mapping mode {value!r} cannot be reached from {current!r} on an existing table; "
+                "only 'name' can be enabled."
+            )
+    for feature in features:
+        same = (feature.enabling_property or "").casefold() == folded
+        if same and not is_enabling(feature, value):
+            return f"{value!r} contradicts features, which asks for {feature.name}. Leave one of them out."
+    alike = _enabled_by(folded, value)
+    asked = any(feature in features or state.protocol.supports(feature.name) for feature in alike)
+    if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
+        return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special)."
+    return None
+
+
+def _enabled_by(property_name: str, value: str) -> list[Feature]:
+    """Return the features that a property puts in force, first the one that it brings by itself."""
+    enabled = [
+        feature
+        for feature in FEATURES.values()
+        if (feature.enabling_property or "").casefold() == property_name.casefold() and is_enabling(feature, value)
+    ]
+    return sorted(enabled, key=lambda feature: (feature.asked_by_name, feature.access is FeatureAccess.SPECIAL))
+
+
+def _is_suspended(feature: Feature, state: TableState) -> bool:
+    return feature_state(feature, state.protocol, state.metadata.configuration) is FeatureState.SUSPENDED
+
+
+def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:
+    """Return the properties by the names that Delta keeps: it takes its own in any case."""
+    known = [*state.metadata.configuration, *(f.enabling_property for f in FEATURES.values() if f.enabling_property)]
+    spelling = {name.casefold(): name for name in reversed(known) if name.casefold().startswith("delta.")}
+    return {spelling.get(name.casefold(), name): value for name, value in properties.items()}
+
+
+def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, state: TableState) -> dict[str, str]:
+    """Return the properties that differ from what the table has."""
+    configuration = state.metadata.configuration
+    wanted: dict[str, str] = {}
+    for feature in features:
+        current = feature_state(feature, state.protocol, configuration)
+        if current is FeatureState.ENABLED:
+            continue
+        if feature.enabling_property is None or feature.asked_by_name or feature.access is FeatureAccess.SPECIAL:
+            wanted[feature.support_property] = "supported"
+        if feature.enabling_property is not None:
+            wanted[feature.enabling_property] = feature.enabled_value
+    for name, value in _spelled(options.properties, state).items():
+        if configuration.get(name) != value:
+            wanted[name] = value
+    return wanted
+
+
+def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
+    """Return the features that setting ``properties`` brings by itself to those that are ``present``."""
+    enabled = [_enabled_by(name, value) for name, value in properties.items()]
+    return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
+
+
+def _commits(properties: Mapping[str, str], state: TableState) -> int:
+    if properties.get("delta.enableRowTracking", "").lower() != "true":
+        return 1
+    upgrade = 0 if state.protocol.supports("rowTracking") else 1
+    backfills = -(-len(files_without_row_ids(state)) // BACKFILL_FILES)
+    return upgrade + backfills + 1

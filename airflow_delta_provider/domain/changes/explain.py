@@ -1,0 +1,144 @@
+"""Steps as sentences, for the task log and for refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import singledispatch
+
+from airflow_delta_provider.domain.changes.step import (
+    AddColumns,
+    AlterColumns,
+    ColumnName,
+    CreateTable,
+    DropColumns,
+    DropFeature,
+    MapColumns,
+    NewColumn,
+    RemoveMapping,
+    RenameColumn,
+    RewriteUnmapped,
+    SetProperties,
+    Step,
+    TrackUsage,
+    WidenColumns,
+)
+from airflow_delta_provider.domain.delta.column import path_text
+
+
+@singledispatch
+def explain(step: Step) -> str:
+    """Return one line that says what ``step`` does."""
+    raise TypeError(f"no explanation for {step!r}")
+
+
+@explain.register
+def _(step: SetProperties) -> str:
+    properties = ", ".join(f"{name}={value}" for name, value in step.properties)
+    enables = f", which switches on {', '.join(step.enables)}" if step.enables else ""
+    return f"set {properties}{enables} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: WidenColumns) -> str:
+    columns = ", ".join(f"{path_text(column.parts)} {column.old} -> {column.new}" for column in step.columns)
+    return f"widen {columns} ({_commits(step.commits)})"
+
+
+_PROOFS = {
+    "history": "as the history allows",
+    "footers": "as the footers of all live files allow",
+    "no files": "while there is no data file",
+}
+
+
+@explain.register
+def _(step: RemoveMapping) -> str:
+    proof = _PROOFS[step.rests_on]
+    return f"take column mapping out of the metadata and touch no data, {proof} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: RewriteUnmapped) -> str:
+    return f"rewrite {counted(step.files, step.size)} without column mapping ({_commits(step.commits)})"
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people read it."""
+    amount = float(size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+@explain.register
+def _(step: TrackUsage) -> str:
+    value = f"delta.columnMapping.hasDroppedOrRenamed={step.dropped_or_renamed}"
+    return f"list columnMappingUsageTracking in the protocol and set {value} ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: MapColumns) -> str:
+    return f"map all columns by name, each under its own ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: CreateTable) -> str:
+    columns = ", ".join(f"{path_text((name,))} {data_type}" for name, data_type in step.columns)
+    by = f", partitioned by {', '.join(path_text((name,)) for name in step.partition_by)}" if step.partition_by else ""
+    return f"create an empty table of {columns}{by}, tracked and mapped by name ({_commits(step.commits)}, not by SQL)"
+
+
+@explain.register
+def _(step: DropColumns) -> str:
+    return f"drop {', '.join(map(path_text, step.columns))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: RenameColumn) -> str:
+    return f"rename {_renames((step.column,))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: AddColumns) -> str:
+    return f"add {_adds(step.columns)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: AlterColumns) -> str:
+    parts = (
+        f"drop {', '.join(map(path_text, step.drops))}" if step.drops else "",
+        f"rename {_renames(step.renames)}" if step.renames else "",
+        f"add {_adds(step.adds)}" if step.adds else "",
+    )
+    return f"{', then '.join(filter(None, parts))}, in a commit of this provider's own ({_commits(step.commits)})"
+
+
+def _renames(columns: Iterable[ColumnName]) -> str:
+    return ", ".join(f"{path_text(column.parts)} to {path_text((column.new,))}" for column in columns)
+
+
+def _adds(columns: Iterable[NewColumn]) -> str:
+    return ", ".join(f"{path_text(column.parts)} {column.type}" for column in columns)
+
+
+@explain.register
+def _(step: DropFeature) -> str:
+    rewrites = f", which rewrites {counted(step.files, step.size)}" if step.files else ""
+    truncates = ", and truncate the history that has traces of it" if step.truncate_history else ""
+    return f"drop {step.feature}{rewrites}{truncates} ({_commits(step.commits)})"
+
+
+def counted(files: int, size: int) -> str:
+    """Return how many data files, and how large they are together, for people."""
+    return f"{files_text(files)} ({size_text(size)})"
+
+
+def files_text(files: int) -> str:
+    """Return how many data files, for people."""
+    return "1 data file" if files == 1 else f"{files:,} data files"
+
+
+def _commits(number: int) -> str:
+    return "1 commit" if number == 1 else f"about {number} commits"

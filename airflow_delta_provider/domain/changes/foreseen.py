@@ -1,0 +1,92 @@
+"""What an engine will make of a plan: it alone knows which features a property or a type brings in its release."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.preconditions import check_upgrade
+from airflow_delta_provider.domain.changes.step import AddColumns, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
+from airflow_delta_provider.domain.delta.features.table import FeatureAccess, feature_named
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any] | None:
+    """Return a metaData action that has what the protocol depends on as the steps leave it; None if they touch none.
+
+    That is properties, and types: of columns that come or change, each type that is in theirs has a new column here.
+
+    :param metadata: the action as it stands
+    """
+    properties = {name: value for step in steps if isinstance(step, SetProperties) for name, value in step.properties}
+    types = sorted({name for step in steps for data_type in _new_types(step) for name in _primitives(data_type)})
+    if not (properties or types):
+        return None
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"] += [
+        {"name": f"c{uuid.uuid4().hex}", "type": name, "nullable": True, "metadata": {}} for name in types
+    ]
+    configuration = {**metadata.get("configuration", {}), **properties}
+    return {**metadata, "configuration": configuration, "schemaString": json.dumps(schema)}
+
+
+def as_foreseen(
+    plan: Plan, foreseen: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
+) -> tuple[Plan, tuple[Finding, ...]]:
+    """Return the plan with the protocol that the engine will write, and what speaks against that.
+
+    :param foreseen: the protocol that the engine gives the table
+    """
+    table, expected = plan.table.text, plan.protocol_after.features
+    real = replace(plan, protocol_after=foreseen)
+    unasked = sorted(foreseen.features - expected)
+    missing = sorted(expected - foreseen.features)
+    if missing:
+        instead = f", but {', '.join(unasked)}" if unasked else ""
+        refused = requests.UNSUPPORTED_BY_ENGINE.finding(
+            f"{engine} would not add {', '.join(missing)} to the protocol of {table}{instead}. Nothing was changed. "
+            "Use another release of Delta."
+        )
+        return real, (refused,)
+    special = [name for name in unasked if feature_named(name).access is FeatureAccess.SPECIAL]
+    if special and not allow_special:
+        return real, (_special(table, special, engine),)
+    upgrade = check_upgrade(real, allowed=allow_upgrade) if unasked else None
+    return real, (upgrade,) if upgrade else ()
+
+
+def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
+    return requests.SPECIAL_FEATURE.finding(
+        f"{engine} would add {', '.join(special)} to the protocol of {table}, which was not asked for and which few "
+        "engines can follow. Use another release of Delta; or, if that is meant, repeat the request with "
+        "allow_special=True (--allow-special)."
+    )
+
+
+def _new_types(step: Step) -> Iterator[DataType]:
+    if isinstance(step, AddColumns):
+        yield from (parse_sql_type(column.type) for column in step.columns)
+    elif isinstance(step, WidenColumns):
+        yield from (parse_sql_type(column.new) for column in step.columns)
+
+
+def _primitives(data_type: DataType) -> Iterator[str]:
+    if isinstance(data_type, PrimitiveType):
+        yield data_type.name
+    elif isinstance(data_type, ArrayType):
+        yield from _primitives(data_type.element)
+    elif isinstance(data_type, MapType):
+        yield from _primitives(data_type.key)
+        yield from _primitives(data_type.value)
+    elif isinstance(data_type, StructType):
+        for field in data_type.fields:
+            yield from _primitives(field.data_type)

@@ -1,0 +1,72 @@
+"""A plan: what a job would do to one table, decided before anything is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.table_name import TableName
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps for one table, in order, and the protocol they lead to.
+
+    :param table: the table
+    :param steps: none where there is nothing to do
+    :param protocol_before: protocol that the plan was made on
+    :param protocol_after: protocol that the steps lead to
+    :param notes: what one should know beforehand
+    :param once: whether carrying it out again would undo what was written since
+    """
+
+    table: TableName
+    steps: tuple[Step, ...]
+    protocol_before: Protocol
+    protocol_after: Protocol
+    notes: tuple[str, ...] = ()
+    once: bool = False
+
+    @property
+    def upgrades_protocol(self) -> bool:
+        """Whether readers or writers may be locked out."""
+        return self.protocol_after != self.protocol_before
+
+    @property
+    def commits(self) -> int:
+        """Commits expected."""
+        return sum(step.commits for step in self.steps)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON of table and steps: two plans that do the same have the same."""
+        steps = [{"step": type(step).__name__, **asdict(step)} for step in self.steps]
+        canonical = json.dumps({"table": self.table.text, "steps": steps}, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that a report shows."""
+        return {
+            "digest": self.digest,
+            "commits": self.commits,
+            "steps": [{"sql": render_sql(step, self.table), "explanation": explain(step)} for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and what speaks against it; with any refusal it is not to be carried out.
+
+    :param plan: the plan, as far as it could be made; None where the request makes no sense at all
+    """
+
+    plan: Plan | None
+    refusals: tuple[Finding, ...] = ()

@@ -1,0 +1,96 @@
+"""Steps as SQL. Every identifier and literal is quoted here, whatever it holds."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from airflow_delta_provider.domain.changes.step import (
+    AddColumns,
+    AlterColumns,
+    CreateTable,
+    DropColumns,
+    DropFeature,
+    MapColumns,
+    RemoveMapping,
+    RenameColumn,
+    RewriteUnmapped,
+    SetProperties,
+    Step,
+    TrackUsage,
+    WidenColumns,
+)
+from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.request.table_name import TableName
+
+
+@singledispatch
+def render_sql(step: Step, table: TableName) -> str | None:
+    """Return the one statement that does ``step`` to ``table``; None for a step that SQL has no statement for."""
+    raise TypeError(f"no SQL for {step!r} on {table}")
+
+
+@render_sql.register
+def _(step: SetProperties, table: TableName) -> str:
+    properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in step.properties)
+    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({properties})"
+
+
+@render_sql.register
+def _(step: WidenColumns, table: TableName) -> str:
+    columns = ", ".join(f"{_path(column.parts)} TYPE {column.new}" for column in step.columns)
+    return f"ALTER TABLE {table.sql} ALTER COLUMN {columns}"
+
+
+@render_sql.register
+def _(step: RemoveMapping, table: TableName) -> None:
+    """It takes a transaction of the engine: SQL rewrites every file."""
+
+
+@render_sql.register
+def _(step: RewriteUnmapped, table: TableName) -> str:
+    del step
+    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+
+
+@render_sql.register(TrackUsage)
+@render_sql.register(CreateTable)
+@render_sql.register(MapColumns)
+def _(step: Step, table: TableName) -> None:
+    del step, table  # engines do not know the feature: none changes a table that has it
+
+
+@render_sql.register
+def _(step: DropColumns, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} DROP COLUMNS ({', '.join(map(_path, step.columns))})"
+
+
+@render_sql.register
+def _(step: RenameColumn, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} RENAME COLUMN {_path(step.column.parts)} TO {quote(step.column.new)}"
+
+
+@render_sql.register
+def _(step: AddColumns, table: TableName) -> str:
+    columns = ", ".join(f"{_path(column.parts)} {column.type}" for column in step.columns)
+    return f"ALTER TABLE {table.sql} ADD COLUMNS ({columns})"
+
+
+@render_sql.register
+def _(step: AlterColumns, table: TableName) -> None:
+    """SQL cannot: engines refuse to write to a table with usage tracking."""
+
+
+def _path(parts: tuple[str, ...]) -> str:
+    return ".".join(map(quote, parts))
+
+
+@render_sql.register
+def _(step: DropFeature, table: TableName) -> str | None:
+    if step.by_hand:
+        return None
+    return f"ALTER TABLE {table.sql} DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
+
+
+def literal(text: str) -> str:
+    """Return ``text`` as an SQL string literal; nothing in it can end the quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,33 @@
+"""Whether a table says of its usage tracking what means something: before anything relies on it, or changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+def is_tracked(state: TableState) -> bool:
+    """Whether the table has usage tracking, so that no engine writes to it."""
+    return state.protocol.supports(FEATURE)
+
+
+def check_property(table: str, state: TableState) -> Iterator[Finding]:
+    """Yield a refusal where a table has the property without the feature, or the reverse."""
+    value = state.metadata.configuration.get(PROPERTY)
+    if is_tracked(state):
+        if value is None or value.lower() not in ("true", "false"):
+            yield requests.TRACKING_INCOMPLETE.finding(
+                f"{table} has the feature {FEATURE}, but {PROPERTY} is {'missing' if value is None else repr(value)}: "
+                "whether a column was ever dropped or renamed is not known, and nothing may rely on it. Drop the "
+                "feature, and enable it again."
+            )
+    elif value is not None:
+        yield requests.TRACKING_INCOMPLETE.finding(
+            f"{table} has {PROPERTY} = {value!r}, but not the feature {FEATURE}: engines dropped and renamed columns "
+            f"without setting it, so that it says nothing. Unset it first: ALTER TABLE … UNSET TBLPROPERTIES "
+            f"('{PROPERTY}')."
+        )

@@ -1,0 +1,136 @@
+"""The first version of a table with usage tracking. RFC Column Mapping Usage Tracking; PROTOCOL.md, Change Metadata.
+
+It is mapped by name from the beginning, so that columns can be renamed and dropped without a rewrite; as nothing was
+renamed or dropped, each lies in data files under its own name, if it can.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Mapper, added
+from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, taken_paths
+from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.delta.column_mapping import MODE
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.writer import ENGINES
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import CreateTableOptions
+
+#: What Delta Spark gives every new table.
+_USUAL = Protocol(1, 2)
+
+
+@dataclass(frozen=True)
+class NewTable:
+    """A table that is not there yet.
+
+    :param metadata: its metaData action
+    """
+
+    metadata: dict[str, Any]
+    protocol: Protocol
+
+    @property
+    def state(self) -> TableState:
+        """What it will be at version 0."""
+        return TableState(0, self.protocol, Metadata.from_json(self.metadata), {}, {})
+
+    def lines(self, stamp: Stamp) -> list[str]:
+        """Return the lines of its first commit."""
+        edit = Edit(
+            "CREATE TABLE",
+            {
+                "isManaged": "false",
+                "partitionBy": self.metadata["partitionColumns"],
+                "properties": self.metadata["configuration"],
+            },
+        )
+        actions: list[Action] = [
+            {"commitInfo": commit_info(edit, stamp, None)},
+            {"protocol": self.protocol.to_json()},
+            {"metaData": {**self.metadata, "createdTime": stamp.now}},
+        ]
+        return lines_of(actions)
+
+
+def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
+    """Return the table that is asked for, or why there cannot be such a one."""
+    schema: dict[str, Any] = {"type": "struct", "fields": []}
+    mapper = Mapper(Naming(False, taken_paths((), ())), 0)
+    refusals = list(_same_names(options))
+    for name, text in options.columns.items():
+        try:
+            schema = added(schema, AddColumn((name,), parse_sql_type(text)), mapper)
+        except UnknownTypeError as error:
+            refusals.append(requests.UNSUPPORTED_COLUMN.finding(f"{name}: {error}", column=name))
+    if refusals:
+        return None, tuple(refusals)
+    metadata = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
+        "partitionColumns": list(options.partition_by),
+        "configuration": {MODE: "name", MAX_COLUMN_ID: str(mapper.max_column_id), PROPERTY: "false"},
+    }
+    state = TableState(0, _USUAL, Metadata.from_json(metadata))
+    table = NewTable(metadata, _USUAL.supporting([FEATURE, *used_features(state)]))
+    broken = tuple(_broken_rules(table))
+    return (None, broken) if broken else (table, ())
+
+
+def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
+    """Return a refusal where nobody said that the table is meant to be one that engines cannot write to."""
+    if options.acknowledge_writer_lockout:
+        return None
+    return requests.WRITER_LOCKOUT.finding(
+        f"No engine could write to {table}: none implements {FEATURE}, and one that does not know a feature of a table "
+        f"can only read it. That holds for {', '.join(ENGINES)}, in every version that is known here. If that is "
+        "meant, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+    )
+
+
+def is_same(options: CreateTableOptions, wanted: TableState, there: TableState) -> bool:
+    """Whether a table is the one that is asked for, so that a second run has nothing to do."""
+    return (
+        there.metadata.schema == wanted.metadata.schema
+        and there.metadata.partition_columns == options.partition_by
+        and there.protocol.supports(FEATURE)
+    )
+
+
+def _same_names(options: CreateTableOptions) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for name in options.columns:
+        if name.lower() in seen:
+            yield requests.COLUMN_EXISTS.finding(
+                f"{seen[name.lower()]!r} and {name!r} are one name to engines, which do not regard case.", column=name
+            )
+        seen.setdefault(name.lower(), name)
+
+
+def _broken_rules(table: NewTable) -> Iterator[Finding]:
+    audit = HistoryAudit(Replay(with_files=True))
+    audit.take(0, parse_commit(commit_name(0), "\n".join(table.lines(Stamp(0, ""))).encode()))
+    for finding in audit.findings():
+        yield requests.WOULD_BREAK_RULES.finding(
+            f"Such a table would break the rule {finding.code}, so it was not created: {finding.message}",
+            column=finding.column,
+            subject=finding.code,
+        )

@@ -1,0 +1,191 @@
+"""Planning to switch usage tracking on, or column mapping on a table that has it; and what the commits change.
+
+RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. A table is tracked as unused only where
+no live file can hold a column that the table no longer has: else the next column of that name would get its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.commit.preconditions import check_writable
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.step import MapColumns, RemoveMapping, Step, TrackUsage
+from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.features.table import feature_named
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.writer import ENGINES
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.table_name import TableName
+
+_MAPPING = "columnMapping"
+_EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted yet, and no engine implements it."
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a table besides its newest state.
+
+    :param past: the columns that it has had
+    :param foreign_columns: what keeps the footers of its live files from proving that none holds a column that the
+        table has not: empty where they prove it, None where they were not looked at
+    :param writers: how many of its recent commits each engine wrote, the latest first
+    """
+
+    past: ColumnMemory
+    foreign_columns: str | None = None
+    writers: Mapping[str, int] = field(default_factory=dict)
+
+
+def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
+    """Whether what is asked for takes a commit of ours: SQL knows neither the feature nor tables that have it."""
+    names = {feature_named(name).name for name in options.features}
+    return FEATURE in names or (_MAPPING in names and is_tracked(state))
+
+
+def needs_footers(state: TableState, past: ColumnMemory) -> bool:
+    """Whether only the footers of the live files can tell that a table is unused."""
+    mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
+    return not (mapped or past.ever_used or past.never_mapped)
+
+
+def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableState, evidence: Evidence) -> Planned:
+    """Plan to enable what :func:`is_hand_made` says, in one commit each.
+
+    What a table has already needs none.
+    """
+    if wrong := (*check_writable(table.text, state), *_check_request(options), *check_property(table.text, state)):
+        return Planned(None, wrong)
+    steps: list[Step] = []
+    refusals: list[Finding] = []
+    if not is_tracked(state):
+        value = usage_value(table.text, state, evidence)
+        if isinstance(value, Finding):
+            return Planned(None, (value,))
+        steps.append(TrackUsage(value))
+    if _maps(options, state):
+        refusals += _left_over(table.text, state)
+        steps.append(MapColumns())
+    after = state.protocol.supporting([FEATURE])
+    notes = (_EXPERIMENTAL,) if TrackUsage in map(type, steps) else ()
+    plan = Plan(table, tuple(steps), state.protocol, after, notes)
+    if notes and not options.acknowledge_writer_lockout:
+        refusals.append(_lockout(plan, evidence.writers))
+    return Planned(plan, tuple(refusals))
+
+
+def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Finding:
+    """Return the value with which a table is tracked from now on, or why nobody knows it."""
+    past = evidence.past
+    if mapping_mode(state.metadata.configuration) is not MappingMode.NONE or past.ever_used:
+        return "true"
+    if past.never_mapped or evidence.foreign_columns == "":
+        return "false"
+    had = (
+        "had column mapping before"
+        if past.ever_mapped
+        else f"may have had column mapping before: {past.why_incomplete}"
+    )
+    return requests.USAGE_UNKNOWN.finding(
+        f"{table} {had}. Columns that were dropped then may still lie in its data files, and "
+        f"{evidence.foreign_columns}: the next column of such a name would get their values. Rewrite the files (REORG "
+        f"TABLE … APPLY (PURGE), or OPTIMIZE), or enable {_MAPPING} first: a table with column mapping is tracked as "
+        "used."
+    )
+
+
+@singledispatch
+def edit_of(step: Step, standing: Standing) -> Edit:
+    """Return the commit that does a step of these plans.
+
+    :raises BrokenLogError: if the schema is damaged
+    """
+    raise TypeError(f"no commit of ours does {step!r} after {standing.state.version}")
+
+
+@edit_of.register
+def _(step: TrackUsage, standing: Standing) -> Edit:
+    properties = {PROPERTY: step.dropped_or_renamed}
+    return Edit(
+        "SET TBLPROPERTIES",
+        {"properties": {f"delta.feature.{FEATURE}": "supported", **properties}},
+        protocol=standing.state.protocol.supporting([FEATURE]),
+        set_properties=properties,
+    )
+
+
+@edit_of.register
+def _(step: MapColumns, standing: Standing) -> Edit:
+    del step
+    schema_string, properties = map_by_name(standing.state.metadata.schema_string)
+    return Edit(
+        "SET TBLPROPERTIES",
+        {"properties": {MODE: properties[MODE]}},
+        protocol=standing.state.protocol.supporting([_MAPPING]),
+        schema_string=schema_string,
+        set_properties=properties,
+    )
+
+
+@edit_of.register
+def _(step: RemoveMapping, standing: Standing) -> Edit:
+    del step
+    schema_string, properties = unmap(standing.state.metadata.schema_string)
+    return Edit(
+        "SET TBLPROPERTIES",
+        {"properties": {MODE: "none"}},
+        schema_string=schema_string,
+        unset_properties=properties,
+    )
+
+
+def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
+    others = [name for name in options.features if feature_named(name).name not in (FEATURE, _MAPPING)]
+    others += options.properties
+    if others:
+        yield requests.NOT_TOGETHER.finding(
+            f"{', '.join(others)} cannot be set together with {FEATURE}, which no engine knows. Enable everything "
+            f"else before it, in a request of its own: afterwards no engine can."
+        )
+
+
+def _maps(options: EnableFeatureOptions, state: TableState) -> bool:
+    asked = any(feature_named(name).name == _MAPPING for name in options.features)
+    return asked and mapping_mode(state.metadata.configuration) is MappingMode.NONE
+
+
+def _left_over(table: str, state: TableState) -> Iterator[Finding]:
+    left = [field for field in MappedSchema.of(state.metadata).fields if field.is_mapped]
+    if left:
+        yield requests.TRACKING_INCOMPLETE.finding(
+            f"{table} has no column mapping, but {left[0].column} still carries some of an earlier one, so that "
+            "nobody can tell under which name it lies in data files. RESTORE the table to a version before that.",
+            column=str(left[0].column),
+        )
+
+
+def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
+    recent = ", ".join(f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in writers.items())
+    wrote = f"It was written lately by {recent}: locked out. " if recent else ""
+    readers = ""
+    if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:
+        readers = f" Readers that do not know {_MAPPING} are locked out, too."
+    return requests.WRITER_LOCKOUT.finding(
+        f"{FEATURE} would lock every engine out of writing to {plan.table.text}: none implements it, and one that does "
+        f"not know a feature of a table can only read it. {wrote}Locked out as well, in every version that is known "
+        f"here: {', '.join(ENGINES)}. From then on there is no INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE but by "
+        f"writers of your own that know the feature, and by this package.{readers} The protocol would go from "
+        f"{plan.protocol_before} to {plan.protocol_after}. If that is meant, repeat the request with "
+        "acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+    )

@@ -1,0 +1,249 @@
+"""Planning to widen column types, and judging what the log says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
+from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.type_widening import rules as widening_rules
+from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
+from airflow_delta_provider.domain.delta.data_type import (
+    TIMESTAMP_NTZ,
+    DataType,
+    UnknownTypeError,
+    parse_type,
+    sql_name,
+)
+from airflow_delta_provider.domain.delta.expression import refers_to
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.type_widening import (
+    TypeChange,
+    allowed_with_iceberg,
+    can_widen,
+    legal_targets,
+    recorded_changes,
+)
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.table_name import TableName
+
+_ENABLE_WIDENING = "delta.enableTypeWidening"
+
+
+@dataclass(frozen=True)
+class Widening:
+    """One column and the type it is to get."""
+
+    column: Column
+    new: DataType
+
+
+def plan_widening(table: TableName, options: WidenTypesOptions, state: TableState, engine: Engine) -> Planned:
+    """Plan to widen the columns, in one commit where the engine can.
+
+    A column that has its type already is left out, so that a second run plans nothing.
+    """
+    if blocked := check_table(table.text, state.protocol, engine):
+        return Planned(None, (blocked,))
+    if not engine.widens_types:
+        return Planned(None, (_engine_too_old(engine),))
+    widenings, refusals = resolve_widenings(options, state.metadata)
+    pending = [w for w in widenings if w.column.data_type != w.new]
+    refusals += [refusal for w in pending for refusal in _check_widening(w, state)]
+    if refusals:
+        return Planned(None, tuple(refusals))
+    preparation, needed = _preparation(pending, state)
+    steps: tuple[Step, ...] = (*preparation, *_alterations(pending, engine))
+    notes = (
+        ()
+        if len(pending) < 2 or engine.alters_many_columns
+        else (
+            f"{engine} changes one column a commit: {len(pending)} commits. If one fails, a rerun goes on from there.",
+        )
+    )
+    plan = Plan(table, steps, state.protocol, state.protocol.supporting(needed), notes)
+    if preparation and not options.enable_type_widening and _widening_is_off(state):
+        return Planned(plan, (_widening_disabled(table),))
+    refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
+    return Planned(plan, (refused,) if refused else ())
+
+
+def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[list[Widening], list[Finding]]:
+    """Find the columns in the schema and read their types; what cannot be found is a refusal."""
+    widenings: list[Widening] = []
+    refusals: list[Finding] = []
+    seen: dict[tuple[str, ...], str] = {}
+    for path, type_name in options.columns.items():
+        try:
+            column = find_column(metadata.schema, path)
+            new = parse_type(type_name)
+        except UnknownColumnError as error:
+            refusals.append(requests.UNKNOWN_COLUMN.finding(str(error), column=path))
+            continue
+        except UnknownTypeError as error:
+            refusals.append(requests.ILLEGAL_TYPE_CHANGE.finding(f"{path}: {error}", column=path))
+            continue
+        if column.parts in seen:
+            refusals.append(
+                requests.COLUMN_TWICE.finding(
+                    f"{seen[column.parts]!r} and {path!r} are the same column. Name it once.", column=str(column)
+                )
+            )
+            continue
+        seen[column.parts] = path
+        widenings.append(Widening(column, new))
+    return widenings, refusals
+
+
+def verify_widened(widenings: list[Widening], before: Metadata, after: Metadata, version: int) -> tuple[Finding, ...]:
+    """Return what is wrong with the schema after the columns were widened.
+
+    Each column has its new type, its change is the last recorded one on the nearest struct field,
+    and no record of any other change was lost.
+
+    :param before: metadata that the plan was made on
+    :param after: metadata of ``version``
+    """
+    old_columns = {column.parts: column for column in all_columns(before.schema)}
+    new_columns = {column.parts: column for column in all_columns(after.schema)}
+    expected: dict[tuple[str, ...], list[TypeChange]] = {}
+    findings = []
+    for widening in widenings:
+        column = new_columns.get(widening.column.parts)
+        if column is None or column.data_type != widening.new:
+            actual = "gone" if column is None else sql_name(column.data_type)
+            findings.append(
+                widening_rules.TYPE_NOT_CHANGED.finding(
+                    f"{widening.column} is {actual} at version {version}, not {sql_name(widening.new)}: another writer "
+                    "changed the table. Look at its history, then run the job again.",
+                    version=version,
+                    column=str(widening.column),
+                )
+            )
+        elif widening.column.data_type != widening.new:
+            holder = widening.column.parts[: len(widening.column.parts) - len(widening.column.field_path)]
+            expected.setdefault(holder, []).append(TypeChange.of(widening.column, widening.new))
+    for parts, old in old_columns.items():
+        if not old.field_path and parts in new_columns:
+            findings += _verify_record(old, new_columns[parts], expected.get(parts, []), version)
+    return tuple(findings)
+
+
+def _verify_record(old: Column, new: Column, expected: list[TypeChange], version: int) -> Iterator[Finding]:
+    try:
+        earlier, recorded = recorded_changes(old.field.metadata), recorded_changes(new.field.metadata)
+    except ValueError as error:
+        yield widening_rules.LOST_TYPE_CHANGES.finding(f"{new}: {error}", version=version, column=str(new))
+        return
+    if recorded[: len(earlier)] != earlier:
+        yield widening_rules.LOST_TYPE_CHANGES.finding(
+            f"{new} has lost earlier type changes from its record at version {version}, or they are rewritten. Files "
+            "older than them may be read wrongly. Restore the record from the version before.",
+            version=version,
+            column=str(new),
+        )
+    added = recorded[len(earlier) :]
+    for change in expected:
+        if change not in added:
+            at = f" at {change.field_path}" if change.field_path else ""
+            yield widening_rules.UNRECORDED_TYPE_CHANGE.finding(
+                f"{new}: the change from {change.from_type} to {change.to_type}{at} is not in delta.typeChanges at "
+                f"version {version}. Readers cannot tell that older files hold the narrower type.",
+                version=version,
+                column=str(new),
+            )
+
+
+def _engine_too_old(engine: Engine) -> Finding:
+    return requests.UNSUPPORTED_BY_ENGINE.finding(
+        f"{engine} lists type widening but takes byte, short and int only, and then refuses to read a table with any "
+        "other change. Use Delta 4.0 or later."
+    )
+
+
+def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
+    column, new = widening.column, widening.new
+    if not can_widen(column.data_type, new):
+        targets = legal_targets(column.data_type)
+        remedy = (
+            f"Legal from {sql_name(column.data_type)}: {targets}."
+            if targets
+            else "No type is wider: nothing is legal from it."
+        )
+        yield requests.ILLEGAL_TYPE_CHANGE.finding(
+            f"{column} is {sql_name(column.data_type)} and cannot be widened to {sql_name(new)}. {remedy}",
+            column=str(column),
+        )
+        return
+    configuration = state.metadata.configuration
+    for compat in ("icebergCompatV1", "icebergCompatV2"):
+        enabled = feature_state(FEATURES[compat], state.protocol, configuration) is FeatureState.ENABLED
+        if enabled and not allowed_with_iceberg(column.data_type, new):
+            yield requests.ICEBERG_COMPATIBILITY.finding(
+                f"{column} cannot go from {sql_name(column.data_type)} to {sql_name(new)} while {compat} is enabled: "
+                "Iceberg has no such promotion. Choose a type that it has, or disable the compatibility first.",
+                column=str(column),
+            )
+    yield from _check_dependents(column, state.metadata)
+
+
+def _check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
+    for name, expression in metadata.check_constraints.items():
+        if refers_to(expression, column.parts):
+            yield requests.COLUMN_IN_USE.finding(
+                f"{column} is used by the CHECK constraint {name!r} ({expression}), and Delta does not change the type "
+                f"of such a column. Drop the constraint, widen, and add it again.",
+                column=str(column),
+            )
+    for other in all_columns(metadata.schema):
+        expression = "" if other.field_path else other.field.metadata.get("delta.generationExpression", "")
+        if expression and refers_to(expression, column.parts):
+            yield requests.COLUMN_IN_USE.finding(
+                f"{column} is used by the generated column {other} ({expression}), and Delta does not change the type "
+                "of such a column. It can be widened only in a new table.",
+                column=str(column),
+            )
+
+
+def _widening_is_off(state: TableState) -> bool:
+    return state.metadata.configuration.get(_ENABLE_WIDENING, "").lower() != "true"
+
+
+def _widening_disabled(table: TableName) -> Finding:
+    return requests.WIDENING_DISABLED.finding(
+        f"Type widening is not enabled on {table.text} ({_ENABLE_WIDENING} is not true). Enable the feature "
+        "typeWidening first, or repeat the request with enable_type_widening=True (--enable-type-widening)."
+    )
+
+
+def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetProperties, ...], list[str]]:
+    """Return the step that makes the changes possible, and the features it adds."""
+    if not pending:
+        return (), []
+    properties: dict[str, str] = {}
+    needed: list[str] = []
+    if not (state.protocol.supports("typeWidening") or state.protocol.supports("typeWidening-preview")):
+        needed.append("typeWidening")
+    if _widening_is_off(state):
+        properties[_ENABLE_WIDENING] = "true"
+    if any(w.new == TIMESTAMP_NTZ for w in pending) and not state.protocol.supports("timestampNtz"):
+        needed.append("timestampNtz")
+        properties["delta.feature.timestampNtz"] = "supported"
+    if not properties:
+        return (), needed
+    return (SetProperties(tuple(sorted(properties.items())), tuple(sorted(needed))),), needed
+
+
+def _alterations(pending: list[Widening], engine: Engine) -> tuple[WidenColumns, ...]:
+    columns = tuple(ColumnType(w.column.parts, sql_name(w.column.data_type), sql_name(w.new)) for w in pending)
+    if engine.alters_many_columns:
+        return (WidenColumns(columns),) if columns else ()
+    return tuple(WidenColumns((column,)) for column in columns)

@@ -1,0 +1,1 @@
+"""The family ``AC``: the actions of a commit."""

@@ -1,0 +1,215 @@
+"""Under which names an ``add`` action tracks columns: partition values (AC08, CM14) and statistics (CM15).
+
+PROTOCOL.md, Add File and Remove File, and Writer Requirements for Column Mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from airflow_delta_provider.domain.checks.actions import rules as action_rules
+from airflow_delta_provider.domain.checks.column_mapping import rules
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.data_type import StructType
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.report.finding import Finding
+
+_BOUNDS = ("minValues", "maxValues", "nullCount")
+_AGAIN = "RESTORE the table to the version before, and write the rows again with an engine that writes them"
+_REMEDY = "RESTORE the table to the version before, and write the rows again with an engine that has column mapping"
+
+
+@dataclass
+class _Level:
+    """The fields of one struct.
+
+    :param below: by physical name, the struct below it, None where there is none
+    :param foreign: columns by logical names that stand for nothing in data files, with their physical names
+    """
+
+    below: dict[str, _Level | None] = field(default_factory=dict)
+    foreign: dict[str, MappedField] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _FileNames:
+    """What a mapped table's files may be described by.
+
+    :param partitions: logical by physical names of the partition columns; None where they cannot be told
+    :param has_foreign: whether any logical name is foreign to the files
+    :param gone: how many ids no column has any more: at most so many columns were dropped
+    """
+
+    partitions: Mapping[str, str] | None
+    top: _Level
+    has_foreign: bool
+    gone: int
+
+
+def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with the names in an ``add`` action.
+
+    Statistics may lack columns, and those of an older file that is added again may have columns that
+    were dropped since, whose physical names may be what columns are called today. So a logical name
+    in them is a fault only where more names are used so than columns can have been dropped.
+
+    :param add: the body of the action, as in the log
+    :param metadata: the table's metadata after the commit
+    :param current: whether the file is known to be written under this very schema, so that it has no
+        statistics of dropped columns
+    """
+    configuration = metadata.configuration
+    if mapping_mode(configuration) is MappingMode.NONE:
+        yield from _unmapped_partition_values(add, metadata)
+        return
+    try:
+        names = _file_names(
+            metadata.schema_string,
+            tuple(map(str, metadata.partition_columns)),
+            mapping_mode(configuration).value,
+            configuration.get(MAX_COLUMN_ID, ""),
+        )
+    except BrokenLogError:
+        return
+    if names is not None:
+        yield from _partition_values(add, names)
+        if names.partitions == {}:
+            yield from _no_partition_values(add)
+        yield from _statistics(add, names, current)
+
+
+def _no_partition_values(add: Mapping[str, Any]) -> Iterator[Finding]:
+    if add.get("partitionValues") is None:
+        yield action_rules.NO_PARTITION_VALUES.finding(
+            f"{add.get('path')} is added without partitionValues, which every add action has, an empty map where the "
+            "table has no partitions: readers built on Delta Kernel fail on the table, and Delta Spark, too, where it "
+            f"has partitions. {_AGAIN}.",
+            path=_path(add),
+        )
+
+
+def _unmapped_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+    values = add.get("partitionValues")
+    if not isinstance(values, Mapping):
+        yield from _no_partition_values(add)
+        return
+    if not values and not metadata.partition_columns:
+        return
+    columns = {str(name).lower(): str(name) for name in metadata.partition_columns}
+    names = {str(name).lower(): str(name) for name in values}
+    if columns.keys() == names.keys():
+        return
+    missing = sorted(columns[name] for name in columns.keys() - names.keys())
+    extra = sorted(names[name] for name in names.keys() - columns.keys())
+    found = [f"lacks {', '.join(missing)}"] if missing else []
+    found += [f"has {', '.join(extra)}"] if extra else []
+    effect = "its rows read NULL there, and filters miss them" if missing else "readers may fail on the table"
+    yield action_rules.NO_PARTITION_VALUES.finding(
+        f"The partition columns are {', '.join(sorted(columns.values())) or 'none'}, but partitionValues of "
+        f"{add.get('path')} {' and '.join(found)}: {effect}. {_AGAIN}.",
+        path=_path(add),
+        column=(missing or extra)[0],
+    )
+
+
+def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Finding]:
+    values = add.get("partitionValues") or {}
+    if names.partitions is None or not isinstance(values, Mapping) or values.keys() == names.partitions.keys():
+        return
+    missing = sorted(names.partitions.keys() - values.keys())
+    extra = sorted(values.keys() - names.partitions.keys())
+    found = f"has {', '.join(map(str, extra))}" if extra else "lacks them"
+    column = names.partitions[missing[0]] if missing else str(extra[0])
+    yield rules.PARTITION_VALUES.finding(
+        f"The physical names of the partition columns are {', '.join(sorted(names.partitions)) or 'none'}, but "
+        f"partitionValues of {add.get('path')} {found}: {column} reads NULL for its rows, and filters miss "
+        f"them. {_REMEDY}.",
+        path=_path(add),
+        column=column,
+    )
+
+
+def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Iterator[Finding]:
+    text = add.get("stats")
+    if not names.has_foreign or not isinstance(text, str):
+        return
+    try:
+        stats = parse_json(text)
+    except ValueError:
+        return
+    used: dict[tuple[str, ...], MappedField] = {}
+    for bound in _BOUNDS if isinstance(stats, Mapping) else ():
+        _collect(names.top, stats.get(bound), used)
+    if not used or not (current or len(used) > names.gone):
+        return
+    first = next(iter(used.values()))
+    yield rules.STATISTICS.finding(
+        f"The statistics of {add.get('path')} name {len(used)} column{'s' if len(used) > 1 else ''} by logical names, "
+        f"the first one {first.column}, whose physical name is {first.name!r}: readers find no statistics for it and "
+        "cannot skip the file; where that name is, or was, another column's physical name, they skip rows that "
+        f"should be read. {_REMEDY}.",
+        path=_path(add),
+        column=str(first.column),
+    )
+
+
+def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField]) -> None:
+    if not isinstance(values, Mapping):
+        return
+    for name, value in values.items():
+        if name in level.below:
+            below = level.below[name]
+            if below is not None:
+                _collect(below, value, used)
+        elif name in level.foreign and level.foreign[name].name not in values:
+            used[level.foreign[name].column.parts] = level.foreign[name]
+
+
+@lru_cache(maxsize=64)
+def _file_names(
+    schema_string: str, partition_columns: tuple[str, ...], mode: str, max_column_id: str
+) -> _FileNames | None:
+    """Return the names, None where the table is not mapped; kept, since a commit adds many files."""
+    configuration = {"delta.columnMapping.mode": mode, MAX_COLUMN_ID: max_column_id}
+    schema = MappedSchema.of(Metadata("", schema_string, configuration=configuration))
+    if not schema.is_mapped:
+        return None
+    top = _Level()
+    levels: dict[tuple[str, ...], _Level] = {(): top}
+    for mapped in schema.fields:
+        level = levels.get(mapped.column.parts[:-1])
+        if level is None or mapped.name is None:
+            continue  # below an array or a map, of which there are no statistics
+        below = _Level() if isinstance(mapped.column.data_type, StructType) else None
+        level.below[mapped.name] = below
+        if below is not None:
+            levels[mapped.column.parts] = below
+    physical = {parts: {name.lower() for name in level.below} for parts, level in levels.items()}
+    for mapped in schema.fields:
+        above, name = mapped.column.parts[:-1], mapped.column.field.name
+        if above in levels and mapped.name is not None and name.lower() not in physical[above]:
+            levels[above].foreign[name] = mapped
+    has_foreign = any(level.foreign for level in levels.values())
+    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, schema.gone)
+
+
+def _partitions(schema: MappedSchema, partition_columns: tuple[str, ...]) -> dict[str, str] | None:
+    columns = {f.column.field.name.lower(): f for f in schema.fields if len(f.column.parts) == 1}
+    found: dict[str, str] = {}
+    for name in partition_columns:
+        mapped = columns.get(name.lower())
+        if mapped is None or mapped.name is None:
+            return None
+        found[mapped.name] = str(mapped.column)
+    return found
+
+
+def _path(add: Mapping[str, Any]) -> str | None:
+    path = add.get("path")
+    return path if isinstance(path, str) else None

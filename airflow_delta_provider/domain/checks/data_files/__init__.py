@@ -1,0 +1,1 @@
+"""The family ``DF``: data files and their footers."""

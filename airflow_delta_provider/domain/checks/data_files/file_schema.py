@@ -1,0 +1,321 @@
+"""Whether data files have the columns that the table says: their types (TW16), and what they are found by (CM18).
+
+PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
+Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a fault, though the protocol
+does not name it: only what no reader can take for the column is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.checks.column_mapping import rules as mapping_rules
+from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.type_widening import rules as type_rules
+from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
+from airflow_delta_provider.domain.delta.column import Column, children
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructType,
+)
+from airflow_delta_provider.domain.delta.file_tree import (
+    ChildrenByName,
+    FileNode,
+    file_tree,
+    key_and_value,
+    list_element,
+    without_repetition,
+)
+from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, Repetition, SchemaElement
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: What Delta types are stored as: physical types with what they are said to mean.
+_INT32 = {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.INTEGER)}
+_TIMESTAMP = {(PhysicalType.INT96, None), (PhysicalType.INT64, LogicalKind.TIMESTAMP)}
+_STORED: dict[str, set[tuple[PhysicalType, LogicalKind | None]]] = {
+    "boolean": {(PhysicalType.BOOLEAN, None)},
+    "byte": _INT32,
+    "short": _INT32,
+    "integer": _INT32,
+    "long": {(PhysicalType.INT64, None), (PhysicalType.INT64, LogicalKind.INTEGER)},
+    "float": {(PhysicalType.FLOAT, None)},
+    "double": {(PhysicalType.DOUBLE, None)},
+    "date": {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.DATE)},
+    "timestamp": _TIMESTAMP,
+    "timestamp_ntz": _TIMESTAMP,
+}
+_BYTES = (PhysicalType.BYTE_ARRAY, PhysicalType.FIXED_LEN_BYTE_ARRAY)
+#: Meanings that Delta has no type for, or that say nothing: columns of them are not judged.
+_NOT_JUDGED = frozenset(
+    {
+        LogicalKind.UNKNOWN,
+        LogicalKind.NULL,
+        LogicalKind.TIME,
+        LogicalKind.INTERVAL,
+        LogicalKind.FLOAT16,
+        LogicalKind.VARIANT,
+        LogicalKind.GEOMETRY,
+        LogicalKind.GEOGRAPHY,
+    }
+)
+#: Meanings of groups, by what else than that they may not stand for.
+_GROUPS: tuple[tuple[type, frozenset[LogicalKind]], ...] = (
+    (StructType, frozenset({LogicalKind.LIST, LogicalKind.MAP})),
+    (ArrayType, frozenset({LogicalKind.MAP})),
+    (MapType, frozenset({LogicalKind.LIST})),
+)
+#: Physical names as engines make them up: no two columns ever have the same one. Converted tables have others.
+_MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+#: Schemas of files that are remembered with what is wrong with them.
+_MOST_SCHEMAS = 1000
+
+_WRITE_AGAIN = "RESTORE the table to a version before the file was added, and write its rows again with an engine"
+_WITH_MAPPING = f"{_WRITE_AGAIN} that has column mapping"
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is wrong with all files of one schema; ``text`` goes on behind the path of a file."""
+
+    rule: Rule
+    text: str
+    column: str | None = None
+
+
+class FileSchemas:
+    """Compares the schemas of a table's files with the table's own.
+
+    :param metadata: the table's
+    """
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._known: dict[tuple[SchemaElement, ...], tuple[_Problem, ...]] = {}
+        self._last: tuple[tuple[SchemaElement, ...], tuple[_Problem, ...]] = ((), ())
+        self._schema: MappedSchema | None = None
+        self._columns: tuple[Column, ...] = ()
+        columns = readable_columns(metadata)
+        if columns is not None:
+            partitions = {str(name).lower() for name in metadata.partition_columns}
+            self._schema = MappedSchema.of(metadata)
+            self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
+
+    def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
+        """Return what is wrong with the schema of a file.
+
+        Columns that the file lacks are fine, and so are those that the table lacks.
+
+        :param elements: of the file's schema, depth-first, the root first, as they make one tree
+        :param path: of the file, as in the log
+        """
+        return [
+            problem.rule.finding(f"{path} {problem.text}", path=path, column=problem.column)
+            for problem in self._problems(elements)
+        ]
+
+    def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[_Problem, ...]:
+        last, problems = self._last
+        if last is elements:
+            return problems
+        found = self._known.get(elements)
+        if found is None:
+            found = () if self._schema is None else tuple(_compare(self._schema, self._columns, elements))
+            if len(self._known) >= _MOST_SCHEMAS:
+                self._known.clear()
+            self._known[elements] = found
+        self._last = elements, found
+        return found
+
+
+def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence[SchemaElement]) -> Iterator[_Problem]:
+    root = file_tree(elements)
+    by_id = schema.mode is MappingMode.ID
+    if by_id and not any(element.field_id is not None for element in elements[1:]):
+        names = {child.element.name.lower() for child in root.children}
+        if any({column.field.name.lower(), str(_physical_name(column)).lower()} & names for column in columns):
+            yield _Problem(
+                mapping_rules.NOT_FOUND_IN_FILE,
+                "has no field ids, by which columns are found in files in mapping mode id: readers refuse the file, or "
+                f"read NULL in all its columns. {_WITH_MAPPING}.",
+            )
+        return
+    walk = SchemaWalk(schema.mode)
+    walk.struct(columns, root)
+    yield from walk.problems
+    dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
+    if len(walk.foreign) > dropped:
+        first = walk.foreign[0]
+        count = len(walk.foreign)
+        yield _Problem(
+            mapping_rules.NOT_FOUND_IN_FILE,
+            f"has {count} column{'s' if count > 1 else ''} under logical names, the first one {first}, whose physical "
+            f"name is {_physical_name(first)!r}, which it lacks: readers go by physical names, and read NULL for its "
+            f"rows. {_WITH_MAPPING}.",
+            str(first),
+        )
+
+
+@dataclass
+class SchemaWalk:
+    """Goes through both schemas together.
+
+    :param foreign: columns that the file has under logical names only
+    """
+
+    mode: MappingMode
+    problems: list[_Problem] = field(default_factory=list)
+    foreign: list[Column] = field(default_factory=list)
+
+    def struct(self, columns: Iterable[Column], group: FileNode) -> None:
+        """Compare the fields of a struct with the children of a group."""
+        columns = list(columns)
+        names = ChildrenByName(group.children)
+        if self.mode is MappingMode.ID:
+            pairs = list(self._by_id(columns, names, group))
+        elif self.mode is MappingMode.NAME:
+            pairs = list(self._by_physical_name(columns, names))
+        else:
+            pairs = [(column, names.find(column.field.name)) for column in columns]
+        for column, node in pairs:
+            if node is not None:
+                self._place(column, node)
+        self._others([node for node in group.children if not any(node is found for _, found in pairs)])
+
+    def _by_physical_name(
+        self, columns: Sequence[Column], names: ChildrenByName
+    ) -> Iterator[tuple[Column, FileNode | None]]:
+        physical = {name.lower() for column in columns if (name := _physical_name(column)) is not None}
+        for column in columns:
+            name = _physical_name(column)
+            if name is None:
+                continue
+            node = names.find(name)
+            logical = column.field.name
+            if node is None and logical.lower() not in physical and names.find(logical) is not None:
+                self.foreign.append(column)
+            yield column, node
+
+    def _by_id(
+        self, columns: Sequence[Column], names: ChildrenByName, group: FileNode
+    ) -> Iterator[tuple[Column, FileNode | None]]:
+        by_id: dict[int | None, list[FileNode]] = {}
+        for node in group.children:
+            by_id.setdefault(node.element.field_id, []).append(node)
+        for column in columns:
+            number, name = field_metadata(column.field).get(ID), _physical_name(column)
+            if not is_id(number):
+                continue
+            named = names.exact.get(name) if name is not None and _MADE_UP.fullmatch(name) else None
+            if named is not None and named.element.field_id != number:
+                other = named.element.field_id
+                self.problems.append(
+                    _Problem(
+                        mapping_rules.NOT_FOUND_IN_FILE,
+                        f"has the column {name!r} {'without a field id' if other is None else f'with field id {other}'}"
+                        f", but {column}, to which this physical name belongs, has the id {number}: readers, which go "
+                        f"by id, read NULL or another column's values for its rows. {_WITH_MAPPING}.",
+                        str(column),
+                    )
+                )
+                continue
+            found = by_id.get(number, [])
+            yield column, found[0] if len(found) == 1 else None
+
+    def _place(self, column: Column, node: FileNode) -> None:
+        """Compare what is at one place of both schemas."""
+        data_type = column.data_type
+        if node.kind in _NOT_JUDGED:
+            return
+        if not isinstance(data_type, (StructType, ArrayType, MapType)):
+            self._leaf(column, node)
+        elif isinstance(data_type, ArrayType) and node.element.repetition is Repetition.REPEATED:
+            self._below(column, [without_repetition(node)])
+        elif node.element.is_leaf or any(isinstance(data_type, t) and node.kind in wrong for t, wrong in _GROUPS):
+            self._wrong_type(column, node, [data_type])
+        elif isinstance(data_type, StructType):
+            self.struct(children(column), node)
+        elif isinstance(data_type, ArrayType):
+            self._below(column, list_element(node, data_type))
+        else:
+            self._below(column, key_and_value(node))
+
+    def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
+        for child, node in zip(children(column), nodes):
+            self._place(child, node)
+
+    def _others(self, nodes: Sequence[FileNode]) -> None:
+        """Look at what a struct of the file has besides the columns: nothing that could be wrong."""
+
+    def _leaf(self, column: Column, node: FileNode) -> None:
+        changes = changes_of(column)
+        if changes is None:
+            return  # said of the state
+        types = [column.data_type]
+        for change in changes:
+            if change.field_path == (".".join(column.field_path) or None):
+                types += [named_type(change.from_type), named_type(change.to_type)]
+        if not all(map(is_judged, types)):
+            return
+        if not node.element.is_leaf or not any(may_be(node.element, data_type) for data_type in types):
+            self._wrong_type(column, node, list(dict.fromkeys(types)))
+
+    def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
+        current, earlier = types[0], ", ".join(map(str, types[1:]))
+        recorded = f"neither {current}, the column's type, nor any recorded for it before ({earlier})"
+        self.problems.append(
+            _Problem(
+                type_rules.UNREACHABLE_TYPE,
+                f"holds {column} as {_described(node.element)}, which is "
+                f"{recorded if earlier else f'not {current}, the type of the column'}: readers fail on the file, or "
+                f"read wrong values. {_WRITE_AGAIN} that writes the type of the table.",
+                str(column),
+            )
+        )
+
+
+def _physical_name(column: Column) -> str | None:
+    name = field_metadata(column.field).get(PHYSICAL_NAME)
+    return name if isinstance(name, str) and name else None
+
+
+def is_judged(data_type: DataType) -> bool:
+    """Whether it is known what a column of that type is stored as."""
+    if isinstance(data_type, PrimitiveType):
+        return data_type.name in _STORED or data_type.name == "binary" or is_text(data_type)
+    return isinstance(data_type, DecimalType)
+
+
+def may_be(element: SchemaElement, data_type: DataType) -> bool:
+    """Whether a leaf of a file may hold values of a type that is judged."""
+    logical = element.logical_type
+    kind = None if logical is None else logical.kind
+    if isinstance(data_type, DecimalType):
+        if logical is None or kind is not LogicalKind.DECIMAL:
+            return False
+        said = (logical.precision, logical.scale or 0)
+        return logical.precision is None or said == (data_type.precision, data_type.scale)
+    assert isinstance(data_type, PrimitiveType)
+    if data_type.name in _STORED:
+        return (element.physical_type, kind) in _STORED[data_type.name]
+    return element.physical_type in _BYTES and kind is not LogicalKind.DECIMAL
+
+
+def _described(element: SchemaElement) -> str:
+    """Return the type of a file's column, for people."""
+    logical = element.logical_type
+    physical = "a group" if element.physical_type is None else element.physical_type.name
+    if logical is None:
+        return physical
+    meaning = logical.kind.value
+    if logical.kind is LogicalKind.DECIMAL:
+        meaning = f"decimal({logical.precision},{logical.scale or 0})"
+    return f"{physical} ({meaning})"

@@ -1,0 +1,1 @@
+"""The family ``LG``: files of the log, and what they say together."""

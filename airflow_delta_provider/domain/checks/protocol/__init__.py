@@ -1,0 +1,1 @@
+"""The family ``TF``: protocol and table features."""

@@ -1,0 +1,1 @@
+"""The family ``RT``: row tracking."""

@@ -1,0 +1,53 @@
+"""The commits of a history that moved rows, and which of them the live rows come from."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from airflow_delta_provider.domain.checks.row_tracking.commit_rules import moves_rows
+from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
+
+#: Files of the commits that are kept, a few hundred bytes each. Those of older commits are mostly vacuumed.
+MOST_FILES = 200_000
+
+
+class Rewrites:
+    """Takes what commits did to rows, oldest first, and keeps the newest of it.
+
+    :param most_files: how many files all that is kept may have
+    """
+
+    def __init__(self, most_files: int = MOST_FILES) -> None:
+        self._kept: deque[Moves] = deque()
+        self._files = 0
+        self._most_files = most_files
+
+    def take(self, moves: Moves) -> None:
+        """Keep what a commit did, if it added or took away rows."""
+        if not (moves.new or moves.taken):
+            return
+        self._kept.append(moves)
+        self._files += _size(moves)
+        while self._files > self._most_files:
+            self._files -= _size(self._kept.popleft())
+
+    def behind(self, live: Iterable[str]) -> list[Moves]:
+        """Return those commits that moved what the live rows are made of, oldest first.
+
+        Whatever others did to row ids went with their files, as a RESTORE or an overwrite takes it away.
+
+        :param live: paths of the live files
+        """
+        matter = set(live)
+        found: list[Moves] = []
+        for moves in reversed(self._kept):
+            if any(file.path in matter for file in moves.new):
+                found.append(moves)
+                if not moves.transition.replaces_all or moves_rows(moves.transition.commit):
+                    matter.update(taken.before.path for taken in moves.taken)
+        return found[::-1]
+
+
+def _size(moves: Moves) -> int:
+    return len(moves.new) + len(moves.taken)

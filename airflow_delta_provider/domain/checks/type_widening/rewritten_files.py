@@ -1,0 +1,95 @@
+"""Which data files Delta Spark writes anew when a feature is dropped, by their own schemas.
+
+``ReorgTableHelper.scala`` of Delta Spark v4.4.0: for type widening, those in which a column has another type than in
+the table; for deletion vectors, besides those that have one, those with columns that the table has no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk, is_judged, may_be
+from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.column_mapping import MappingMode
+from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType
+from airflow_delta_provider.domain.delta.file_tree import FileNode, file_tree
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
+
+#: Bits of integers that are stored as 32: what tells them apart in a file.
+_BITS = {"byte": 8, "short": 16, "integer": 32}
+
+
+@dataclass(frozen=True)
+class FileDifference:
+    """How the schema of a file differs from the table's.
+
+    :param types: whether a column has another type
+    :param columns: whether there are columns that the table has no more
+    """
+
+    types: bool
+    columns: bool
+
+
+class FileDifferences:
+    """Compares the schemas of files with the table's own.
+
+    :param metadata: the table's
+    """
+
+    def __init__(self, metadata: Metadata) -> None:
+        self._schema = MappedSchema.of(metadata)
+        partitions = {name.lower() for name in metadata.partition_columns}
+        columns = readable_columns(metadata) or ()
+        self._columns = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions]
+        self._partitions = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() in partitions]
+        materialized = (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY)
+        self._materialized = {metadata.configuration.get(name) for name in materialized}
+        self._known: dict[tuple[SchemaElement, ...], FileDifference] = {}
+
+    def of(self, elements: tuple[SchemaElement, ...]) -> FileDifference:
+        """Return how a file differs.
+
+        :param elements: of its schema, as a footer has them
+        """
+        if elements not in self._known:
+            walk = _Differences(self._schema.mode)
+            walk.struct([*self._columns, *self._partitions], file_tree(elements))
+            extra = [name for name in walk.extra if name not in self._materialized]
+            self._known[elements] = FileDifference(walk.differs, bool(extra))
+        return self._known[elements]
+
+
+class _Differences(SchemaWalk):
+    """Notes each difference, whether it is wrong or not."""
+
+    def __init__(self, mode: MappingMode) -> None:
+        super().__init__(mode)
+        self.differs = False
+        self.extra: list[str] = []
+
+    def _leaf(self, column: Column, node: FileNode) -> None:
+        data_type = column.data_type
+        if is_judged(data_type) and (not may_be(node.element, data_type) or _other_width(node.element, data_type)):
+            self.differs = True
+
+    def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
+        del column, node, types
+        self.differs = True
+
+    def _others(self, nodes: Sequence[FileNode]) -> None:
+        self.extra += [node.element.name for node in nodes]
+
+
+def _other_width(element: SchemaElement, data_type: DataType) -> bool:
+    """Whether integers that are stored alike have another width: one that says none has 32 bits."""
+    if not isinstance(data_type, PrimitiveType) or data_type.name not in _BITS:
+        return False
+    logical = element.logical_type
+    said = logical.bit_width if logical is not None and logical.kind is LogicalKind.INTEGER else None
+    return element.physical_type is PhysicalType.INT32 and (said or 32) != _BITS[data_type.name]

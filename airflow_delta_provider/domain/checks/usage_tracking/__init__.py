@@ -1,0 +1,1 @@
+"""The family ``UT``: usage tracking of column mapping."""

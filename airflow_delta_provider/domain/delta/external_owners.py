@@ -1,0 +1,31 @@
+"""Who keeps a table besides its log: a catalog that has its commits, Iceberg metadata that follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.protocol import Protocol
+
+_COORDINATION = "delta.coordinatedcommits."
+_UNIFORM = "delta.universalformat.enabledformats"
+_ICEBERG = frozenset(
+    (feature.enabling_property or "").casefold()
+    for name, feature in FEATURES.items()
+    if name.startswith("icebergCompat")
+)
+
+
+def managing(protocol: Protocol, configuration: Mapping[str, str]) -> list[str]:
+    """Return the features and properties by which commits go through a catalog or a coordinator."""
+    features = sorted(protocol.features.intersection(CATALOG_MANAGED))
+    return features + sorted(name for name in configuration if name.casefold().startswith(_COORDINATION))
+
+
+def iceberg_settings(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties by which a table is also kept as an Iceberg table, with their values."""
+    return {name: value for name, value in sorted(configuration.items()) if _keeps_iceberg(name.casefold(), value)}
+
+
+def _keeps_iceberg(name: str, value: str) -> bool:
+    return bool(value.strip()) if name == _UNIFORM else name in _ICEBERG and value.lower() == "true"

@@ -1,0 +1,1 @@
+"""Table features: what the protocol says of each."""

@@ -1,0 +1,1 @@
+"""Row ids: fresh ones in the log, materialized ones in files, and sets of them."""

@@ -1,0 +1,161 @@
+"""Row ids as bit sets by bucket, which prove uniqueness without holding an id as a number.
+
+A bucket is :data:`IDS` ids; bit ``i`` of bucket ``b`` is the id ``b * IDS + i``. A reader makes
+them from any number of rows; here they are compared with each other and with the ids of files.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of
+
+#: Ids of one bucket.
+IDS = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class IdBucket:
+    """The ids of some rows that fall into one bucket.
+
+    :param number: which bucket; negative for negative ids
+    :param rows: how many rows have them
+    :param bits: which ids they are
+    """
+
+    number: int
+    rows: int
+    bits: int
+
+    @property
+    def repeated(self) -> int:
+        """How many of the rows have an id that another one of them has."""
+        return self.rows - self.bits.bit_count()
+
+    @property
+    def first_id(self) -> int:
+        """The id of bit 0."""
+        return self.number * IDS
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyIds:
+    """Ids that should not be.
+
+    :param count: how many there are
+    :param first: the first of them, ascending
+    :param last: the last of them
+    """
+
+    count: int = 0
+    first: tuple[int, ...] = ()
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Ids of other rows that a live row of ``file`` has as well.
+
+    :param ids: the first of them, ascending
+    :param count: how many there are
+    :param last: the last of them
+    """
+
+    file: LiveFile
+    ids: tuple[int, ...]
+    count: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Landings:
+    """Files with landings.
+
+    :param first: the first of them
+    :param files: how many there are
+    """
+
+    first: tuple[Landing, ...] = ()
+    files: int = 0
+
+
+def buckets_of(ids: Iterable[int]) -> list[IdBucket]:
+    """Return ids, one for each row, as buckets by number."""
+    rows: dict[int, int] = {}
+    bits: dict[int, int] = {}
+    for row_id in ids:
+        number, bit = divmod(row_id, IDS)
+        rows[number] = rows.get(number, 0) + 1
+        bits[number] = bits.get(number, 0) | 1 << bit
+    return [IdBucket(number, rows[number], bits[number]) for number in sorted(rows)]
+
+
+def ids_in(bits: int, first: int, limit: int) -> tuple[int, ...]:
+    """Return the first ids of a bit set whose bit 0 is the id ``first``."""
+    found: list[int] = []
+    while bits and len(found) < limit:
+        lowest = bits & -bits
+        found.append(first + lowest.bit_length() - 1)
+        bits ^= lowest
+    return tuple(found)
+
+
+def impossible_ids(bucket: IdBucket, high_water_mark: int | None) -> int:
+    """Return those bits of a bucket that stand for a negative id, or one above the mark."""
+    if bucket.number < 0:
+        return bucket.bits
+    if high_water_mark is None:
+        return 0
+    allowed = high_water_mark + 1 - bucket.first_id
+    return bucket.bits >> allowed << allowed if allowed > 0 else bucket.bits
+
+
+def landings(
+    buckets: Sequence[IdBucket],
+    ordered: Sequence[LiveFile],
+    rows_of: RowCount,
+    without: Callable[[LiveFile], int],
+    limit: int,
+) -> Iterator[Landing]:
+    """Yield the files of ``ordered`` one of whose live rows has a fresh id that is in a bucket.
+
+    An id may lie in the range of a file only where the row that had it is deleted, or has another id by now.
+
+    :param buckets: of materialized ids
+    :param ordered: files by their bases, whose ranges are disjoint
+    :param without: gives the rows of a file that have no fresh id, as a bit set; asked only where an id lands
+    :param limit: how many ids a landing names
+    """
+    found: dict[int, Landing] = {}
+    bases = [base_of(file) for file in ordered]
+    for bucket in buckets:
+        index = max(bisect_right(bases, bucket.first_id) - 1, 0)
+        while index < len(ordered) and bases[index] < bucket.first_id + IDS:
+            landed, base = _live(bucket, ordered[index], rows_of, without)
+            if landed:
+                earlier = found.get(index)
+                ids = earlier.ids if earlier else ()
+                found[index] = Landing(
+                    ordered[index],
+                    ids + ids_in(landed, base, limit - len(ids)),
+                    (earlier.count if earlier else 0) + landed.bit_count(),
+                    base + landed.bit_length() - 1,
+                )
+            index += 1
+    yield from (found[index] for index in sorted(found))
+
+
+def _live(bucket: IdBucket, file: LiveFile, rows_of: RowCount, without: Callable[[LiveFile], int]) -> tuple[int, int]:
+    """Return the bucket's ids that live rows of ``file`` have, as bits, and the id of bit 0."""
+    base = base_of(file)
+    first = max(base, bucket.first_id)
+    width = min(base + (rows_of(file) or 0), bucket.first_id + IDS) - first
+    if width <= 0:
+        return 0, first
+    landed = (bucket.bits >> (first - bucket.first_id)) & ((1 << width) - 1)
+    if landed:
+        landed &= ~(without(file) >> (first - base))
+    return landed, first

@@ -1,0 +1,70 @@
+"""What a table's state says of row tracking. PROTOCOL.md, Row Tracking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.features.state import SUSPENDED_PROPERTY, FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
+
+DOMAIN = "delta.rowTracking"
+HIGH_WATER_MARK = "rowIdHighWaterMark"
+ENABLING_PROPERTY = "delta.enableRowTracking"
+ROW_ID_COLUMN_PROPERTY = "delta.rowTracking.materializedRowIdColumnName"
+COMMIT_VERSION_COLUMN_PROPERTY = "delta.rowTracking.materializedRowCommitVersionColumnName"
+#: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
+PRESERVED_TAG = "delta.rowTracking.preserved"
+
+
+@dataclass(frozen=True)
+class RowTracking:
+    """Row tracking of one state.
+
+    :param state: absent, supported, suspended or enabled
+    :param enabled: whether the property is set, whatever the protocol says
+    :param suspended: whether the property that suspends it is set
+    :param row_id_column: column of data files with materialized row ids, or None
+    :param commit_version_column: column of data files with materialized row commit versions, or None
+    :param high_water_mark: the highest row id given out, or None where the log does not say
+    """
+
+    state: FeatureState
+    enabled: bool
+    suspended: bool
+    row_id_column: str | None
+    commit_version_column: str | None
+    high_water_mark: int | None
+
+    @property
+    def assigns(self) -> bool:
+        """Whether writers have to give ids to the rows that they add."""
+        return self.state is not FeatureState.ABSENT and not self.suspended
+
+    @property
+    def relied_upon(self) -> bool:
+        """Whether every row has ids that readers may rely on."""
+        return self.state is not FeatureState.ABSENT and self.enabled
+
+
+def row_tracking_of(state: TableState) -> RowTracking:
+    """Return what ``state`` says of row tracking."""
+    configuration = state.metadata.configuration
+    return RowTracking(
+        feature_state(FEATURES["rowTracking"], state.protocol, configuration),
+        configuration.get(ENABLING_PROPERTY, "").lower() == "true",
+        configuration.get(SUSPENDED_PROPERTY, "").lower() == "true",
+        configuration.get(ROW_ID_COLUMN_PROPERTY) or None,
+        configuration.get(COMMIT_VERSION_COLUMN_PROPERTY) or None,
+        high_water_mark_of(state.domains.get(DOMAIN)),
+    )
+
+
+def high_water_mark_of(configuration: str | None) -> int | None:
+    """Return the high water mark that the domain's configuration says, None for none."""
+    try:
+        mark = parse_json(configuration or "null")[HIGH_WATER_MARK]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return mark if isinstance(mark, int) and not isinstance(mark, bool) else None

@@ -1,0 +1,1 @@
+"""Formats that table formats are made of. They know no table."""

@@ -1,0 +1,74 @@
+"""Decompressing blocks with what the standard library has, and Snappy.
+
+Avro, Required Codecs and Optional Codecs. Python has no Zstandard before 3.14: whoever reads files brings it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.snappy import decompress_snappy
+
+#: Decompresses many blocks: for each its bytes, or why it has none.
+Codec = Callable[[Sequence[bytes]], Sequence["bytes | AvroError"]]
+
+#: Bytes that a block may come to: what says more is damage. Writers begin a new one at 64 KB.
+MOST_BYTES = 1 << 24
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+    @property
+    def eof(self) -> bool: ...
+
+
+def one_by_one(decompress: Callable[[bytes], bytes]) -> Codec:
+    """Return a codec from what decompresses a single block.
+
+    :param decompress: raises :class:`AvroError` where the block is broken
+    """
+
+    def decompress_all(blocks: Sequence[bytes]) -> list[bytes | AvroError]:
+        found: list[bytes | AvroError] = []
+        for block in blocks:
+            try:
+                found.append(decompress(block))
+            except AvroError as error:
+                found.append(error)
+        return found
+
+    return decompress_all
+
+
+def _streamed(open_decompressor: Callable[[], _Decompressor]) -> Codec:
+    def decompress(block: bytes) -> bytes:
+        decompressor = open_decompressor()
+        try:
+            data = decompressor.decompress(block, MOST_BYTES)
+        except (zlib.error, lzma.LZMAError, OSError, ValueError) as error:
+            raise AvroError(f"a block cannot be decompressed: {error}") from None
+        if not decompressor.eof:
+            raise AvroError(f"a block ends too early, or comes to more than {MOST_BYTES} bytes")
+        return data
+
+    return one_by_one(decompress)
+
+
+def _stored(blocks: Sequence[bytes]) -> Sequence[bytes]:
+    return blocks
+
+
+#: What needs nothing but Python, by Avro's names.
+STANDARD_CODECS: Mapping[str, Codec] = {
+    "null": _stored,
+    "deflate": _streamed(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),
+    "bzip2": _streamed(bz2.BZ2Decompressor),
+    "xz": _streamed(lzma.LZMADecompressor),
+    "snappy": one_by_one(lambda block: decompress_snappy(block, MOST_BYTES)),
+}

@@ -1,0 +1,134 @@
+"""Which columns of a record are read: the others are passed over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, Read, Skip
+from airflow_delta_provider.domain.formats.avro.schema import AvroType, compile_schema
+
+Row = tuple[Any, ...]
+
+#: Schemas of at most so many tables' files are kept compiled.
+_COMPILED = 64
+#: What a reader that wants a type takes for it.
+_PROMOTED = {"long": frozenset({"int", "long"}), "double": frozenset({"int", "long", "float", "double"})}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to read.
+
+    :param path: its name, with those of the records around it before it: ``_FILE._FILE_NAME``
+    :param kind: the Avro type that its values must have; ``long`` takes an int, too
+    :param optional: whether it may be null, or missing in the schema: then its value is None
+    """
+
+    path: str
+    kind: str
+    optional: bool = False
+
+
+class RowReader:
+    """Reads the columns of one record after another.
+
+    :param record: what the file holds
+    :param columns: what to read; in this order they stand in a row
+    :raises AvroError: if a column is missing, or is of another type
+    """
+
+    def __init__(self, record: AvroType, columns: tuple[Column, ...]) -> None:
+        if record.kind != "record":
+            raise AvroError(f"it holds values of type {record.kind}, not records")
+        by_path = {column.path: column for column in columns}
+        found: list[str] = []
+        steps: list[tuple[Read | None, Skip]] = []
+        for path, leaf in _leaves(record, by_path, ""):
+            column = by_path.get(path)
+            if column is None:
+                steps.append((None, leaf.skip))
+                continue
+            found.append(path)
+            steps.append((_checked(column, leaf), leaf.skip))
+        missing = [column.path for column in columns if not column.optional and column.path not in found]
+        if missing:
+            raise AvroError(f"its schema has no {', '.join(missing)}")
+        self._steps = tuple(steps)
+        # A row as read ends with one None, where every column points that the file has not.
+        places = [found.index(column.path) if column.path in found else len(found) for column in columns]
+        self._in_order = itemgetter(*places, len(found))
+
+    def rows(self, data: bytes, count: int) -> list[Row]:
+        """Read the records of a block.
+
+        :param data: the block, decompressed
+        :param count: records that it is said to have
+        :raises AvroError: if it has others, or is no Avro
+        """
+        if not 0 <= count <= len(data):
+            raise AvroError(f"a block is said to have {count} records in {len(data)} bytes")
+        rows: list[Row] = []
+        steps, in_order = self._steps, self._in_order
+        position = 0
+        try:
+            for _ in range(count):
+                row: list[Any] = []
+                append = row.append
+                for read, skip in steps:
+                    if read is None:
+                        position = skip(data, position)
+                    else:
+                        value, position = read(data, position)
+                        append(value)
+                append(None)
+                rows.append(in_order(row)[:-1])
+        except IndexError:
+            raise AvroError(f"a block ends within record {len(rows) + 1} of {count}") from None
+        if position != len(data):
+            raise AvroError(f"a block has {len(data) - position} bytes behind its {count} records")
+        return rows
+
+
+@lru_cache(maxsize=_COMPILED)
+def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
+    """Compile the schema of a file.
+
+    :param schema: as it stands in the file, in JSON
+    :raises AvroError: if it is no schema, or has not the columns
+    """
+    try:
+        declaration = json.loads(schema)
+    except (ValueError, RecursionError) as error:
+        raise AvroError(f"its schema is no JSON: {error}") from None
+    return RowReader(compile_schema(declaration), columns)
+
+
+def _leaves(record: AvroType, wanted: Mapping[str, Column], prefix: str) -> Iterator[tuple[str, AvroType]]:
+    """Give the fields in the order of the bytes; those of a record of which a column is wanted in its place."""
+    for name, field in (record.fields or {}).items():
+        path = prefix + name
+        if field.kind == "record" and any(column.startswith(f"{path}.") for column in wanted):
+            yield from _leaves(field, wanted, f"{path}.")
+        else:
+            yield path, field
+
+
+def _checked(column: Column, leaf: AvroType) -> Read:
+    if leaf.value_kinds - _PROMOTED.get(column.kind, {column.kind}):
+        raise AvroError(f"its {column.path} is of type {' or '.join(sorted(leaf.value_kinds))}, not {column.kind}")
+    if column.optional or not leaf.nullable:
+        return leaf.read
+    read_leaf = leaf.read
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        value, end = read_leaf(data, position)
+        if value is None:
+            raise AvroError(f"its {column.path} is null")
+        return value, end
+
+    return read

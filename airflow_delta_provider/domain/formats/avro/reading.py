@@ -1,0 +1,114 @@
+"""Whole Avro files to rows, many at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.formats.avro.codecs import Codec
+from airflow_delta_provider.domain.formats.avro.container import Container, split_container
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.projection import Column, Row, RowReader, row_reader
+
+#: A file's blocks, decompressed, or why one is not.
+_Blocks = list["bytes | AvroError"]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A file of one block that was read: its schema, the block, and the rows."""
+
+    schema: str
+    data: bytes
+    rows: list[Row]
+
+    def begins(self, schema: str, data: bytes, count: int) -> bool:
+        """Whether a block begins with this one."""
+        return bool(self.rows) and len(self.rows) <= count and schema == self.schema and data.startswith(self.data)
+
+
+_NOTHING = _Read("", b"", [])
+
+
+def read_rows(
+    files: Sequence[bytes], columns: tuple[Column, ...], codecs: Mapping[str, Codec]
+) -> list[list[Row] | AvroError]:
+    """Read columns of many files; each codec is asked once, for the blocks of all.
+
+    :param files: their contents; all of their rows are in memory at once
+    :param columns: what to read; a row has the values in this order
+    :param codecs: by Avro's names, as :data:`codecs.STANDARD_CODECS`
+    :returns: for each file its rows, or why it has none: one that is broken keeps no other from being read
+    """
+    containers = [_container(file) for file in files]
+    blocks = _decompress(containers, codecs)
+    found: list[list[Row] | AvroError] = []
+    before = (_NOTHING, _NOTHING)
+    readers: dict[str, RowReader] = {}  # the shared cache compares all columns for each file
+    for index, container in enumerate(containers):
+        if isinstance(container, AvroError):
+            found.append(container)
+            continue
+        rows, read = _rows(container, blocks[index], columns, before, readers)
+        before = (before[1], read)
+        found.append(rows)
+    return found
+
+
+def _container(file: bytes) -> Container | AvroError:
+    try:
+        return split_container(file)
+    except AvroError as error:
+        return error
+
+
+def _decompress(containers: Sequence[Container | AvroError], codecs: Mapping[str, Codec]) -> Mapping[int, _Blocks]:
+    """Return the decompressed blocks of each container by its place."""
+    places: dict[str, list[int]] = defaultdict(list)
+    compressed: dict[str, list[bytes]] = defaultdict(list)
+    for index, container in enumerate(containers):
+        if isinstance(container, Container):
+            places[container.codec].extend([index] * len(container.blocks))
+            compressed[container.codec].extend(block.data for block in container.blocks)
+    found: dict[int, _Blocks] = defaultdict(list)
+    for name, blocks in compressed.items():
+        codec = codecs.get(name)
+        unknown = AvroError(f"it is compressed with {name!r:.60}, which cannot be read here")
+        for index, data in zip(places[name], [unknown] * len(blocks) if codec is None else codec(blocks)):
+            found[index].append(data)
+    return found
+
+
+def _rows(
+    container: Container,
+    blocks: _Blocks,
+    columns: tuple[Column, ...],
+    before: tuple[_Read, _Read],
+    readers: dict[str, RowReader],
+) -> tuple[list[Row] | AvroError, _Read]:
+    """Read a file, and return it as what a later one may begin with.
+
+    A list of manifests often is the base of the commit before and then its delta, which need not be read again.
+
+    :param before: the last but one file that was read, and the last
+    """
+    broken = next((block for block in blocks if isinstance(block, AvroError)), None)
+    if broken is not None:
+        return broken, _NOTHING
+    try:
+        reader = readers.get(container.schema) or row_reader(container.schema, columns)
+        readers[container.schema] = reader
+        rows: list[Row] = []
+        for block, data in zip(container.blocks, blocks):
+            assert isinstance(data, bytes)
+            count = block.count
+            for earlier in () if rows else before:
+                if earlier.begins(container.schema, data, count):
+                    rows += earlier.rows
+                    data, count = data[len(earlier.data) :], count - len(earlier.rows)
+            rows += reader.rows(data, count)
+    except AvroError as error:
+        return error, _NOTHING
+    whole = blocks[0] if len(blocks) == 1 else b""
+    return rows, _Read(container.schema, whole, rows) if isinstance(whole, bytes) and whole else _NOTHING

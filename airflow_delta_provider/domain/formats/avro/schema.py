@@ -1,0 +1,284 @@
+"""An Avro schema, compiled to functions that read or pass over a value of it.
+
+Avro, Schema Declaration. Logical types are left as the values below them, and a schema that contains itself is
+refused: its values have no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.formats.avro.primitives import (
+    AvroError,
+    Read,
+    Skip,
+    read_boolean,
+    read_bytes,
+    read_double,
+    read_fixed,
+    read_float,
+    read_long,
+    read_null,
+    read_text,
+    skip_bytes,
+    skip_fixed,
+    skip_long,
+    skip_null,
+)
+
+#: How deep types may nest; a manifest needs five levels.
+_MOST_LEVELS = 64
+
+
+@dataclass(frozen=True)
+class AvroType:
+    """A type, and how a value of it is read.
+
+    :param kind: its name, or that of its complex type: ``long``, ``record``, ``array``, ``union``...
+    :param fields: the fields of a record in order, by name
+    :param branches: the types of a union
+    """
+
+    kind: str
+    read: Read
+    skip: Skip
+    fields: Mapping[str, AvroType] | None = None
+    branches: tuple[AvroType, ...] = ()
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be null."""
+        return self.kind == "null" or any(branch.kind == "null" for branch in self.branches)
+
+    @property
+    def empty(self) -> bool:
+        """Whether its values take no byte: then nothing bounds how many of them a file can say it has."""
+        return self.kind == "null" or (self.fields is not None and all(field.empty for field in self.fields.values()))
+
+    @property
+    def value_kinds(self) -> frozenset[str]:
+        """The kinds of its values other than null."""
+        return frozenset(branch.kind for branch in self.branches or (self,)) - {"null"}
+
+
+_PRIMITIVES = {
+    "null": AvroType("null", read_null, skip_null),
+    "boolean": AvroType("boolean", read_boolean, skip_fixed(1)),
+    "int": AvroType("int", read_long, skip_long),
+    "long": AvroType("long", read_long, skip_long),
+    "float": AvroType("float", read_float, skip_fixed(4)),
+    "double": AvroType("double", read_double, skip_fixed(8)),
+    "bytes": AvroType("bytes", read_bytes, skip_bytes),
+    "string": AvroType("string", read_text, skip_bytes),
+}
+
+
+def compile_schema(declaration: Any) -> AvroType:
+    """Compile a schema from its parsed JSON.
+
+    :raises AvroError: if it is no schema, refers to a type that is not defined, or contains itself
+    """
+    return _Compiler().compile(declaration, "", 0)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self._named: dict[str, AvroType | None] = {}
+
+    def compile(self, declaration: Any, namespace: str, level: int) -> AvroType:
+        if level > _MOST_LEVELS:
+            raise AvroError(f"its schema is nested deeper than {_MOST_LEVELS} levels")
+        if isinstance(declaration, list):
+            return self._union(declaration, namespace, level)
+        if isinstance(declaration, str):
+            return self._by_name(declaration, namespace)
+        if not isinstance(declaration, dict):
+            raise AvroError(f"its schema has {declaration!r:.60} where a type belongs")
+        kind = declaration.get("type")
+        if kind in ("record", "error", "enum", "fixed"):
+            return self._define(declaration, kind, namespace, level)
+        if kind == "array":
+            return _array(self.compile(declaration.get("items"), namespace, level + 1))
+        if kind == "map":
+            return _map(self.compile(declaration.get("values"), namespace, level + 1))
+        return self.compile(kind, namespace, level + 1)
+
+    def _by_name(self, name: str, namespace: str) -> AvroType:
+        if name in _PRIMITIVES:
+            return _PRIMITIVES[name]
+        full_name = _full_name(name, namespace)
+        if full_name not in self._named:
+            raise AvroError(f"its schema has no type {name!r:.60}")
+        found = self._named[full_name]
+        if found is None:
+            raise AvroError(f"its type {name!r:.60} contains itself")
+        return found
+
+    def _define(self, declaration: Mapping[str, Any], kind: str, namespace: str, level: int) -> AvroType:
+        name = declaration.get("name")
+        if not isinstance(name, str):
+            raise AvroError(f"its schema has a {kind} without a name")
+        full_name = _full_name(name, declaration.get("namespace") or namespace)
+        self._named[full_name] = None
+        if kind == "enum":
+            found = _enum(_list(declaration, "symbols"))
+        elif kind == "fixed":
+            size = declaration.get("size")
+            if type(size) is not int or size < 1:
+                raise AvroError(f"its fixed type {name!r:.60} has the size {size!r:.60}")
+            found = AvroType("fixed", read_fixed(size), skip_fixed(size))
+        else:
+            found = self._record(_list(declaration, "fields"), full_name.rpartition(".")[0], level)
+        self._named[full_name] = found
+        return found
+
+    def _record(self, declarations: list[Any], namespace: str, level: int) -> AvroType:
+        fields: dict[str, AvroType] = {}
+        for field in declarations:
+            if not isinstance(field, dict) or not isinstance(field.get("name"), str) or field["name"] in fields:
+                raise AvroError("its schema has a record with a field without a name, or two of one name")
+            fields[field["name"]] = self.compile(field.get("type"), namespace, level + 1)
+        return _record(fields)
+
+    def _union(self, declarations: list[Any], namespace: str, level: int) -> AvroType:
+        return _union(tuple(self.compile(branch, namespace, level + 1) for branch in declarations))
+
+
+def _full_name(name: str, namespace: Any) -> str:
+    return f"{namespace}.{name}" if namespace and "." not in name else name
+
+
+def _list(declaration: Mapping[str, Any], key: str) -> list[Any]:
+    value = declaration.get(key)
+    if not isinstance(value, list):
+        raise AvroError(f"its schema has a {declaration['type']} without {key}")
+    return value
+
+
+def _record(fields: Mapping[str, AvroType]) -> AvroType:
+    reads = tuple((name, field.read) for name, field in fields.items())
+    skips = tuple(field.skip for field in fields.values())
+
+    def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+        values = {}
+        for name, read_field in reads:
+            values[name], position = read_field(data, position)
+        return values, position
+
+    def skip(data: bytes, position: int) -> int:
+        for skip_field in skips:
+            position = skip_field(data, position)
+        return position
+
+    return AvroType("record", read, skip, fields)
+
+
+def _enum(symbols: list[Any]) -> AvroType:
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        index, end = read_long(data, position)
+        if not 0 <= index < len(symbols):
+            raise AvroError(f"the enum at byte {position} has no symbol {index}")
+        return symbols[index], end
+
+    return AvroType("enum", read, skip_long)
+
+
+def _union(branches: tuple[AvroType, ...]) -> AvroType:
+    reads = tuple(branch.read for branch in branches)
+    skips = tuple(branch.skip for branch in branches)
+    count = len(branches)
+    # Branches that one byte says, which most do.
+    short = {index << 1: index for index in range(min(count, 64))}
+    short_reads = {byte: reads[index] for byte, index in short.items()}
+    short_skips = {byte: skips[index] for byte, index in short.items()}
+
+    def branch_at(data: bytes, position: int) -> tuple[int, int]:
+        index, start = read_long(data, position)
+        if not 0 <= index < count:
+            raise AvroError(f"the union at byte {position} has no branch {index}")
+        return index, start
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        read_branch = short_reads.get(data[position])
+        if read_branch is not None:
+            return read_branch(data, position + 1)
+        index, start = branch_at(data, position)
+        return reads[index](data, start)
+
+    def skip(data: bytes, position: int) -> int:
+        skip_branch = short_skips.get(data[position])
+        if skip_branch is not None:
+            return skip_branch(data, position + 1)
+        index, start = branch_at(data, position)
+        return skips[index](data, start)
+
+    return AvroType("union", read, skip, branches=branches)
+
+
+def _array(items: AvroType) -> AvroType:
+    if items.empty:
+        raise AvroError("its schema has an array whose items take no byte")
+    read_item, skip_item = items.read, items.skip
+
+    def read(data: bytes, position: int) -> tuple[list[Any], int]:
+        values: list[Any] = []
+        while True:
+            count, _, position = _items_of_block(data, position)
+            if not count:
+                return values, position
+            for _ in range(count):
+                value, position = read_item(data, position)
+                values.append(value)
+
+    return AvroType("array", read, _skip_blocks(skip_item))
+
+
+def _map(values: AvroType) -> AvroType:
+    read_value, skip_value = values.read, values.skip
+
+    def read(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+        found: dict[str, Any] = {}
+        while True:
+            count, _, position = _items_of_block(data, position)
+            if not count:
+                return found, position
+            for _ in range(count):
+                key, position = read_text(data, position)
+                found[key], position = read_value(data, position)
+
+    def skip_pair(data: bytes, position: int) -> int:
+        return skip_value(data, skip_bytes(data, position))
+
+    return AvroType("map", read, _skip_blocks(skip_pair))
+
+
+def _skip_blocks(skip_item: Skip) -> Skip:
+    def skip(data: bytes, position: int) -> int:
+        while data[position]:
+            count, size, position = _items_of_block(data, position)
+            if not count:
+                return position
+            if size:
+                position += size
+                continue
+            for _ in range(count):
+                position = skip_item(data, position)
+        return position + 1
+
+    return skip
+
+
+def _items_of_block(data: bytes, position: int) -> tuple[int, int, int]:
+    """Return how many items follow, the bytes that they take (0 where they are not said), and where they begin."""
+    count, start = read_long(data, position)
+    size = 0
+    if count < 0:
+        count = -count
+        size, start = read_long(data, start)
+        if size < 0 or start + size > len(data):
+            raise AvroError(f"the items at byte {position} are said to take {size} bytes")
+    if count > len(data) - start:
+        raise AvroError(f"{count} items are said to follow byte {position}, where {len(data) - start} bytes are left")
+    return count, size, start

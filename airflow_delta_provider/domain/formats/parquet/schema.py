@@ -1,0 +1,303 @@
+"""The schema of a Parquet file: its elements, and what their types mean.
+
+parquet-format, ``parquet.thrift`` (SchemaElement) and ``LogicalTypes.md``. Files say a column's meaning
+in two ways, the older of which is the converted type; both are read as a :class:`LogicalType`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import Any
+
+from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, WireType, key
+
+
+class PhysicalType(IntEnum):
+    """How the values of a leaf column are stored."""
+
+    BOOLEAN = 0
+    INT32 = 1
+    INT64 = 2
+    INT96 = 3
+    FLOAT = 4
+    DOUBLE = 5
+    BYTE_ARRAY = 6
+    FIXED_LEN_BYTE_ARRAY = 7
+
+
+class Repetition(IntEnum):
+    """How often a field stands in its parent."""
+
+    REQUIRED = 0
+    OPTIONAL = 1
+    REPEATED = 2
+
+
+class LogicalKind(Enum):
+    """What a column's values are; *unknown* is what a newer format than this code says."""
+
+    STRING = "string"
+    MAP = "map"
+    LIST = "list"
+    ENUM = "enum"
+    DECIMAL = "decimal"
+    DATE = "date"
+    TIME = "time"
+    TIMESTAMP = "timestamp"
+    INTERVAL = "interval"
+    INTEGER = "integer"
+    NULL = "null"
+    JSON = "json"
+    BSON = "bson"
+    UUID = "uuid"
+    FLOAT16 = "float16"
+    VARIANT = "variant"
+    GEOMETRY = "geometry"
+    GEOGRAPHY = "geography"
+    UNKNOWN = "unknown"
+
+
+class TimeUnit(Enum):
+    """What a time or a timestamp counts."""
+
+    MILLIS = "millis"
+    MICROS = "micros"
+    NANOS = "nanos"
+
+
+@dataclass(frozen=True)
+class LogicalType:
+    """What a column's values are.
+
+    :param precision: digits of a decimal
+    :param scale: digits after the point of a decimal
+    :param bit_width: 8, 16, 32 or 64, of an integer
+    :param signed: of an integer
+    :param unit: of a time or a timestamp
+    :param adjusted_to_utc: of a time or a timestamp: whether it is an instant, not what a clock shows somewhere
+    """
+
+    kind: LogicalKind
+    precision: int | None = None
+    scale: int | None = None
+    bit_width: int | None = None
+    signed: bool | None = None
+    unit: TimeUnit | None = None
+    adjusted_to_utc: bool | None = None
+
+
+@dataclass(frozen=True)
+class SchemaElement:
+    """One node of the schema.
+
+    :param physical_type: None for a group
+    :param repetition: None where the file says none, as the root may, or one of a newer format than this code
+    :param type_length: bytes of a FIXED_LEN_BYTE_ARRAY
+    :param logical_type: None where the file says none: the physical type alone is meant
+    """
+
+    name: str
+    physical_type: PhysicalType | None
+    repetition: Repetition | None
+    num_children: int = 0
+    field_id: int | None = None
+    type_length: int | None = None
+    logical_type: LogicalType | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a column, not a group."""
+        return self.physical_type is not None
+
+
+class Schema:
+    """The elements of a schema, depth-first, and its leaf columns by path.
+
+    :param elements: depth-first, the root first
+    :raises ValueError: if the numbers of children do not make one tree of them
+    """
+
+    __slots__ = ("elements", "leaves")
+
+    def __init__(self, elements: tuple[SchemaElement, ...]) -> None:
+        self.elements = elements
+        #: Ordinal (the column's place in each row group) and element by path below the root.
+        self.leaves: dict[tuple[str, ...], tuple[int, SchemaElement]] = _leaves(elements)
+
+
+def _leaves(elements: tuple[SchemaElement, ...]) -> dict[tuple[str, ...], tuple[int, SchemaElement]]:
+    leaves: dict[tuple[str, ...], tuple[int, SchemaElement]] = {}
+    if not elements or elements[0].is_leaf:
+        raise ValueError("its schema has no root")
+    path: tuple[str, ...] = ()
+    left = elements[0].num_children  # children of the group at path that are still to come
+    parents: list[tuple[tuple[str, ...], int]] = []
+    ordinal = 0
+    for element in elements[1:]:
+        while not left and parents:
+            path, left = parents.pop()
+        if not left:
+            raise ValueError("its schema has elements outside of the root")
+        left -= 1
+        if element.is_leaf:
+            leaves.setdefault((*path, element.name), (ordinal, element))
+            ordinal += 1
+        else:
+            parents.append((path, left))
+            if len(parents) > _MAX_DEPTH:
+                raise ValueError(f"its schema nests more than {_MAX_DEPTH} levels")
+            path, left = (*path, element.name), element.num_children
+    if left or any(more for _, more in parents):
+        raise ValueError("its schema lacks elements")
+    return leaves
+
+
+#: Bounds the length of paths, whose sum would else grow with the square of a damaged schema.
+_MAX_DEPTH = 200
+
+_TYPE = key(1, WireType.I32)
+_TYPE_LENGTH = key(2, WireType.I32)
+_REPETITION = key(3, WireType.I32)
+_NAME = key(4, WireType.BINARY)
+_NUM_CHILDREN = key(5, WireType.I32)
+_CONVERTED = key(6, WireType.I32)
+_SCALE = key(7, WireType.I32)
+_PRECISION = key(8, WireType.I32)
+_FIELD_ID = key(9, WireType.I32)
+_LOGICAL = key(10, WireType.STRUCT)
+
+_PHYSICAL_TYPES = dict(enumerate(PhysicalType))
+_REPETITIONS = dict(enumerate(Repetition))
+
+
+def read_element(cursor: Cursor) -> SchemaElement:
+    """Read one element.
+
+    :raises ThriftError: if the bytes are no Thrift
+    :raises ValueError: if the element lacks what each must have, or has what none has
+    """
+    wire = cursor.struct()
+    found = wire.get
+    name = found(_NAME)
+    if name is None:
+        raise ValueError("an element of its schema has no name")
+    physical_type = None
+    if (number := found(_TYPE)) is not None:
+        physical_type = _PHYSICAL_TYPES.get(number)
+        if physical_type is None:
+            raise ValueError(f"its schema has the physical type {number}, which Parquet has not")
+    children = found(_NUM_CHILDREN, 0)
+    if children < 0 or (children and physical_type is not None):
+        raise ValueError("its schema has an element with an impossible number of children")
+    logical = None
+    if _LOGICAL in wire:
+        logical = _logical_type(cursor.data, wire[_LOGICAL])
+    elif _CONVERTED in wire:
+        logical = _converted_type(wire)
+    return SchemaElement(
+        name.decode(),
+        physical_type,
+        _REPETITIONS.get(found(_REPETITION, -1)),
+        children,
+        found(_FIELD_ID),
+        found(_TYPE_LENGTH),
+        logical,
+    )
+
+
+def _integer(bits: int, signed: bool) -> LogicalType:
+    return LogicalType(LogicalKind.INTEGER, bit_width=bits, signed=signed)
+
+
+def _time(kind: LogicalKind, unit: TimeUnit) -> LogicalType:
+    return LogicalType(kind, unit=unit, adjusted_to_utc=True)
+
+
+#: Converted types by number, but for DECIMAL; LogicalTypes.md says what each means today.
+_CONVERTED_TYPES = {
+    0: LogicalType(LogicalKind.STRING),
+    1: LogicalType(LogicalKind.MAP),
+    2: LogicalType(LogicalKind.MAP),
+    3: LogicalType(LogicalKind.LIST),
+    4: LogicalType(LogicalKind.ENUM),
+    6: LogicalType(LogicalKind.DATE),
+    7: _time(LogicalKind.TIME, TimeUnit.MILLIS),
+    8: _time(LogicalKind.TIME, TimeUnit.MICROS),
+    9: _time(LogicalKind.TIMESTAMP, TimeUnit.MILLIS),
+    10: _time(LogicalKind.TIMESTAMP, TimeUnit.MICROS),
+    11: _integer(8, False),
+    12: _integer(16, False),
+    13: _integer(32, False),
+    14: _integer(64, False),
+    15: _integer(8, True),
+    16: _integer(16, True),
+    17: _integer(32, True),
+    18: _integer(64, True),
+    19: LogicalType(LogicalKind.JSON),
+    20: LogicalType(LogicalKind.BSON),
+    21: LogicalType(LogicalKind.INTERVAL),
+}
+_CONVERTED_DECIMAL = 5
+_UNKNOWN = LogicalType(LogicalKind.UNKNOWN)
+
+
+def _converted_type(wire: dict[int, Any]) -> LogicalType:
+    number = wire[_CONVERTED]
+    if number == _CONVERTED_DECIMAL:
+        return LogicalType(LogicalKind.DECIMAL, precision=wire.get(_PRECISION), scale=wire.get(_SCALE, 0))
+    return _CONVERTED_TYPES.get(number, _UNKNOWN)
+
+
+#: The members of the union LogicalType that say nothing more, by field id.
+_PLAIN = {
+    1: LogicalType(LogicalKind.STRING),
+    2: LogicalType(LogicalKind.MAP),
+    3: LogicalType(LogicalKind.LIST),
+    4: LogicalType(LogicalKind.ENUM),
+    6: LogicalType(LogicalKind.DATE),
+    11: LogicalType(LogicalKind.NULL),
+    12: LogicalType(LogicalKind.JSON),
+    13: LogicalType(LogicalKind.BSON),
+    14: LogicalType(LogicalKind.UUID),
+    15: LogicalType(LogicalKind.FLOAT16),
+    16: LogicalType(LogicalKind.VARIANT),
+    17: LogicalType(LogicalKind.GEOMETRY),
+    18: LogicalType(LogicalKind.GEOGRAPHY),
+}
+_DECIMAL, _TIME, _TIMESTAMP, _INTEGER = 5, 7, 8, 10
+_UNITS = {1: TimeUnit.MILLIS, 2: TimeUnit.MICROS, 3: TimeUnit.NANOS}
+_FIRST_I32, _SECOND_I32 = key(1, WireType.I32), key(2, WireType.I32)
+_FIRST_BYTE, _FIRST_BOOL, _SECOND_BOOL = key(1, WireType.BYTE), key(1, WireType.TRUE), key(2, WireType.TRUE)
+_SECOND_STRUCT = key(2, WireType.STRUCT)
+
+
+def _logical_type(data: bytes, position: int) -> LogicalType:
+    cursor = Cursor(data, position)
+    member, wire_type = cursor.field(0)
+    if wire_type != WireType.STRUCT:
+        return _UNKNOWN
+    if member in _PLAIN:
+        return _PLAIN[member]
+    body = cursor.struct()
+    if member == _DECIMAL:
+        return LogicalType(LogicalKind.DECIMAL, body.get(_SECOND_I32), body.get(_FIRST_I32))
+    if member == _INTEGER:
+        return LogicalType(LogicalKind.INTEGER, bit_width=body.get(_FIRST_BYTE), signed=body.get(_SECOND_BOOL))
+    if member in (_TIME, _TIMESTAMP):
+        unit = Cursor(data, body[_SECOND_STRUCT]).field(0)[0] if _SECOND_STRUCT in body else 0
+        return LogicalType(
+            LogicalKind.TIME if member == _TIME else LogicalKind.TIMESTAMP,
+            unit=_UNITS.get(unit),
+            adjusted_to_utc=body.get(_FIRST_BOOL),
+        )
+    return _UNKNOWN
+
+
+def read_schema(cursor: Cursor) -> Schema:
+    """Read the list of elements.
+
+    :raises ThriftError: if the bytes are no Thrift
+    :raises ValueError: if the elements make no schema
+    """
+    return Schema(tuple([read_element(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]))

@@ -1,0 +1,65 @@
+"""Sets of 64-bit numbers: 32-bit Roaring bitmaps, the buckets, by the upper 32 bits.
+
+PROTOCOL.md of delta-io/delta, Deletion Vector Format; Apache Paimon writes the portable one, too. A set is an int
+used as a bit set.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
+
+#: The format of PROTOCOL.md.
+_PORTABLE_MAGIC = struct.pack("<I", 1681511377)
+#: The layouts of the number of buckets and of what precedes each bucket, by the bytes of the magic. The
+#: first is the portable one, where that is the bucket's key. The others are RoaringBitmapArray's own,
+#: where it is the bucket's size: delta-io/delta reads it little-endian; the inline example in
+#: PROTOCOL.md, though its text says otherwise, is an older one, big-endian.
+_FORMATS = {
+    _PORTABLE_MAGIC: ("<Q", "<I"),
+    struct.pack("<I", 1681511376): ("<I", "<I"),
+    struct.pack(">I", 1681511376): (">I", ">I"),
+}
+_BUCKET_BITS = 32
+
+
+def read_array(data: bytes, limit: int) -> int:
+    """Read a set in any of its formats.
+
+    The result takes no more than ``limit`` bits, whatever the bytes say.
+
+    :param limit: the first number that must not be in the set
+    :raises BrokenBitmapError: if the bytes are no such set, end too early, or a number reaches the limit
+    """
+    try:
+        return _read(data, limit)
+    except struct.error:
+        raise BrokenBitmapError("it ends too early") from None
+
+
+def _read(data: bytes, limit: int) -> int:
+    magic = data[:4]
+    if magic not in _FORMATS:
+        raise BrokenBitmapError(f"it begins with {magic.hex()}, which stands for no format")
+    count_layout, head_layout = _FORMATS[magic]
+    portable = magic == _PORTABLE_MAGIC
+    (count,) = struct.unpack_from(count_layout, data, 4)
+    position = 4 + struct.calcsize(count_layout)
+    rows = 0
+    following = 0
+    for index in range(count):  # each takes bytes: a false count ends with them
+        (head,) = struct.unpack_from(head_layout, data, position)
+        position += 4
+        bucket = head if portable else index
+        if bucket < following:
+            raise BrokenBitmapError("its buckets are out of order")
+        base = bucket << _BUCKET_BITS
+        bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
+        if not portable and bitmap.end != position + head:
+            raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
+        if bitmap.bits:
+            rows = rows | bitmap.bits << base if base else bitmap.bits
+        position = bitmap.end
+        following = bucket + 1
+    return rows

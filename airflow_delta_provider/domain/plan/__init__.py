@@ -1,1 +1,0 @@
-"""Plans: tuples of inert steps, and the visitors that render and explain them."""

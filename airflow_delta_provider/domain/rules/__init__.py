@@ -1,1 +1,0 @@
-"""The catalogue of coded rules: one static table per family."""

@@ -1,0 +1,1 @@
+"""Jobs about column mapping: what columns went through, and disabling it."""

@@ -1,0 +1,99 @@
+"""Reading what a table's history and the footers of its files say of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    commit_name,
+    newest_version,
+    select_segment,
+    version_of,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.tables.log.recent_writers import RECENT
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+
+
+def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
+    """Follow the log from the first version that it still has up to ``version``, by default the newest.
+
+    Where it cannot be followed from there, it says so of what is known, and starts at the newest checkpoint.
+
+    :raises MissingFileError: if there is no ``_delta_log``
+    :raises BrokenLogError: if the log does not lead to that version
+    """
+    names = log.list_names()
+    last = newest_version(names) if version is None else version
+    try:
+        span = find_span(names, last)
+        if span.last == last:
+            return _follow(log, names, None if span.base is None else span.base.version, last)
+        why = f"version {span.last + 1} is missing in the log"
+    except BrokenLogError as error:
+        why = str(error)
+    segment = select_segment(names, last)
+    found = _follow(log, names, segment.checkpoint_version, last)
+    broken = f"the log cannot be followed further back than version {found.known.since}: {why}"
+    since = found.known.since
+    return replace(found, known=replace(found.known, why_incomplete=broken, unknown_before=since))
+
+
+def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) -> MappedTable:
+    history = ColumnHistory(KeptLog(log))
+    replay = Replay(with_files=True)
+    if base is not None:
+        replay = log.replay(select_segment(names, base))
+        history.begin(replay.state(base), is_first=False)
+    commits = [commit_name(version) for version in range(0 if base is None else base + 1, last + 1)]
+    last_stream: int | None = None
+    for name, content in zip(commits, log.read_files(commits)):
+        version, actions = version_of(name), parse_commit(name, content)
+        history.follow(replay, version, actions)
+        if version > last - RECENT and _is_of_a_stream(actions):
+            last_stream = version
+    return MappedTable(replay.state(last), history.known, last_stream=last_stream)
+
+
+def _is_of_a_stream(actions: Sequence[Action]) -> bool:
+    return commit_info(actions).get("operation") == "STREAMING UPDATE" or any("txn" in action for action in actions)
+
+
+class FooterReader:
+    """Reads the footers of a table's files, each once."""
+
+    def __init__(self, data: DataFiles) -> None:
+        self._data = data
+        self._read: dict[str, Footer | FooterError] = {}
+
+    def survey(self, metadata: Metadata, files: Iterable[LiveFile]) -> FooterSurvey:
+        """Compare the columns of ``files`` with those of the table."""
+        found, columns = FooterSurvey(), TableColumns(metadata)
+        by_path = {file.path: file for file in files}
+        missing = [file for path, file in by_path.items() if path not in self._read]
+        for file, footer in zip(missing, self._data.map(self._look, missing)):
+            self._read[file.path] = footer
+        for path in by_path:
+            found.take(path, self._read[path], columns)
+        return found
+
+    def _look(self, file: LiveFile) -> Footer | FooterError:
+        try:
+            return self._data.footer(file)
+        except MissingFileError:
+            return FooterError("there is no such file")
+        except FooterError as error:
+            return error

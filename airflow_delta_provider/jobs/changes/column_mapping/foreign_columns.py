@@ -1,0 +1,36 @@
+"""Whether live data files hold columns that their table has not, going by footers."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import OpenTable
+
+
+def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableState) -> str:
+    """Return what keeps the footers from proving that no live file holds a column that the table has not.
+
+    Empty where they prove it.
+
+    :param state: of the table, with or without its files
+    """
+    if state.files is None:
+        state = table.log.read_state(with_files=True, version=state.version)
+    reader = FooterReader(DataFiles(storage, table.location))
+    return _told(reader.survey(state.metadata, (state.files or {}).values()))
+
+
+def _told(survey: FooterSurvey) -> str:
+    if survey.foreign:
+        path, foreign = next(iter(survey.foreign.items()))
+        others = len(survey.foreign) - 1
+        more = f", and {others} more file{'s' if others > 1 else ''} likewise" if others else ""
+        return f"{path} has {', '.join(map(path_text, foreign))}, no column of the table{more}"
+    if survey.unread:
+        path, why = next(iter(survey.unread.items()))
+        return f"the footer of {path} cannot be read: {why}"
+    return ""

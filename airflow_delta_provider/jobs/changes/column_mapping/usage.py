@@ -1,0 +1,68 @@
+"""The kind ``column-mapping-usage``: whether columns were ever renamed or dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.usage import (
+    Usage,
+    UsageJudgement,
+    judge_usage,
+    needs_footers,
+    undecidable_usage,
+    unknown_usage,
+)
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
+from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+
+
+class ColumnMappingUsage:
+    """Judges the usage of one table's column mapping, from its history, and from footers where that is not enough."""
+
+    def __init__(
+        self, session: DeltaSession, table: OpenTable, options: ColumnMappingUsageOptions, progress: Progress
+    ) -> None:
+        del options  # there are none
+        self._session = session
+        self._table = table
+        self._progress = progress
+        self._timings = Timings()
+
+    def run(self) -> TableReport:
+        """Judge the newest version."""
+        name = self._table.name.text
+        try:
+            with self._timings.phase("commits"):
+                found = read_columns(self._table.log)
+            schema = MappedSchema.of(found.state.metadata)
+        except BrokenLogError as error:
+            return TableReport.refused(name, requests.broken_log(name, error))
+        known: dict[str, Any] = {"version": found.state.version, "timings": self._timings}
+        if undecidable := list(why_undecidable(found.state)):
+            usage = undecidable_usage(schema, found.known, undecidable)
+            return TableReport.judged(name, *undecidable, usage=usage.to_json(), **known)
+        usage = self._judge(schema, found)
+        findings = [unknown_usage(name, usage)] if usage.answer is Usage.UNDETERMINED else []
+        return TableReport.judged(name, *findings, usage=usage.to_json(), **known)
+
+    def _judge(self, schema: MappedSchema, found: MappedTable) -> UsageJudgement:
+        tracking = list(usage_tracking.check_state(found.state))
+        if not needs_footers(schema, found.known):
+            return judge_usage(schema, found.known, None, tracking)
+        files = list((found.state.files or {}).values())
+        self._progress(f"{self._table.name.text}: reading the footers of {len(files)} files")
+        with self._timings.phase("footers"):
+            reader = FooterReader(DataFiles(self._session.storage, self._table.location))
+            survey = reader.survey(found.state.metadata, files)
+        return judge_usage(schema, found.known, survey, tracking)

@@ -1,0 +1,131 @@
+"""Writing a commit that no engine can write: judged in full on the version that it follows, at every try anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, actions_of, lines_of
+from airflow_delta_provider.domain.changes.commit.judgement import check_commit
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
+from airflow_delta_provider.domain.changes.commit.preconditions import check_timestamp, check_writable
+from airflow_delta_provider.domain.delta.commit import changes_metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent, Store
+from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
+
+#: Makes the change of the version that it is to follow, with its proof made anew on that version.
+#: It raises CommitRefusedError or TableMovedError where it must not be made there.
+MakeEdit = Callable[[Standing], Edit]
+
+#: How often another writer may be faster.
+_TRIES = 10
+
+
+class HandMadeCommit:
+    """Writes one commit to a table.
+
+    :param planned_on: the state that the plan was made on: later commits may add and remove files, nothing else
+    :param user_metadata: labels of the run, as JSON: see ``DeltaSession.user_metadata``
+    :param allow_unsafe_log_store: whether the user says that no other process writes meanwhile
+    """
+
+    def __init__(
+        self,
+        table: OpenTable,
+        store: Store,
+        planned_on: TableState,
+        user_metadata: str | None,
+        *,
+        allow_unsafe_log_store: bool = False,
+    ) -> None:
+        self._table = table
+        self._name = table.name.text
+        self._store = store
+        self._planned_on = planned_on
+        self._user_metadata = user_metadata
+        self._allow_unsafe = allow_unsafe_log_store
+        self._put = PutIfAbsent(store, table.log)
+
+    @classmethod
+    def in_session(
+        cls, session: DeltaSession, table: OpenTable, planned_on: TableState, *, allow_unsafe_log_store: bool
+    ) -> HandMadeCommit:
+        """Return a commit through the log store of a session, with the labels that it writes now."""
+        return cls(
+            table,
+            LogStore(session, table.location),
+            planned_on,
+            session.user_metadata,
+            allow_unsafe_log_store=allow_unsafe_log_store,
+        )
+
+    def write(self, make: MakeEdit) -> int:
+        """Write the commit, and return its version.
+
+        A try that fails without saying whether it wrote is looked at first: a commit with our own
+        ``txnId`` is ours, and done.
+
+        :raises CommitRefusedError: if it must not be written
+        :raises TableMovedError: if another writer changed protocol or metadata, or was faster too often
+        """
+        if unsafe := self.check_log_store():
+            raise CommitRefusedError(unsafe)
+        for _ in range(_TRIES):
+            standing = self._table.log.read_standing()
+            written = self._look_back(standing.state)
+            if written is not None:
+                self._put.refresh()
+                return written
+            version = standing.state.version + 1
+            if self._put.put(version, self._lines(standing, make)):
+                return version
+        raise TableMovedError(
+            f"Other writers were faster {_TRIES} times on {self._name}. This step was not done; run the job again."
+        )
+
+    def check_log_store(self) -> Finding | None:
+        """Return a refusal where another writer's commit may get lost, and the user did not say that there is none."""
+        return check_log_store(self._name, self._table.location, self._store.name, allow_unsafe=self._allow_unsafe)
+
+    def _lines(self, standing: Standing, make: MakeEdit) -> list[str]:
+        refusals = check_writable(self._name, standing.state) or check_timestamp(self._name, standing)
+        if refusals:
+            raise CommitRefusedError(*refusals)
+        stamp = Stamp(int(time.time() * 1000), self._put.txn_id, self._user_metadata)
+        lines = lines_of(actions_of(make(standing), standing, stamp))
+        broken = check_commit(self._name, standing, lines, KeptLog(self._table.log))
+        if broken:
+            raise CommitRefusedError(*broken)
+        return lines
+
+    def _look_back(self, state: TableState) -> int | None:
+        """Return the version of our own commit, where an earlier try did write it.
+
+        :raises TableMovedError: if another writer changed protocol or metadata since the plan was made
+        """
+        if state.metadata.id != self._planned_on.metadata.id:
+            raise TableMovedError(
+                f"{self._name} is another table than the one that this was planned on: its id was "
+                f"{self._planned_on.metadata.id} and is {state.metadata.id}. Nothing was done; run the job again."
+            )
+        for version, actions in self._table.log.commits_after(self._planned_on.version):
+            if self._put.is_ours(actions):
+                return version
+            if changes_metadata(actions):
+                raise TableMovedError(
+                    f"Another writer changed protocol or metadata of {self._name} in version {version}, after this "
+                    f"was planned on version {self._planned_on.version}. This step was not done; run the job again."
+                )
+        planned = self._planned_on
+        if (state.protocol, state.metadata) != (planned.protocol, planned.metadata):
+            raise TableMovedError(
+                f"Protocol or metadata of {self._name} are not those of version {planned.version} any more, on which "
+                "this was planned. This step was not done; run the job again."
+            )
+        return None

@@ -1,0 +1,73 @@
+"""Delta's own way to put a commit into a log: only where none of that version is there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+
+
+class LogStore:
+    """The log store that a session's Delta uses for a table.
+
+    :param location: of the table, as a URI
+    """
+
+    def __init__(self, session: DeltaSession, location: str) -> None:
+        self._jvm: Any = session.spark._jvm
+        spark = session.spark._jsparkSession
+        self._configuration: Any = spark.sessionState().newHadoopConf()
+        self._directory = f"{location.rstrip('/')}/_delta_log"
+        self._log: Any = self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark, location)
+
+    @property
+    def name(self) -> str:
+        """The class that writes to this location."""
+        store = self._log.store()
+        if store.getClass().getSimpleName() == "DelegatingLogStore":
+            store = store.getDelegate(self._path(self._directory))
+        if store.getClass().getSimpleName() == "LogStoreAdaptor":
+            store = store.logStoreImpl()
+        return str(store.getClass().getName())
+
+    @property
+    def location(self) -> str:
+        """Where the table lies: ``viewfs`` and the like are names for places of other file systems."""
+        path = self._path(self._directory).getParent()
+        while path.getParent() is not None:
+            try:
+                return str(path.getFileSystem(self._configuration).resolvePath(path).toUri().toString())
+            except Py4JJavaError as error:
+                if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
+                    raise
+                path = path.getParent()  # a new table's directory is not there yet: it will lie where its parent does
+        return self._directory
+
+    def put(self, version: int, lines: Sequence[str]) -> None:
+        """Write the commit of ``version``, if there is none.
+
+        Whatever it raises, the commit may have been written all the same: look.
+
+        :raises Py4JJavaError: if there is one (``FileAlreadyExistsException``), or the storage failed
+        :raises OSError: if there is no directory for it, and none can be made
+        """
+        texts = self._jvm.java.util.ArrayList()
+        for line in lines:
+            texts.add(line)
+        actions = self._jvm.scala.Predef.genericWrapArray(texts.toArray()).iterator()
+        path = self._path(f"{self._directory}/{commit_name(version)}")
+        if version == 0 and not path.getFileSystem(self._configuration).mkdirs(path.getParent()):
+            raise OSError(f"{self._directory} could not be created. Is there a file in its way, or is it read-only?")
+        self._log.store().write(path, actions, False, self._configuration)
+
+    def refresh(self) -> None:
+        """Let Delta look at the log again: it finishes what is half done there, and forgets what it knew."""
+        none = getattr(getattr(self._jvm.scala, "None$"), "MODULE$")
+        self._log.update(False, none, none)
+
+    def _path(self, text: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(text)

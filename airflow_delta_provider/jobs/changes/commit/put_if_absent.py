@@ -1,0 +1,85 @@
+"""Putting a commit into a log that others write to as well, over a storage that may fail without saying what it did."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+
+#: Seconds before each further try after a failure of the storage.
+_WAITS = (0.2, 1.0, 3.0)
+
+
+class Store(Protocol):
+    """What puts a commit into the log, and only where none is there: see :class:`LogStore`."""
+
+    @property
+    def name(self) -> str:
+        """Its class."""
+
+    def put(self, version: int, lines: Sequence[str]) -> None:
+        """Write the commit of ``version``, if there is none."""
+
+    def refresh(self) -> None:
+        """Let the engine look at the log again."""
+
+
+class PutIfAbsent:
+    """Puts one commit, as often as it takes, and knows its own from others'.
+
+    ``txn_id`` has to be in its ``commitInfo``.
+    """
+
+    def __init__(self, store: Store, log: TableLog) -> None:
+        self._store = store
+        self._log = log
+        self._failures = 0
+        self.txn_id = str(uuid.uuid4())
+
+    def put(self, version: int, lines: Sequence[str]) -> bool:
+        """Return whether the commit of ``version`` is ours now; if not, build it anew and try again.
+
+        What is there after a failure is read first: our own ``txnId`` means done.
+
+        :raises Exception: the storage's own error, where another try cannot help
+        """
+        try:
+            self._store.put(version, lines)
+        except Exception as error:
+            winner = self._winner(version)
+            if winner is None:
+                self._wait(error)
+            return winner is not None and self.is_ours(winner)
+        self.refresh()
+        return True
+
+    def is_ours(self, actions: Sequence[Action]) -> bool:
+        """Whether an earlier try wrote a commit."""
+        return commit_info(actions).get("txnId") == self.txn_id
+
+    def refresh(self) -> None:
+        """Let the engine look; what it knows of the table does not decide over the commit."""
+        with suppress(Exception):
+            self._store.refresh()
+
+    def _winner(self, version: int) -> list[Action] | None:
+        """Return the commit that is there, None where there is none."""
+        self.refresh()
+        try:
+            return self._log.read_commit(commit_name(version))
+        except MissingFileError:
+            return None
+
+    def _wait(self, error: Exception) -> None:
+        if self._failures == len(_WAITS) or not understand(error).retryable:
+            raise error
+        time.sleep(_WAITS[self._failures])
+        self._failures += 1

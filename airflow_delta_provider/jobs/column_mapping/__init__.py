@@ -1,1 +1,0 @@
-"""Jobs about column mapping: what columns went through, and leaving it."""

@@ -1,1 +1,0 @@
-"""``python -m airflow_delta_provider.jobs``: a kind of job a module."""

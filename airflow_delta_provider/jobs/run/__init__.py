@@ -1,0 +1,1 @@
+"""From a request to its report: the kinds of job, the runner, and the command line."""

@@ -1,0 +1,92 @@
+"""Running a request: table by table, none hiding another's result."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+
+from airflow_delta_provider.domain.checks import faults
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.run.kinds import KINDS
+from airflow_delta_provider.jobs.run.table_patterns import expand
+from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.progress import Progress, TableCount, silent
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.tables.reach import Reach
+
+#: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
+_AT_ONCE = 4
+
+
+def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
+    """Do what ``request`` asks for and report on every table.
+
+    :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
+    :raises SubmitterGoneError: if the process that waits for the report is gone
+    """
+    with session.reading_sql():
+        return _run(request, session, progress)
+
+
+def _run(request: JobRequest, session: DeltaSession, progress: Progress) -> JobReport:
+    started = _now()
+    session.reach = Reach(session.storage, request.allowed_locations, request.state_path)
+    delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
+    engine = {"spark": session.spark.version, "delta": delta}
+    named = expand(session, request.tables) if request.options.takes_patterns else request.tables
+    count = TableCount(len(named), progress)
+    tables = []
+    for report in _run_tables(named, request, session, count.each_step):
+        tables.append(report)
+        count.count(report)
+    return JobReport(request.kind, started, _now(), tuple(tables), engine)
+
+
+def _run_tables(
+    named: Sequence[str], request: JobRequest, session: DeltaSession, progress: Progress
+) -> Iterator[TableReport]:
+    """Yield the reports on tables, in order."""
+
+    def run_one(text: str) -> TableReport:
+        return _run_table(text, request, session, progress)
+
+    if not (KINDS[request.kind].overlaps(request.options) and _wait(named, session)):
+        yield from map(run_one, named)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(run_one, named)
+
+
+def _wait(named: Sequence[str], session: DeltaSession) -> bool:
+    """Whether tables are likely to wait for their storage, going by the first."""
+    try:
+        return len(named) > 1 and not session.is_here(named[0])
+    except Exception:  # which is said of that table
+        return False
+
+
+def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
+    session.submitter.check()
+    try:
+        return KINDS[request.kind].run(session, text, request, progress)
+    except TableError as error:
+        return TableReport.refused(text, error.finding)
+    except Exception as failure:
+        meaning = understand(failure)
+        if meaning.rule is faults.UNEXPECTED:
+            progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
+        return TableReport(
+            text,
+            meaning.verdict,
+            retryable=meaning.retryable,
+            findings=(meaning.rule.finding(masked_text(meaning.message)),),
+        )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -1,0 +1,45 @@
+"""The kind ``detail``: what one table is, by its log alone."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.metadata.schema import check_readable
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
+from airflow_delta_provider.domain.delta.table_detail import detail_of
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+
+
+class TableDetail:
+    """Tells what one table is. No engine opens it: also what engines refuse to read has a detail."""
+
+    def __init__(self, session: DeltaSession, table: OpenTable, options: DetailOptions, progress: Progress) -> None:
+        del session, options, progress
+        self._table = table
+        self._timings = Timings()
+
+    def run(self) -> TableReport:
+        """Read the newest version."""
+        name = self._table.name.text
+        try:
+            with self._timings.phase("read"):
+                state = self._table.log.read_state()
+                commit = self._commit(state.version)
+        except BrokenLogError as error:
+            return TableReport.refused(name, requests.broken_log(name, error))
+        detail = detail_of(state, self._table.location, commit)
+        known = {"version": state.version, "detail": detail, "timings": self._timings}
+        # Why it may not be what the table is, and what it lacks.
+        return TableReport.judged(name, *why_undecidable(state), *check_readable(state), **known)
+
+    def _commit(self, version: int) -> Commit | None:
+        try:
+            return Commit.from_actions(version, self._table.log.read_commit(commit_name(version)))
+        except MissingFileError:  # cleaned up behind its checkpoint
+            return None

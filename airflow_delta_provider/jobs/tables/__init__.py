@@ -1,0 +1,1 @@
+"""What a job opens: sessions with a table format, table logs, data files."""

@@ -1,0 +1,53 @@
+"""What the log of a table still tells besides the commits that are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
+from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+
+
+class KeptLog(LogMemory):
+    """Asks the log; what it no longer has, nobody knows."""
+
+    def __init__(self, log: TableLog) -> None:
+        self._log = log
+
+    def commit_at(self, version: int) -> Commit | None:
+        """Return a commit, None where the log no longer has it."""
+        try:
+            return Commit.from_actions(version, self._log.read_commit(commit_name(version)))
+        except (BrokenLogError, MissingFileError):
+            return None
+
+    def state_at(self, version: int) -> TableState | None:
+        """Return a state with its files, None where the log no longer has it."""
+        try:
+            return self._log.read_state(with_files=True, version=version)
+        except (BrokenLogError, MissingFileError):
+            return None
+
+    def states_up_to(self, version: int) -> EarlierStates | None:
+        """Return the states that led to a version, as far back as the log leads; it is read from there."""
+        states = EarlierStates()
+        try:
+            for transition in self._log.transitions(version, states.begin):
+                states.take(transition)
+        except (BrokenLogError, MissingFileError):
+            return None
+        return states
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        return frozenset(self._log.added_before(version, paths))
+
+    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
+        """Return, by path, the oldest kept commit that added each file with the row ids that it has."""
+        return self._log.commits_that_added(files)

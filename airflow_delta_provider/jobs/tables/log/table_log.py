@@ -1,0 +1,304 @@
+"""Reading a table's log into values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenCheckpointError,
+    BrokenCommitError,
+    BrokenLogError,
+    LogSegment,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    select_segment,
+    version_of,
+)
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.tables.log.checkpoint_files import CheckpointFiles
+
+#: With more files than this, commits are read as a whole rather than searched for their paths.
+_FEW_FILES = 10
+#: Commits that are read at once where nobody knows how many are wanted.
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class History:
+    """A table, and how it came there.
+
+    :param state: the newest state, with its files, from the newest checkpoint on: what readers see
+    :param transitions: commits that led to it, oldest first; none where the log has no earlier state
+    :param segment: what ``state`` was read from
+    :param replayed: where that begins at a checkpoint among these commits, what they add up to themselves
+    """
+
+    state: TableState
+    transitions: tuple[Transition, ...]
+    segment: LogSegment
+    replayed: TableState | None = None
+
+
+class TableLog:
+    """The ``_delta_log`` of one table."""
+
+    def __init__(self, spark: SparkSession, storage: HadoopStorage, location: str) -> None:
+        self._storage = storage
+        self._directory = f"{location.rstrip('/')}/_delta_log"
+        self._checkpoints = CheckpointFiles(spark, storage)
+
+    def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
+        """Replay the log up to ``version``, by default the newest.
+
+        :param with_files: also the live files; without, only their actions are skipped
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
+        """
+        segment = select_segment(self.list_names(), version)
+        return self._replay(segment, with_files=with_files).state(segment.version)
+
+    def read_standing(self) -> Standing:
+        """Return the newest version as a commit of ours has to follow it: with its files, and as the log has it.
+
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
+        """
+        names = self.list_names()
+        segment = select_segment(names)
+        head: dict[str, Any] = {}
+        state = self._replay(segment, with_files=True, head=head).state(segment.version)
+        name = commit_name(segment.version)
+        previous = Commit.from_actions(segment.version, self.read_commit(name)) if name in names else None
+        return Standing(state, head["protocol"], head["metaData"], previous)
+
+    def read_history(self, since: int | None = None) -> History:
+        """Replay the log up to the newest version, and keep what happened after ``since``.
+
+        :param since: by default the version before the newest, where the log still has it
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
+        """
+        names = self.list_names()
+        newest = select_segment(names)
+        checkpointed: TableState | None = None
+        try:
+            base = select_segment(names, newest.version - 1 if since is None else since)
+            if base.checkpoint_version != newest.checkpoint_version:
+                checkpointed = self._replay(newest, with_files=True).state(newest.version)
+            replay = self._replay(base, with_files=True, like=checkpointed)
+            transitions = [
+                advance(replay, version, parse_commit(name, content))
+                for version, name, content in self._commits(range(base.version + 1, newest.version + 1))
+            ]
+        except (BrokenLogError, MissingFileError):
+            if since is not None:
+                raise
+            return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), (), newest)
+        replayed = replay.state(newest.version)
+        if checkpointed is None:
+            return History(replayed, tuple(transitions), newest)
+        return History(checkpointed, tuple(transitions), newest, replayed)
+
+    def earliest_version(self) -> int | None:
+        """Return the first version from which the log leads to the newest one, going by the names of its files."""
+        return earliest_version(self.list_names())
+
+    def list_names(self) -> list[str]:
+        """Return the names of the files in the log.
+
+        :raises MissingFileError: if there is no ``_delta_log``
+        """
+        return self._storage.list_names(self._directory)
+
+    def read_file(self, name: str) -> bytes:
+        """Return the content of a file of the log.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return self._storage.read(f"{self._directory}/{name}")
+
+    def written_at(self, name: str) -> datetime:
+        """Return when a file of the log was written, as the storage says, in UTC.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return self._storage.written_at(f"{self._directory}/{name}")
+
+    def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of files of the log, in order; many are read at once where they are far away.
+
+        :raises MissingFileError: if one of them is gone
+        """
+        return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
+
+    def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
+        """Return a replay that has taken a segment, with the files.
+
+        :param like: a state whose files are much the same
+        :raises BrokenLogError: if a file of it is damaged
+        """
+        return self._replay(segment, with_files=True, like=like)
+
+    def read_commit(self, name: str) -> list[Action]:
+        """Return the actions of a commit file.
+
+        :raises BrokenLogError: if it is damaged
+        """
+        return parse_commit(name, self.read_file(name))
+
+    def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
+        """Yield the commits after ``version``, oldest first, with their versions."""
+        for later, name, content in self._commits(v for v in commit_versions(self.list_names()) if v > version):
+            yield later, parse_commit(name, content)
+
+    def transitions(self, version: int, begin: Callable[[TableState], None]) -> Iterator[Transition]:
+        """Yield what the commits did that led to ``version``, oldest first, as far back as the log leads.
+
+        :param begin: takes the state that they lead away from, with its files
+        :raises MissingFileError: if a file is gone
+        :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
+        """
+        names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
+        earliest = earliest_version(names)
+        base = select_segment(names, earliest)
+        replay = self._replay(base, with_files=True)
+        state = replay.state(base.version)
+        begin(state)
+        for later, name, content in self._commits(range(base.version + 1, version + 1)):
+            yield advance(replay, later, parse_commit(name, content))
+
+    def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
+        """Yield the commits that are kept and whole, newest first, with their versions."""
+        versions = commit_versions(self.list_names())[::-1]
+        for start in range(0, len(versions), _AT_ONCE):
+            for version, name, content in self._commits(versions[start : start + _AT_ONCE]):
+                with suppress(BrokenLogError):
+                    yield version, parse_commit(name, content)
+
+    def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
+        """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
+        wanted = set(paths)
+        found: set[str] = set()
+        for earlier, name, content in self._commits(v for v in commit_versions(self.list_names()) if v < version):
+            with suppress(BrokenLogError):  # which is said of that commit
+                commit = Commit.from_actions(earlier, parse_commit(name, content))
+                found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
+            if found == wanted:
+                break
+        return found
+
+    def commits_that_added(self, files: Iterable[LiveFile]) -> dict[str, Commit]:
+        """Return, by path, the oldest kept commit that added each of ``files`` with the row ids that it has now.
+
+        Commits that cannot be read are passed over.
+        """
+        wanted = {file.path: file for file in files}
+        found: dict[str, Commit] = {}
+        if not wanted:
+            return found
+        for version, name, content in self._commits(commit_versions(self.list_names())):
+            if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
+                continue
+            try:
+                commit = Commit.from_actions(version, parse_commit(name, content))
+            except BrokenLogError:
+                continue
+            for add in commit.adds:
+                file = wanted.get(add.path)
+                if file is not None and add.base_row_id == file.base_row_id:
+                    found[add.path] = commit
+                    del wanted[add.path]
+            if not wanted:
+                break
+        return found
+
+    def _commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield versions, each with the name and the content of its commit file.
+
+        :raises MissingFileError: if one is gone
+        """
+        of_versions = [(version, commit_name(version)) for version in versions]
+        contents = self.read_files(name for _, name in of_versions)
+        for (version, name), content in zip(of_versions, contents):
+            yield version, name, content
+
+    def _replay(
+        self,
+        segment: LogSegment,
+        *,
+        with_files: bool,
+        like: TableState | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> Replay:
+        """Return a replay that has taken a segment.
+
+        :param head: gets the last protocol and metaData actions, as they stand in the log
+        """
+        replay = Replay(with_files=with_files, like=like)
+        try:
+            replay.take(_noted(self._checkpoint_actions(segment, with_files), head))
+            if segment.checkpoint_files:
+                replay.state(segment.version)
+        except BrokenLogError as error:
+            raise BrokenCheckpointError(str(error)) from error
+        for name, content in zip(segment.commits, self.read_files(segment.commits)):
+            try:
+                replay.take(_noted(parse_commit(name, content), head))
+            except BrokenLogError as error:
+                raise BrokenCommitError(str(error), version_of(name)) from error
+        return replay
+
+    def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
+        for name in segment.checkpoint_files:
+            path = f"{self._directory}/{name}"
+            sidecars = []
+            actions = (
+                iter(self.read_commit(name)) if name.endswith(".json") else self._checkpoints.actions(path, with_files)
+            )
+            for action in actions:
+                if action.get("sidecar"):
+                    sidecars.append(_sidecar_path(action["sidecar"], name))
+                yield action
+            for sidecar in sidecars if with_files else ():
+                try:
+                    yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
+                except MissingFileError:
+                    self._storage.size(path)  # where it is gone itself, the log was cleaned up meanwhile
+                    raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+
+
+def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:
+    """Return actions, keeping those of protocol and metadata where that is asked for."""
+    return actions if head is None else _noting(actions, head)
+
+
+def _noting(actions: Iterable[Action], head: dict[str, Any]) -> Iterator[Action]:
+    for action in actions:
+        head.update((kind, action[kind]) for kind in ("protocol", "metaData") if action.get(kind) is not None)
+        yield action
+
+
+def _sidecar_path(sidecar: Any, name: str) -> str:
+    path = sidecar.get("path") if isinstance(sidecar, dict) else None
+    if not isinstance(path, str):
+        raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
+    return path
+
+
+def _names(content: bytes, path: str) -> bool:
+    """Whether a commit may name a file, going by its bytes."""
+    return path.encode() in content or json.dumps(path)[1:-1].encode() in content

@@ -1,0 +1,77 @@
+"""What a job may reach, asked again where links, mounts and catalogs can be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.allowed_locations import (
+    allowed_roots,
+    check_beside,
+    check_found,
+    check_path,
+)
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.tables.table_formats import metadata_folder
+
+_STATE_PATH = "state_path"
+
+
+class Reach:
+    """What the job of a request may reach.
+
+    :param allowed: entries of ``[delta_provider] allowed_locations``; none means all
+    :param state_path: folder where the job remembers
+    """
+
+    def __init__(self, storage: HadoopStorage, allowed: Sequence[str] = (), state_path: str | None = None) -> None:
+        self._storage = storage
+        self._allowed = allowed
+        self._state_path = state_path
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether locations are bounded."""
+        return bool(allowed_roots(self._allowed))
+
+    def refusal(self, name: TableName, location: str) -> Finding | None:
+        """Return why a table must not be worked on, or a path of the request not be used for it; None if both may.
+
+        :param location: where the table was found
+        """
+        if self.is_bounded and (refusal := check_found(name, self._storage.real_location(location), self._roots)):
+            return refusal
+        if self._state_path is None:
+            return None
+        return self._state_refusal or check_beside(_STATE_PATH, self._storage.qualify(self._state_path), location)
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(map(self._real_root, allowed_roots(self._allowed)))
+
+    def _real_root(self, root: str) -> str:
+        try:
+            return self._storage.real_location(root)
+        except Exception:  # of a storage that this session has no driver for: none of its tables is reached
+            return root
+
+    @cached_property
+    def _state_refusal(self) -> Finding | None:
+        """Why nothing must be remembered where the request says; None if it may."""
+        if self._state_path is None:
+            return None
+        path = self._storage.real_location(self._state_path)
+        # Catalog prefixes alone leave no place for state; locations are compared as they really are.
+        allowed = self._roots if self.is_bounded else self._allowed
+        if refusal := check_path(_STATE_PATH, path, allowed):
+            return refusal
+        if found := metadata_folder(self._storage, path):
+            folder, table_format = found
+            return requests.LOCATION_NOT_ALLOWED.finding(
+                f"{_STATE_PATH} is {self._state_path!r}, inside {folder}, which holds the metadata of an "
+                f"{table_format} table. Choose a folder of its own."
+            )
+        return None

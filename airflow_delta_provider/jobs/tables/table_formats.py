@@ -1,0 +1,58 @@
+"""Which format a table has, by the files that every table of the format has."""
+
+from __future__ import annotations
+
+import fnmatch
+
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+
+DELTA, PAIMON = "Delta Lake", "Apache Paimon"
+#: Format, directory, and what the name of a file in it is like.
+_FORMATS = (
+    (DELTA, "_delta_log", "*.json"),
+    ("Apache Iceberg", "metadata", "*.metadata.json"),
+    (PAIMON, "schema", "schema-*"),
+    ("Apache Hudi", ".hoodie", "hoodie.properties"),
+)
+#: Directories that hold metadata only, by the format.
+_METADATA = {
+    "Apache Hudi": {".hoodie"},
+    "Apache Iceberg": {"metadata"},
+    PAIMON: {"snapshot", "schema", "manifest", "index", "tag", "branch", "statistics", "consumer", "changelog"},
+}
+
+
+def format_of(storage: HadoopStorage, location: str) -> str | None:
+    """Return the format of the table at a location, None where it is none that is known.
+
+    :raises MissingFileError: if there is no such directory
+    """
+    names = set(storage.list_names(location))
+    for format_name, directory, pattern in _FORMATS:
+        if directory in names and fnmatch.filter(_names_in(storage, f"{location}/{directory}"), pattern):
+            return format_name
+    return None
+
+
+def metadata_folder(storage: HadoopStorage, path: str) -> tuple[str, str] | None:
+    """Return the folder of a table's metadata that a path lies in, and the table's format; None where it does not.
+
+    Folders that are called the same and belong to no table do not count. Those of Delta tables need no look: see
+    :mod:`~airflow_delta_provider.domain.request.allowed_locations`.
+    """
+    segments = path.rstrip("/").split("/")
+    for index, segment in enumerate(segments):
+        for format_name, directory, pattern in _FORMATS:
+            if segment in _METADATA.get(format_name, ()):
+                table = "/".join(segments[:index])
+                if fnmatch.filter(_names_in(storage, f"{table}/{directory}"), pattern):
+                    return f"{table}/{segment}", format_name
+    return None
+
+
+def _names_in(storage: HadoopStorage, directory: str) -> list[str]:
+    try:
+        return storage.list_names(directory)
+    except MissingFileError:  # a file of that name
+        return []

@@ -1,0 +1,1 @@
+"""What sensors and triggers look at: logs and snapshots in object storage, without Spark."""

@@ -1,0 +1,152 @@
+"""Reading the head of a table again and again: each time only what is new, and mostly without listing the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.checksum import (
+    BrokenChecksumError,
+    Checksum,
+    checksum_name,
+    disagreement,
+    parse_checksum,
+)
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.log_files import NoLogError, commit_name, select_segment
+from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
+from airflow_delta_provider.watch.newest import newest_after
+from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    head: TableHead
+    stamp: str
+    """State of that version's commit file: a table made anew has other ones under the same names."""
+
+
+class HeadReader:
+    """Reads a table's newest protocol and metadata; a poll of an unchanged table asks for two files, however many.
+
+    Commits are numbered without gaps, so the version after the one that is known says whether there is news. That the
+    known one is still the same says that the table was not made anew. Now and then the log is listed all the same, for
+    what only a listing shows, such as a gap.
+
+    From the newest commit backwards until both are known: from commits, from the first ``.crc`` that
+    agrees with its own commit, from what an earlier call saw, or from the checkpoint.
+
+    :param table_log: the table's ``_delta_log``
+    :param listing_interval: seconds after which the log is listed again
+    """
+
+    def __init__(self, table_log: ObjectStorageLog, listing_interval: float = 600.0) -> None:
+        self._log = table_log
+        self._listing_interval = listing_interval
+        self._seen: _Seen | None = None
+        self._listed = 0.0
+
+    def read(self) -> TableHead | None:
+        """Return the newest head, or None while there is no table.
+
+        :raises BrokenLogError: if the log has a gap or is damaged
+        :raises DeltaProviderError: if the store cannot be reached for want of a package or connection
+        :raises Exception: what the filesystem raises
+        """
+        if time.monotonic() - self._listed < self._listing_interval and (seen := self._still_valid()):
+            try:
+                return self._read_on(seen)
+            except FileNotFoundError:
+                log.info("A commit went away while it was read; the log is listed anew.")
+        return self._read_listed()
+
+    def _still_valid(self) -> _Seen | None:
+        if self._seen is None or self._stamp(self._seen.head.version) != self._seen.stamp:
+            self._seen = None
+        return self._seen
+
+    def _read_on(self, seen: _Seen) -> TableHead:
+        """Read what follows the version that is known."""
+        version, stamp = newest_after(seen.head.version, self._stamp)
+        if stamp is None:
+            return seen.head
+        found = NewestFirst()
+        self._collect(found, version, seen.head.version + 1)
+        found.settle(seen.head.protocol, seen.head.metadata)
+        head = found.head(version)
+        self._seen = _Seen(head, stamp)
+        return head
+
+    def _read_listed(self) -> TableHead | None:
+        try:
+            names = set(self._log.names())
+            segment = select_segment(names)
+        except (FileNotFoundError, NoLogError):
+            self._seen = None
+            return None
+        seen = self._still_valid()
+        stamp = self._stamp(segment.version)
+        found = NewestFirst()
+        if seen is not None:
+            self._collect(found, segment.version, seen.head.version + 1, names)
+            found.settle(seen.head.protocol, seen.head.metadata)
+        else:
+            self._collect(found, segment.version, segment.checkpoint_version or 0, names, segment.checkpoint_version)
+        for name in segment.checkpoint_files:
+            if not found.complete:
+                found.take(self._log.read_checkpoint(name))
+        head = found.head(segment.version)
+        self._seen = None if stamp is None else _Seen(head, stamp)
+        self._listed = time.monotonic()
+        return head
+
+    def _stamp(self, version: int) -> str | None:
+        return self._log.stamp(commit_name(version))
+
+    def _collect(
+        self,
+        found: NewestFirst,
+        newest: int,
+        oldest: int,
+        names: Collection[str] | None = None,
+        checkpoint: int | None = None,
+    ) -> None:
+        """Take commits, newest first, until no more is needed.
+
+        :param names: what the log holds; None where that is not known
+        :param checkpoint: version of the checkpoint, whose own commit is worth reading only for its checksum
+        """
+        for version in range(newest, oldest - 1, -1):
+            checksum_file = checksum_name(version)
+            if names is None:
+                # Delta Spark writes one soon after each commit, others never; the last commit is read all the same.
+                has_checksum = newest - 2 < version and version > oldest
+            else:
+                has_checksum = checksum_file in names
+                if version == checkpoint and not (has_checksum and commit_name(version) in names):
+                    break
+            actions = self._log.read_commit(commit_name(version))
+            found.take(actions)
+            if found.complete:
+                break
+            if has_checksum and (checksum := self._checksum(version, actions)):
+                found.settle(checksum.protocol, checksum.metadata)
+                break
+
+    def _checksum(self, version: int, actions: Sequence[Action]) -> Checksum | None:
+        name = checksum_name(version)
+        try:
+            checksum = parse_checksum(self._log.read(name))
+            reason = disagreement(checksum, actions)
+        except FileNotFoundError:
+            return None
+        except BrokenChecksumError as error:
+            reason = str(error)
+        if reason is None:
+            return checksum
+        log.warning("Checksum file %s is ignored: %s.", name, reason)
+        return None

@@ -1,0 +1,79 @@
+"""Looks at tables: one at a time for all who watch a table, and one that hangs delays nobody else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from airflow_delta_provider.watch.daemon_threads import run_in_thread
+
+Read = TypeVar("Read")
+
+#: A look that takes longer, in seconds, is given up and another one begun. Doubled for each that hangs already, so
+#: that a store that is away for weeks costs a dozen threads, and is seen again when it is back.
+GIVEN_UP_AFTER = 300.0
+
+
+class SharedLook(Generic[Read]):
+    """Looks at one table for all who watch it in this process, each look in a thread of its own.
+
+    :param new_reader: returns what reads the table. It is kept from look to look, and never called by two threads:
+        a look that was given up keeps its reader, and the next one gets another
+    """
+
+    def __init__(self, new_reader: Callable[[], Callable[[], Read]]) -> None:
+        self._new_reader = new_reader
+        self._reader = new_reader()
+        self._lock = threading.Lock()
+        self._latest: Future[Read] | None = None
+        self._begun = 0.0
+        self._hanging: list[Future[Read]] = []
+
+    def begin(self, since: float) -> Future[Read]:
+        """Return a look that began at ``since`` or later, or one that is under way; where there is none, begin one.
+
+        :param since: on the monotonic clock
+        """
+        with self._lock:
+            if self._latest is not None and (self._begun >= since or self._is_under_way(self._latest)):
+                return self._latest
+            look: Future[Read] = Future()
+            look.set_running_or_notify_cancel()  # so that nobody who waits cancels it for all
+            self._latest, self._begun = look, time.monotonic()
+            # A method of this object, which is kept by that as long as the look is under way.
+            run_in_thread(partial(self._run, look, self._reader))
+            return look
+
+    def _is_under_way(self, look: Future[Read]) -> bool:
+        if look.done():
+            return False
+        self._hanging = [other for other in self._hanging if not other.done()]
+        if time.monotonic() - self._begun < GIVEN_UP_AFTER * 2 ** len(self._hanging):
+            return True
+        self._hanging.append(look)
+        self._reader = self._new_reader()
+        return False
+
+    def _run(self, look: Future[Read], reader: Callable[[], Read]) -> None:
+        try:
+            look.set_result(reader())
+        except BaseException as error:
+            look.set_exception(error)
+
+
+_shared: WeakValueDictionary[Hashable, SharedLook[Any]] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def shared_look(key: Hashable, new_reader: Callable[[], Callable[[], Read]]) -> SharedLook[Read]:
+    """Return the one of all who ask for ``key``, as long as one of them keeps it or a look is under way."""
+    with _lock:
+        found: SharedLook[Read] | None = _shared.get(key)
+        if found is None:
+            found = _shared[key] = SharedLook(new_reader)
+        return found

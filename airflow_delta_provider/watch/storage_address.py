@@ -1,0 +1,72 @@
+"""Where a location lies, in the spelling of the filesystems that Airflow knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
+
+#: The package that brings the filesystem of a scheme.
+PACKAGES = {
+    "s3": "apache-airflow-providers-amazon[s3fs]",
+    "abfss": "apache-airflow-providers-microsoft-azure",
+    "adl": "apache-airflow-providers-microsoft-azure",
+    "gs": "apache-airflow-providers-google",
+}
+#: Schemes that Hadoop knows and Airflow does not, or has under another name.
+_SCHEMES = {"wasbs": "abfss", "gcs": "gs"}
+_AZURE = "abfss"
+
+
+@dataclass(frozen=True)
+class StorageAddress:
+    """A directory in a store.
+
+    :param scheme: scheme under which Airflow has the filesystem; ``file`` for local paths
+    :param url: the directory as ``ObjectStoragePath`` takes it
+    :param account: Azure storage account that the location names, or None
+    """
+
+    scheme: str
+    url: str
+    account: str | None = None
+
+    @classmethod
+    def of(cls, table: str) -> StorageAddress:
+        """Return where ``table`` lies.
+
+        ``s3a://``, ``s3n://`` and ``s3://`` are one, as are ``abfs://`` and ``abfss://``. Of
+        ``abfss://container@account.dfs.core.windows.net/path`` the container goes into the address;
+        the account is the connection's, and is kept here to be compared with it.
+
+        :raises TableNameError: for a catalog name, a relative path, or credentials in the URI
+        """
+        name = TableName.parse(table)
+        if name.location is None:
+            raise TableNameError(
+                f"{table!r} is a catalog name; to resolve it takes a JVM, and this sensor never starts one. Give "
+                "the table's location, a path or a URI: DESCRIBE DETAIL shows it."
+            )
+        if "://" not in name.location and not name.location.startswith(("/", "file:/")):
+            raise TableNameError(
+                f"{table!r} is relative to the folder of whichever process reads it. Give an absolute path or a URI."
+            )
+        scheme, _, rest = normal_location(name.location).partition("://")
+        scheme = _SCHEMES.get(scheme, scheme)
+        authority, slash, path = rest.partition("/")
+        if scheme == "file":
+            return cls(scheme, slash + path)
+        user, at, host = authority.rpartition("@")
+        if at and scheme == _AZURE:
+            return cls(scheme, f"{scheme}://{user}{slash}{path}", host.partition(".")[0])
+        if at:
+            raise TableNameError(
+                f"a table on {host!r} is named together with a user or a connection before the @. Leave that out of "
+                "the location and name the connection by storage_conn_id."
+            )
+        return cls(scheme, f"{scheme}://{authority}{slash}{path}")
+
+    @property
+    def package(self) -> str | None:
+        """The package that brings this store's filesystem, or None where it is not known."""
+        return PACKAGES.get(self.scheme)

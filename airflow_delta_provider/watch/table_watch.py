@@ -1,0 +1,136 @@
+"""Looking at a table as often as it takes: what fails is counted, and what was said is not said again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from airflow_delta_provider.exceptions import DeltaProviderError
+from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
+from airflow_delta_provider.watch.shared_look import SharedLook, shared_look
+
+log = logging.getLogger(__name__)
+
+#: So many failed looks in a row end the wait.
+MAX_FAILURES = 5
+
+
+class Observation(Protocol):
+    """What one look saw."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the wait is over."""
+        ...
+
+    def to_json(self, table: str) -> dict[str, Any]:
+        """Return the wire form, which is also the sensor's XCom value."""
+        ...
+
+
+Seen = TypeVar("Seen", bound=Observation)
+
+
+class TableWatch(ABC, Generic[Seen]):
+    """Looks at a table, together with all others in this process that look for the same. Says what is news in the log.
+
+    :param table: path or URI of the table
+    :param failures: how many looks before this one failed in a row
+    """
+
+    #: What is read, for messages.
+    subject: ClassVar[str]
+    #: Seconds after which a look counts as failed. It goes on, and the next one waits for the same.
+    time_limit: ClassVar[float] = 60.0
+
+    def __init__(self, table: str, *, failures: int = 0) -> None:
+        self._table = table
+        self._said = ""
+        self._look: tuple[Hashable, SharedLook[Any]] | None = None
+        self.failures = failures
+
+    def look(self) -> Seen:
+        """Read, and say whether the wait is over. Blocks, for ``time_limit`` at most: keep it out of an event loop.
+
+        :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
+        :raises DeltaWatchImpossibleError: if a package is missing, or the table's directory does not tell
+        """
+        look = self._begin(time.monotonic())
+        try:
+            read = look.result(self.time_limit)
+        except Exception as error:
+            return self._failed(error, look)
+        return self._saw(read)
+
+    async def look_async(self, since: float) -> Seen:
+        """Like :meth:`look`, from an event loop, which never waits: a thread reads.
+
+        :param since: on the monotonic clock: a look of another watch will do that began no earlier
+        """
+        look = self._begin(since)
+        try:
+            read = await asyncio.wait_for(asyncio.wrap_future(look), self.time_limit)
+        except Exception as error:
+            return self._failed(error, look)
+        return self._saw(read)
+
+    @abstractmethod
+    def _key(self) -> Hashable:
+        """Return what all watches have in common that may share what they read."""
+
+    @abstractmethod
+    def _reader(self) -> Callable[[], Any]:
+        """Return what reads what is judged, in a thread, again and again."""
+
+    @abstractmethod
+    def _judge(self, read: Any) -> Seen:
+        """Say what was read; nothing more is read."""
+
+    @abstractmethod
+    def _nothing(self) -> Seen:
+        """Return what is seen where nothing could be read."""
+
+    def _begin(self, since: float) -> Future[Any]:
+        key = self._key()
+        if self._look is None or self._look[0] != key:
+            self._look = key, shared_look(key, self._reader)
+        return self._look[1].begin(since)
+
+    def _saw(self, read: Any) -> Seen:
+        self.failures = 0
+        return self._judge(read)
+
+    def _failed(self, error: Exception, look: Future[Any]) -> Seen:
+        if isinstance(error, DeltaProviderError):
+            raise error
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, TimeoutError) and not look.done():
+            what = f"the storage did not answer within {self.time_limit:g} seconds"
+        self._count_failure(what, error)
+        return self._nothing()
+
+    def _count_failure(self, what: str, error: Exception) -> None:
+        self.failures += 1
+        if self.failures >= MAX_FAILURES:
+            raise DeltaLogUnreadableError(
+                f"{self.subject} of {self._table} could not be read {self.failures} times in a row. The last time: "
+                f"{what}"
+            ) from error
+        log.warning(
+            "Reading %s of %s failed, %d of %d times in a row; trying again at the next poll. %s",
+            self.subject,
+            self._table,
+            self.failures,
+            MAX_FAILURES,
+            what,
+        )
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            log.info(text)
+            self._said = text
