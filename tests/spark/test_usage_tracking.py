@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import unmap
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import (
@@ -93,7 +93,7 @@ def test_column_that_was_dropped_keeps_an_unmapped_table_from_being_tracked_as_u
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN name")
     metadata = log.last(path, "metaData")
-    schema, properties = unmap(metadata["schemaString"])
+    schema, properties = disable_in_schema(metadata["schemaString"])
     left = {key: value for key, value in metadata["configuration"].items() if key not in properties}
     log.commit(path, {"metaData": {**metadata, "schemaString": schema, "configuration": left}})
     refused = enable(path, FEATURE, acknowledge_writer_lockout=True)

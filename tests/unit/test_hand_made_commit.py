@@ -224,8 +224,8 @@ def test_log_store_that_does_not_keep_writers_apart_needs_the_users_word(on_disk
 def test_append_between_reading_and_writing_is_followed_with_the_proof_made_anew(on_disk):
     disk, seen = on_disk(plain()), []
 
-    def make(standing: Any) -> Edit:
-        seen.append((standing.state.version, len(standing.state.files)))
+    def make(base: Any) -> Edit:
+        seen.append((base.state.version, len(base.state.files)))
         return OWNER
 
     store = LocalStore(disk.log, before=lambda put: disk.others(Table.append) if put <= 2 else None)
@@ -238,8 +238,8 @@ def test_append_between_reading_and_writing_is_followed_with_the_proof_made_anew
 def test_proof_that_no_longer_holds_stops_it(on_disk):
     disk = on_disk(plain())
 
-    def make(standing: Any) -> Edit:
-        if len(standing.state.files) > 2:
+    def make(base: Any) -> Edit:
+        if len(base.state.files) > 2:
             raise TableMovedError("another file")
         return OWNER
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering, verify_altered
-from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_memory
+from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
@@ -47,8 +47,8 @@ def unmapped_table(protocol=LEGACY, **configuration) -> TableState:
     return mapped_table(without(schema, "a.b"), settings, protocol=protocol)
 
 
-def remember(*states: TableState) -> ColumnMemory:
-    return ColumnMemory.of([state.metadata for state in states])
+def remember(*states: TableState) -> PastColumns:
+    return PastColumns.of([state.metadata for state in states])
 
 
 def plan(state=None, *, memory=None, engine=ENGINE, **asked):
@@ -196,7 +196,7 @@ def test_request_that_uses_a_name_again_goes_on_after_each_of_its_commits_and_th
     ],
 )
 def test_history_is_read_where_a_column_is_gone_or_its_new_name_is_taken(asked, needed):
-    assert needs_memory(AlterColumnsOptions(**asked), sql_table().metadata) is needed
+    assert needs_past_columns(AlterColumnsOptions(**asked), sql_table().metadata) is needed
 
 
 def test_nested_rename_under_a_renamed_column_is_done_too():
@@ -427,5 +427,5 @@ def test_memory_remembers_paths_and_ids_of_mapped_versions_only():
     assert ("qty",) not in memory.paths
     assert memory.ids_at(("QTY",)) == memory.ids_at(("n",)) == (2,)
     assert remember(state, unmapped_table(), other).ids_at(("qty",)) == ()
-    damaged = ColumnMemory.of([Metadata("id", "{"), state.metadata])
+    damaged = PastColumns.of([Metadata("id", "{"), state.metadata])
     assert not damaged.is_complete

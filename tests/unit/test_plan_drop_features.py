@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, RewrittenFiles, plan_drop
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, RewriteCost, plan_drop
 from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
@@ -79,7 +79,7 @@ def test_feature_of_a_legacy_protocol_is_dropped_to_the_features_that_are_left()
     ("name", "survey", "options", "code"),
     [
         ("vacuumProtocolCheck", {}, {"allow_protocol_upgrade"}, "RQ09"),
-        ("columnMapping", {"rewritten": {"columnMapping": RewrittenFiles(2, 5000)}}, {"allow_rewrite"}, "RQ32"),
+        ("columnMapping", {"rewritten": {"columnMapping": RewriteCost(2, 5000)}}, {"allow_rewrite"}, "RQ32"),
         ("rowTracking", {}, {"acknowledge_row_id_loss"}, "RQ34"),
         ("typeWidening", {}, {"acknowledge_history_loss"}, "RQ33"),
         ("checkpointProtection", {}, {"acknowledge_history_loss"}, "RQ33"),
@@ -180,7 +180,7 @@ def test_feature_that_no_engine_knows_is_dropped_before_the_others():
 
 
 def test_plan_says_what_is_rewritten_and_what_stays_behind():
-    rewritten = {"typeWidening": RewrittenFiles(1200, 5_000_000, 3)}
+    rewritten = {"typeWidening": RewriteCost(1200, 5_000_000, 3)}
     survey = DropSurvey(rewritten, writers=("Delta Spark 4.4.0", "delta-rs 0.30.0", "Delta Spark 3.2.1"))
     planned = plan(table("typeWidening", "rowTracking"), "typeWidening", "rowTracking", survey=survey, **EVERYTHING)
     assert planned.plan.notes == (

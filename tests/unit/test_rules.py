@@ -12,8 +12,7 @@ import pytest
 
 import airflow_delta_provider
 from airflow_delta_provider.domain import checks
-from airflow_delta_provider.domain.checks import faults, requests
-from airflow_delta_provider.domain.checks import unmapping as leaving_mapping
+from airflow_delta_provider.domain.checks import disable_mapping, faults, requests
 from airflow_delta_provider.domain.checks.registry import CATALOGUE, FAMILIES
 from airflow_delta_provider.domain.checks.rule import Rule, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -62,7 +61,7 @@ def test_requests_and_faults_are_no_rules_about_tables():
     assert {(rule.scope, rule.severity) for rule in requests.RULES} == {(Scope.REQUEST, Severity.ERROR)}
     assert {rule.scope for rule in faults.RULES} == {Scope.PLATFORM}
     others = [
-        rule for rule in CATALOGUE.values() if rule not in (*requests.RULES, *faults.RULES, *leaving_mapping.RULES)
+        rule for rule in CATALOGUE.values() if rule not in (*requests.RULES, *faults.RULES, *disable_mapping.RULES)
     ]
     assert all(rule.scope.is_table for rule in others)
 

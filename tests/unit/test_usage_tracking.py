@@ -11,26 +11,26 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import MapColumns, RemoveMapping, TrackUsage
-from airflow_delta_provider.domain.changes.usage_tracking.creation import check_lockout, new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enabling import (
+from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, TrackUsage
+from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
+from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
+from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
     edit_of,
     needs_footers,
     plan_tracking,
 )
-from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions, RequestError
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
@@ -55,7 +55,7 @@ def asked(*features: str, acknowledge: bool = True, **known: Any) -> EnableFeatu
 
 
 def planned(disk: OnDisk, options: EnableFeatureOptions | None = None, foreign: str | None = None) -> Planned:
-    evidence = Evidence(read_memory(disk.opened.log), foreign, recent_writers(disk.opened.log))
+    evidence = Evidence(read_past_columns(disk.opened.log), foreign, recent_writers(disk.opened.log))
     return plan_tracking(TABLE, options or asked(), disk.opened.log.read_state(), evidence)
 
 
@@ -73,7 +73,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
     assert plan.refusals == ()
     (step,) = plan.plan.steps
     wrong = {finding.code for finding in audited(disk.commits())}
-    write(disk, lambda standing: edit_of(step, standing))
+    write(disk, lambda base: edit_of(step, base))
     assert disk.opened.log.read_state().protocol == plan.plan.protocol_after
     assert {finding.code for finding in audited(disk.commits())} <= wrong
     return disk
@@ -81,7 +81,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
 
 def left(disk: OnDisk) -> OnDisk:
     """Drop the feature again."""
-    write(disk, leaving_edit)
+    write(disk, drop_edit)
     return disk
 
 
@@ -176,7 +176,7 @@ def test_table_whose_past_is_not_known_is_tracked_as_unused_by_its_footers_alone
         cleaned_up(disk)
     if how == "damaged commit":
         (disk.log / commit_name(1)).write_text('{"metaData": 3}\n', encoding="utf-8")
-    past = read_memory(disk.opened.log)
+    past = read_past_columns(disk.opened.log)
     state = table_state(table)
     assert needs_footers(state, past)
 
@@ -206,7 +206,7 @@ def cleaned_up(disk: OnDisk) -> None:
 def test_table_that_was_ever_tracked_as_used_is_so_again(on_disk):
     disk = left(enabled(on_disk(mapped())))
     disk.others(lambda table: table.remove_mapping())
-    past = read_memory(disk.opened.log)
+    past = read_past_columns(disk.opened.log)
     assert past.ever_used
     assert not needs_footers(disk.opened.log.read_state(), past)
     assert value(enabled(disk)) == "true"
@@ -300,15 +300,15 @@ def test_mapping_and_its_removal_change_nothing_else_of_a_schema():
     found = json.loads(schema)
     assert found["fields"][0]["metadata"] == {"comment": "é", ID: 1, NAME: "a.b`c"}
     assert properties[MAX] == str(len(fields_of(found))) == "5"
-    assert json.loads(unmap(schema)[0]) == json.loads(text)
-    assert unmap(schema)[1] == (MODE, MAX)
+    assert json.loads(disable_in_schema(schema)[0]) == json.loads(text)
+    assert disable_in_schema(schema)[1] == (MODE, MAX)
 
 
 def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
     disk = enabled(on_disk(Table(*NESTED).append()))
     before = disk.opened.log.read_state()
     enabled(disk, "columnMapping")
-    write(disk, lambda standing: edit_of(RemoveMapping("history"), standing))
+    write(disk, lambda base: edit_of(DisableMapping("history"), base))
     after = disk.opened.log.read_state().metadata
     assert (after.configuration, json.loads(after.schema_string)) == (
         before.metadata.configuration,
@@ -320,7 +320,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
 
 def test_mapping_of_a_tracked_table_without_files_is_taken_away_whatever_its_columns_were_called(on_disk):
     disk = enabled(on_disk(Table(*NESTED, features=["columnMapping"], properties={MODE: "name"})))
-    write(disk, lambda standing: edit_of(RemoveMapping("no files"), standing))
+    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
     enabled(disk, "columnMapping")
     schema = json.loads(body(disk.newest, "metaData")["schemaString"])
     assert [wire["metadata"][NAME] for wire in fields_of(schema)] == ["a", "s", "x", "y", "z"]

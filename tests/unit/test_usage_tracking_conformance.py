@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
-from airflow_delta_provider.domain.changes.usage_tracking.creation import new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enabling import Evidence, edit_of, plan_tracking
+from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
+from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, edit_of, plan_tracking
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
@@ -51,7 +51,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
         disk = OnDisk(tmp_path / "on", table)
         state = disk.opened.log.read_state()
         options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
-        planned = plan_tracking(TABLE, options, state, Evidence(read_memory(disk.opened.log)))
+        planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
         HandMadeCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: edit_of(step, now))
@@ -282,7 +282,7 @@ def test_true_stays_where_the_mapping_goes_and_comes_back(tracked):
 
 def test_what_another_writer_set_back_is_true_again_with_the_next_change():
     true, false = (_metadata("a", **{PROPERTY: value}) for value in ("true", "false"))
-    after = _add(ColumnMemory.of([true, false]), false, "c")
+    after = _add(PastColumns.of([true, false]), false, "c")
     assert after.properties[PROPERTY] == "true"
     assert UNIQUE.fullmatch(_name(after, "c"))
 
@@ -307,7 +307,7 @@ def test_only_top_level_columns_share_names_with_change_data(tracked):
 def test_the_name_of_materialized_row_ids_in_other_case_gets_a_uuid():
     name = "_row-id-col-1"
     metadata = _metadata("a", **{PROPERTY: "false"})
-    after = _add(ColumnMemory.of([metadata]), metadata, name.upper(), reserved=(name,))
+    after = _add(PastColumns.of([metadata]), metadata, name.upper(), reserved=(name,))
     assert UNIQUE.fullmatch(_name(after, name.upper()))
 
 
@@ -315,7 +315,7 @@ def test_the_name_of_materialized_row_ids_in_other_case_gets_a_uuid():
 def test_a_name_that_an_earlier_mapped_version_had_gets_a_uuid_though_the_property_is_false(name):
     """An overwrite took the column away with all files, and is no drop; a RESTORE may bring the files back."""
     now = _metadata("a", **{PROPERTY: "false"})
-    memory = ColumnMemory.of([_metadata("a", "b", **{PROPERTY: "false"}), now])
+    memory = PastColumns.of([_metadata("a", "b", **{PROPERTY: "false"}), now])
     assert UNIQUE.fullmatch(_name(_add(memory, now, name), name))
     assert _name(_add(memory, now, "c"), "c") == "c"
 
@@ -325,7 +325,7 @@ def test_where_nobody_knows_the_earlier_versions_every_new_column_gets_a_uuid(tr
     lines = [json.dumps(a) for actions in _commits(tracked) for a in actions if "commitInfo" not in a]
     name = f"{1:020d}.checkpoint.{'a' * 8}-bbbb-4ccc-8ddd-{'e' * 12}.json"
     (tracked.disk.log / name).write_text("\n".join(lines), encoding="utf-8")
-    assert not read_memory(tracked.disk.opened.log).is_complete
+    assert not read_past_columns(tracked.disk.opened.log).is_complete
     metadata = alter(tracked, add("c"))
     assert UNIQUE.fullmatch(names_of(metadata)["c"])
     assert says(metadata) == "false"
@@ -348,7 +348,7 @@ def _metadata(*names: str, **configuration: str) -> Metadata:
     return Metadata("id", json.dumps({"type": "struct", "fields": fields}), (), settings)
 
 
-def _add(memory: ColumnMemory, metadata: Metadata, name: str, **known: Any) -> Any:
+def _add(memory: PastColumns, metadata: Metadata, name: str, **known: Any) -> Any:
     change = Alteration(adds=(AddColumn((name,), PrimitiveType("integer")),))
     return alter_tracked(json.loads(metadata.schema_string), metadata, change, memory, **known)
 

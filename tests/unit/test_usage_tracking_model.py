@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering
 from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
@@ -43,7 +43,7 @@ class InMemory:
 
     def alter(self, change: Change) -> str | None:
         metadata = self.versions[-1]
-        memory = ColumnMemory.of(self.versions)
+        memory = PastColumns.of(self.versions)
         state = TableState(len(self.versions), TRACKING, metadata)
         try:
             options = AlterColumnsOptions(**change.arguments)

@@ -13,15 +13,15 @@ from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_
 from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import edit_of
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import unmap
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.step import MapColumns
-from airflow_delta_provider.domain.changes.usage_tracking import enabling
-from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
+from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
+from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions, EnableFeatureOptions, RequestError
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
@@ -93,7 +93,7 @@ class TrackedTable:
 
     def alter(self, change: Change) -> str | None:
         """Change the columns; return why it was refused."""
-        state, memory = self.disk.opened.log.read_state(), read_memory(self.disk.opened.log)
+        state, memory = self.disk.opened.log.read_state(), read_past_columns(self.disk.opened.log)
         try:
             options = AlterColumnsOptions(**change.arguments)
         except RequestError as error:
@@ -103,11 +103,11 @@ class TrackedTable:
             return "\n".join(finding.message for finding in planned.refusals)
         for step in planned.plan.steps:
             alteration = alteration_of(step)  # type: ignore[arg-type]
-            self.commit(lambda standing, made=alteration: edit_of(made, standing, memory))
+            self.commit(lambda base, made=alteration: edit_of(made, base, memory))
         return None
 
     def map(self) -> None:
-        self.commit(lambda standing: enabling.edit_of(MapColumns(), standing))
+        self.commit(lambda base: enabling.edit_of(MapColumns(), base))
 
     def unmap(self) -> str | None:
         """Take the mapping away where the history proves that it can go; return why not."""
@@ -119,22 +119,22 @@ class TrackedTable:
             else:
                 history.take(advance(replay, version, actions), replay.files)
         metadata = self.disk.opened.log.read_state().metadata
-        missing = [*check_unmappable("t", metadata), *prove_unmapping(metadata, history.known, None).missing]
+        missing = [*check_can_disable("t", metadata), *prove_disabling(metadata, history.known, None).missing]
         if missing:
             return "\n".join(finding.message for finding in missing)
-        schema, properties = unmap(metadata.schema_string)
+        schema, properties = disable_in_schema(metadata.schema_string)
         self.commit(lambda _: Edit("SET TBLPROPERTIES", schema_string=schema, unset_properties=properties))
         return None
 
     def track_again(self) -> None:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
-        self.commit(leaving_edit)
+        self.commit(drop_edit)
         options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
-        evidence = enabling.Evidence(read_memory(self.disk.opened.log), foreign_columns="")
+        evidence = enabling.Evidence(read_past_columns(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        self.commit(lambda standing: enabling.edit_of(step, standing))
+        self.commit(lambda base: enabling.edit_of(step, base))
 
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()

@@ -10,13 +10,13 @@ from airflow_delta_provider.domain.changes.step import (
     AlterColumns,
     ColumnName,
     CreateTable,
+    DisableMapping,
     DropColumns,
     DropFeature,
     MapColumns,
     NewColumn,
-    RemoveMapping,
     RenameColumn,
-    RewriteUnmapped,
+    RewriteWithoutMapping,
     SetProperties,
     Step,
     TrackUsage,
@@ -52,13 +52,13 @@ _PROOFS = {
 
 
 @explain.register
-def _(step: RemoveMapping) -> str:
+def _(step: DisableMapping) -> str:
     proof = _PROOFS[step.rests_on]
     return f"take column mapping out of the metadata and touch no data, {proof} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: RewriteUnmapped) -> str:
+def _(step: RewriteWithoutMapping) -> str:
     return f"rewrite {counted(step.files, step.size)} without column mapping ({_commits(step.commits)})"
 
 

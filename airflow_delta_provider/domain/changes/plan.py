@@ -9,10 +9,13 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
+
+#: Digests are made of the names of steps: these classes were renamed, and their plans keep their digests.
+_DIGEST_NAMES: dict[type, str] = {DisableMapping: "RemoveMapping", RewriteWithoutMapping: "RewriteUnmapped"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Plan:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON of table and steps: two plans that do the same have the same."""
-        steps = [{"step": type(step).__name__, **asdict(step)} for step in self.steps]
+        steps = [{"step": _DIGEST_NAMES.get(type(step), type(step).__name__), **asdict(step)} for step in self.steps]
         canonical = json.dumps({"table": self.table.text, "steps": steps}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -8,12 +8,12 @@ from airflow_delta_provider.domain.changes.step import (
     AddColumns,
     AlterColumns,
     CreateTable,
+    DisableMapping,
     DropColumns,
     DropFeature,
     MapColumns,
-    RemoveMapping,
     RenameColumn,
-    RewriteUnmapped,
+    RewriteWithoutMapping,
     SetProperties,
     Step,
     TrackUsage,
@@ -42,12 +42,12 @@ def _(step: WidenColumns, table: TableName) -> str:
 
 
 @render_sql.register
-def _(step: RemoveMapping, table: TableName) -> None:
+def _(step: DisableMapping, table: TableName) -> None:
     """It takes a transaction of the engine: SQL rewrites every file."""
 
 
 @render_sql.register
-def _(step: RewriteUnmapped, table: TableName) -> str:
+def _(step: RewriteWithoutMapping, table: TableName) -> str:
     del step
     return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
 

@@ -122,7 +122,7 @@ class CreateTable:
 
 
 @dataclass(frozen=True)
-class RemoveMapping:
+class DisableMapping:
     """Take column mapping out of the metadata.
 
     :param rests_on: what proves that it is safe: ``history``, ``footers`` or ``no files``
@@ -133,7 +133,7 @@ class RemoveMapping:
 
 
 @dataclass(frozen=True)
-class RewriteUnmapped:
+class RewriteWithoutMapping:
     """Let the engine write every data file anew, without column mapping.
 
     :param files: how many files that is
@@ -174,7 +174,7 @@ Step = Union[
     TrackUsage,
     MapColumns,
     CreateTable,
-    RemoveMapping,
-    RewriteUnmapped,
+    DisableMapping,
+    RewriteWithoutMapping,
     DropFeature,
 ]

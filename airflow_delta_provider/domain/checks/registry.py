@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks import faults, paimon_rows, requests
+from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_rows, requests
 from airflow_delta_provider.domain.checks import paimon_metadata as paimon
-from airflow_delta_provider.domain.checks import unmapping as leaving_mapping
 from airflow_delta_provider.domain.checks.actions import rules as actions
 from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
 from airflow_delta_provider.domain.checks.data_files import rules as data_files
@@ -25,7 +24,7 @@ _MODULES = (
     metadata,
     column_mapping,
     usage_tracking,
-    leaving_mapping,
+    disable_mapping,
     type_widening,
     row_tracking,
     data_files,

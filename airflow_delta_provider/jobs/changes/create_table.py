@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.changes.commit.log_stores import check_log_st
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import CreateTable
-from airflow_delta_provider.domain.changes.usage_tracking.creation import NewTable, check_lockout, is_same, new_table
+from airflow_delta_provider.domain.changes.usage_tracking.create import NewTable, check_lockout, is_same, new_table
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.report.finding import Finding

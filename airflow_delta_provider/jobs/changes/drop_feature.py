@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey,
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import DropFeature, Step
-from airflow_delta_provider.domain.changes.usage_tracking.leaving import leaving_edit
+from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.history_usage import (
@@ -36,7 +36,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DropFeatureOptions
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
-from airflow_delta_provider.jobs.changes.rewritten_files import rewritten_files
+from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.changes.table_change import Change
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
@@ -46,7 +46,7 @@ from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenT
 from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
-_BY_HAND: Mapping[str, MakeEdit] = {FEATURE: leaving_edit}
+_BY_HAND: Mapping[str, MakeEdit] = {FEATURE: drop_edit}
 
 
 class DropFeatures(Change):
@@ -71,7 +71,7 @@ class DropFeatures(Change):
         """Plan on a state of the table."""
         features = features_of(self._options, state.protocol)
         survey = DropSurvey(
-            rewritten_files(DataFiles(self._session.storage, table.location), features, state),
+            rewrite_costs(DataFiles(self._session.storage, table.location), features, state),
             self._earliest(table, state),
             recent_writers(table.log) if features else (),
             _BY_HAND.keys(),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.enable_features import looks_at_files, plan_enabling, verify_enabled
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import Step
-from airflow_delta_provider.domain.changes.usage_tracking.enabling import (
+from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
     edit_of,
     is_hand_made,
@@ -18,13 +17,14 @@ from airflow_delta_provider.domain.changes.usage_tracking.enabling import (
     plan_tracking,
 )
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import find_foreign_columns
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_memory
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
+from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
@@ -52,7 +52,7 @@ class EnableFeature(Change):
         if planned.refusals or planned.plan is None or not planned.plan.steps:
             return planned
         try:
-            foreseen = foreseen_protocol(self._session, table.location, planned.plan.steps)
+            foreseen = expected_protocol(self._session, table.location, planned.plan.steps)
         except Exception:  # what the engine says against it all changes are told in one place, later
             return planned
         missing = planned.plan.protocol_after.features - foreseen.features if foreseen else ()
@@ -62,8 +62,8 @@ class EnableFeature(Change):
         """Enable usage tracking, or column mapping on a table that has it."""
         del labels  # the session has them
 
-        def make(standing: Standing) -> Edit:
-            planned = self._plan_tracking(table, standing.state)
+        def make(base: CommitBase) -> Edit:
+            planned = self._plan_tracking(table, base.state)
             if planned.refusals or planned.plan is None:
                 raise CommitRefusedError(*planned.refusals)
             if planned.plan.steps[:1] != (step,):
@@ -71,13 +71,13 @@ class EnableFeature(Change):
                     f"{table.name.text} was changed meanwhile, and what was planned for it no longer fits. "
                     "Nothing was done; run the job again."
                 )
-            return edit_of(step, standing)
+            return edit_of(step, base)
 
         version = self._commit(table).write(make)
         self._planned_on = table.log.read_state(version=version)
 
     def _plan_tracking(self, table: OpenTable, state: TableState) -> Planned:
-        past = read_memory(table.log)
+        past = read_past_columns(table.log)
         foreign = find_foreign_columns(self._session.storage, table, state) if needs_footers(state, past) else None
         return plan_tracking(table.name, self._options, state, Evidence(past, foreign, recent_writers(table.log)))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
+from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
 from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.foreseen import as_foreseen
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import Step
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
-from airflow_delta_provider.jobs.changes.foreseen_protocol import foreseen_protocol
+from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.session.engine_errors import FILE_CONFLICTS, understand
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
@@ -152,7 +152,7 @@ class TableChange:
             return _judged(name, findings, known)
         if unsafe := self._check_log_store():
             return TableReport.refused(name, unsafe, **known)
-        plan, refusals = self._as_foreseen(planned.plan)
+        plan, refusals = self._with_expected_protocol(planned.plan)
         known["protocol_after"] = plan.protocol_after.to_json()
         if refusals:
             return TableReport.refused(name, *refusals, **known)
@@ -169,10 +169,10 @@ class TableChange:
         store = LogStore(self._session, self._table.location)
         return check_log_store(self._table.name.text, store.location, store.name, allow_unsafe=False)
 
-    def _as_foreseen(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
+    def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
         """Return the plan with the protocol that the engine will write, refused where that is not what it is for."""
         try:
-            foreseen = foreseen_protocol(self._session, self._table.location, plan.steps)
+            foreseen = expected_protocol(self._session, self._table.location, plan.steps)
         except Exception as error:
             meaning = understand(error)
             if meaning.rule is requests.ENGINE_REFUSED:
@@ -182,7 +182,7 @@ class TableChange:
             raise
         if foreseen is None:
             return plan, ()
-        return as_foreseen(
+        return with_expected_protocol(
             plan,
             foreseen,
             self._session.engine,

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
 @dataclass(frozen=True)
-class ColumnMemory:
+class PastColumns:
     """The columns of the mapped versions of a table, dropped ones too.
 
     :param paths: their physical paths
@@ -35,7 +35,7 @@ class ColumnMemory:
     why_incomplete: str = "its log was not read"
 
     @classmethod
-    def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> ColumnMemory:
+    def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> PastColumns:
         """Remember what the metadata of some versions says, oldest first.
 
         :param why_incomplete: why they may not be all that the table ever had

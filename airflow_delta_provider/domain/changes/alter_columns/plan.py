@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory, lowered
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns, lowered
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import check_alteration
-from airflow_delta_provider.domain.changes.commit.preconditions import check_writable
+from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 
 def plan_altering(
-    table: TableName, options: AlterColumnsOptions, state: TableState, engine: Engine, memory: ColumnMemory
+    table: TableName, options: AlterColumnsOptions, state: TableState, engine: Engine, memory: PastColumns
 ) -> Planned:
     """Plan to change the columns: by SQL, a commit a statement; with usage tracking in one commit of our own.
 

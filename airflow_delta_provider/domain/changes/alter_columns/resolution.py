@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory, lowered
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns, lowered
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import (
     Column,
@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 
 
 def resolve(
-    options: AlterColumnsOptions, metadata: Metadata, memory: ColumnMemory
+    options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns
 ) -> tuple[Alteration, tuple[Finding, ...]]:
     """Find the columns of a request in the schema; what cannot be found, or contradicts it, is a refusal.
 
@@ -41,7 +41,7 @@ def resolve(
     return resolution.alteration(), tuple(resolution.refusals)
 
 
-def needs_memory(options: AlterColumnsOptions, metadata: Metadata) -> bool:
+def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool:
     """Whether only the table's history can tell what is done already: a column is not there, or its new name is."""
     schema = metadata.schema
     for path, text in (*((path, None) for path in options.drop), *options.rename.items()):
@@ -56,7 +56,7 @@ def needs_memory(options: AlterColumnsOptions, metadata: Metadata) -> bool:
 class _Resolution:
     """One request on its way to an alteration; collects refusals on the way."""
 
-    def __init__(self, options: AlterColumnsOptions, metadata: Metadata, memory: ColumnMemory) -> None:
+    def __init__(self, options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns) -> None:
         self._options = options
         self._schema = metadata.schema
         self._memory = memory

@@ -13,13 +13,13 @@ from typing import Any
 from airflow_delta_provider.domain.changes.alter_columns.alteration import Alteration
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Json, Mapper, altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, random_name, taken_paths
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
 from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY
 from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
 from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -42,7 +42,7 @@ def alter_tracked(
     schema: Json,
     metadata: Metadata,
     alteration: Alteration,
-    memory: ColumnMemory,
+    memory: PastColumns,
     reserved: Iterable[str] = (),
     new_name: Callable[[], str] = random_name,
 ) -> TrackedSchema:
@@ -69,13 +69,13 @@ def alter_tracked(
     return TrackedSchema(after, properties | {PROPERTY: "true"} if used else properties)
 
 
-def edit_of(alteration: Alteration, standing: Standing, memory: ColumnMemory) -> Edit:
+def edit_of(alteration: Alteration, base: CommitBase, memory: PastColumns) -> Edit:
     """Return the commit that makes the change of the version that it follows.
 
     :param memory: the columns of all versions before
     :raises BrokenLogError: if the schema is damaged
     """
-    state = standing.state
+    state = base.state
     text = SchemaText.read(state.metadata.schema_string)
     after = alter_tracked(text.schema, state.metadata, alteration, memory, reserved_names(state))
     operation, parameters = _operation(alteration)

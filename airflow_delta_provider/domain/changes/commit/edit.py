@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider import __version__
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import has_in_commit_timestamps, timestamp_of
 from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
 #: How commits of ours are signed.
@@ -54,37 +54,37 @@ class Stamp:
     user_metadata: str | None = None
 
 
-def actions_of(edit: Edit, standing: Standing, stamp: Stamp) -> list[Action]:
+def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
     """Return the actions of the commit that makes an edit of the version that it follows, ``commitInfo`` first.
 
     An action that would not differ is left out.
     """
-    actions: list[Action] = [{"commitInfo": commit_info(edit, stamp, standing)}]
-    if edit.protocol is not None and edit.protocol != standing.state.protocol:
-        kept = {key: value for key, value in standing.protocol.items() if key not in _FEATURE_LISTS}
+    actions: list[Action] = [{"commitInfo": commit_info(edit, stamp, base)}]
+    if edit.protocol is not None and edit.protocol != base.state.protocol:
+        kept = {key: value for key, value in base.protocol.items() if key not in _FEATURE_LISTS}
         actions.append({"protocol": kept | edit.protocol.to_json()})
-    metadata = _metadata(edit, standing.metadata)
-    if metadata != standing.metadata:
+    metadata = _metadata(edit, base.metadata)
+    if metadata != base.metadata:
         actions.append({"metaData": metadata})
     return actions
 
 
-def commit_info(edit: Edit, stamp: Stamp, standing: Standing | None) -> dict[str, Any]:
+def commit_info(edit: Edit, stamp: Stamp, base: CommitBase | None) -> dict[str, Any]:
     """Return the ``commitInfo`` of an edit.
 
-    :param standing: what it follows; None for version 0
+    :param base: what it follows; None for version 0
     """
     parameters = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         for key, value in edit.parameters.items()
     }
     info: dict[str, Any] = {"timestamp": stamp.now}
-    if standing is not None and has_in_commit_timestamps(standing.state):
-        timestamp = max(stamp.now, timestamp_of(standing.previous or Commit(standing.state.version)) + 1)
+    if base is not None and has_in_commit_timestamps(base.state):
+        timestamp = max(stamp.now, timestamp_of(base.previous or Commit(base.state.version)) + 1)
         info = {"inCommitTimestamp": timestamp, "timestamp": timestamp}
     info |= {"operation": edit.operation, "operationParameters": parameters}
-    if standing is not None:
-        info["readVersion"] = standing.state.version
+    if base is not None:
+        info["readVersion"] = base.state.version
     info |= {
         "isolationLevel": "Serializable",
         "isBlindAppend": False,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.changes.commit.preconditions import check_writable
+from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import check_unmappable, prove_unmapping
+from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.explain import counted
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
-from airflow_delta_provider.domain.changes.step import RemoveMapping, RewriteUnmapped, Step
+from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
+from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks import unmapping as rules
 from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.column_mapping import MappingMode
@@ -28,32 +28,34 @@ from airflow_delta_provider.domain.request.table_name import TableName
 _CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 
 
-def check_leaving(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
     """Return why the mapping of a table cannot go at all, whatever lies in its files."""
     if blocked := _blocked(table, state, engine):
         return blocked
-    return (*check_unmappable(table, state.metadata), *_clustered(table, state))
+    return (*check_can_disable(table, state.metadata), *_clustered(table, state))
 
 
-def plan_leaving(table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine) -> Planned:
+def plan_disabling(
+    table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine
+) -> Planned:
     """Plan to take the mapping away: nothing where there is none, metadata only where that is proven to be safe."""
     state = found.state
     if MappedSchema.of(state.metadata).mode is MappingMode.NONE:
         blocked = _blocked(table.text, state, engine)
         return Planned(None, blocked) if blocked else Planned(_plan(table, found, None))
-    if refusals := check_leaving(table.text, state, engine):
+    if refusals := check_disabling(table.text, state, engine):
         return Planned(None, refusals)
     files = (state.files or {}).values()
-    rewrite = RewriteUnmapped(len(files), sum(file.size for file in files))
+    rewrite = RewriteWithoutMapping(len(files), sum(file.size for file in files))
     rewritable = not is_tracked(state)
     if options.strategy == "rewrite" and not rewritable:
         return Planned(None, (_no_rewrite(table),))
     if options.strategy == "rewrite":
         refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
         return Planned(_plan(table, found, rewrite), refused)
-    proof = prove_unmapping(state.metadata, found.known, found.footers, is_empty=state.files == {})
+    proof = prove_disabling(state.metadata, found.known, found.footers, is_empty=state.files == {})
     if proof.rests_on is not None:
-        return Planned(_plan(table, found, RemoveMapping(proof.rests_on)))
+        return Planned(_plan(table, found, DisableMapping(proof.rests_on)))
     if not rewritable:
         return Planned(None, (*proof.missing, _no_rewrite(table)))
     if options.allow_rewrite:
@@ -119,7 +121,7 @@ def _notes(found: MappedTable) -> Iterator[str]:
     )
 
 
-def _not_allowed(table: TableName, rewrite: RewriteUnmapped) -> Finding:
+def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:
     return rules.REWRITE_NOT_ALLOWED.finding(
         f"The engine would rewrite {counted(rewrite.files, rewrite.size)} of {table.text} in one commit. If that is "
         "meant, repeat the request with allow_rewrite=True (--allow-rewrite)."

@@ -29,7 +29,7 @@ def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
     return text.write(), {MODE: "name", MAX_COLUMN_ID: str(highest)}
 
 
-def unmap(schema_string: str) -> tuple[str, tuple[str, ...]]:
+def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
     """Return the schema without its mapping, and the properties that go with it.
 
     Whether every column reads the same then is for others to prove.

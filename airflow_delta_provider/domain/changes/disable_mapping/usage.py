@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.checks import unmapping as rules
+from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.report.finding import Finding

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import unmapped
+from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
 from airflow_delta_provider.domain.changes.disable_mapping.usage import listed
 from airflow_delta_provider.domain.changes.explain import files_text
-from airflow_delta_provider.domain.checks import unmapping as rules
+from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import MODE
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
@@ -18,13 +18,13 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-def verify_left(before: TableState, after: TableState, *, rewritten: bool) -> Iterator[Finding]:
+def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -> Iterator[Finding]:
     """Yield how the table differs from what it has to be after the commit that took its mapping away.
 
     :param before: the state that the commit follows, with its files
     :param after: the state that it leads to, likewise
     """
-    expected = unmapped(before.metadata)
+    expected = disable_in_metadata(before.metadata)
     wrong = [f"{what} is not what it was" for what in _differences(expected, after.metadata)]
     if not rewritten:
         if before.protocol != after.protocol:

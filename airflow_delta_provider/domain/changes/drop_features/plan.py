@@ -11,8 +11,7 @@ from airflow_delta_provider.domain.changes.explain import counted
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.step import DropFeature
-from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks import unmapping as leaving_mapping
+from airflow_delta_provider.domain.checks import disable_mapping, requests
 from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.features.history_usage import geo_columns, is_in_use
@@ -40,7 +39,7 @@ _BARRIERS = 3
 
 
 @dataclass(frozen=True)
-class RewrittenFiles:
+class RewriteCost:
     """The data files that a drop rewrites.
 
     :param size: how large they are, in bytes
@@ -62,7 +61,7 @@ class DropSurvey:
     :param by_hand: features without SQL that can be dropped by a commit of this provider
     """
 
-    rewritten: Mapping[str, RewrittenFiles] = field(default_factory=dict)
+    rewritten: Mapping[str, RewriteCost] = field(default_factory=dict)
     earliest: Mapping[str, datetime] = field(default_factory=dict)
     writers: Collection[str] = ()
     by_hand: Collection[str] = ()
@@ -180,7 +179,7 @@ def _need(name: str, state: TableState) -> str | None:
     if name == "columnMapping" and (columns := named_by_files(state)):
         return (
             f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. "
-            f"{leaving_mapping.CLUSTERED.remedy}"
+            f"{disable_mapping.CLUSTERED.remedy}"
         )
     return None
 
@@ -193,7 +192,7 @@ def is_mapped_name(metadata: Metadata) -> str | None:
 
 def _step(name: str, options: DropFeatureOptions, state: TableState, survey: DropSurvey) -> DropFeature:
     removal = REMOVALS[name]
-    rewritten = survey.rewritten.get(name, RewrittenFiles())
+    rewritten = survey.rewritten.get(name, RewriteCost())
     truncates = options.truncate_history and removal.truncates
     commits = 1 + (removal.commits if is_in_use(name, state) else 0)
     if removal.protects:
@@ -213,7 +212,7 @@ def _notes(
     """Yield what one should know beforehand: what is rewritten, what stays behind, what has to be waited for."""
     for step in steps:
         removal = REMOVALS[step.feature]
-        unread = survey.rewritten.get(step.feature, RewrittenFiles()).unread
+        unread = survey.rewritten.get(step.feature, RewriteCost()).unread
         what = counted(step.files, step.size) if step.files else "no data file"
         doubt = f", {unread} of them because their footers could not be read" if unread else ""
         yield f"Dropping {step.feature} rewrites {what}{doubt}."

@@ -6,26 +6,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, count_nulls
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.plan import check_leaving, plan_leaving
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import needs_footers, without_mapping
+from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling, plan_disabling
+from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_action, needs_footers
 from airflow_delta_provider.domain.changes.disable_mapping.verify import (
     foreign_files,
     nulls_differ,
     rebased_over,
     rows_differ,
     unread_files,
-    verify_left,
+    verify_disabled,
 )
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.step import RemoveMapping, Step
+from airflow_delta_provider.domain.changes.step import DisableMapping, Step
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import is_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.enabling import edit_of
+from airflow_delta_provider.domain.changes.usage_tracking.enable import edit_of
 from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -54,7 +54,7 @@ class DisableColumnMapping(Change):
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table, with the proof of that very version."""
         self._footers = FooterReader(DataFiles(self._session.storage, table.location))
-        planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
+        planned = plan_disabling(table.name, self._options, self._look(table, state), self._engine)
         self._planned = state, planned
         return planned
 
@@ -65,7 +65,7 @@ class DisableColumnMapping(Change):
         writer changed in between, and the engine would not notice.
         """
         del labels  # the session writes them into every commit
-        assert isinstance(step, RemoveMapping)
+        assert isinstance(step, DisableMapping)
         assert self._planned is not None
         if is_tracked(self._planned[0]):
             self._commit_by_hand(table, step, self._planned[0])
@@ -79,7 +79,7 @@ class DisableColumnMapping(Change):
             step = self._plan_again(table, logged)
         if step.rests_on == "no files":
             transaction.bar_new_files()
-        transaction.remove_column_mapping([{"metaData": without_mapping(transaction.metadata)}])
+        transaction.remove_column_mapping([{"metaData": disable_in_action(transaction.metadata)}])
 
     def verify(
         self, table: OpenTable, before: TableState, after: TableState, commits: Mapping[int, list[Action]]
@@ -90,14 +90,14 @@ class DisableColumnMapping(Change):
             return ()
         return tuple(self._verify(table, min(commits)))
 
-    def _commit_by_hand(self, table: OpenTable, step: RemoveMapping, planned_on: TableState) -> None:
+    def _commit_by_hand(self, table: OpenTable, step: DisableMapping, planned_on: TableState) -> None:
         """Do the same to a table with usage tracking, of which no engine starts a transaction."""
 
-        def make(standing: Standing) -> Edit:
+        def make(base: CommitBase) -> Edit:
             assert self._planned is not None
-            if self._planned[0].version != standing.state.version:
-                self._plan_again(table, standing.state)
-            return edit_of(step, standing)
+            if self._planned[0].version != base.state.version:
+                self._plan_again(table, base.state)
+            return edit_of(step, base)
 
         self._hand_made(table, planned_on).write(make)
 
@@ -113,19 +113,19 @@ class DisableColumnMapping(Change):
         """Return what is known of a version of the table; footers where they decide."""
         found = read_columns(table.log, state.version)
         mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
-        decided = self._options.strategy == "rewrite" or check_leaving(table.name.text, state, self._engine)
+        decided = self._options.strategy == "rewrite" or check_disabling(table.name.text, state, self._engine)
         if decided or not mapped or not needs_footers(state.metadata, found.known):
             return found
         return replace(found, footers=self._survey(found.state))
 
-    def _plan_again(self, table: OpenTable, state: TableState) -> RemoveMapping:
+    def _plan_again(self, table: OpenTable, state: TableState) -> DisableMapping:
         """Make the proof on the version that the transaction sees, and return the step that it allows.
 
         :raises TableMovedError: if it does not hold there
         """
-        planned = plan_leaving(table.name, self._options, self._look(table, state), self._engine)
+        planned = plan_disabling(table.name, self._options, self._look(table, state), self._engine)
         steps = planned.plan.steps if planned.plan is not None else ()
-        if planned.refusals or len(steps) != 1 or not isinstance(steps[0], RemoveMapping):
+        if planned.refusals or len(steps) != 1 or not isinstance(steps[0], DisableMapping):
             raise _moved(table, state.version, " ".join(finding.message for finding in planned.refusals[:1]))
         self._planned = state, planned
         return steps[0]
@@ -138,7 +138,7 @@ class DisableColumnMapping(Change):
         old = table.log.read_state(version=version - 1, with_files=True)
         new = table.log.read_state(version=version, with_files=True)
         rewritten = not self._took_metadata_only
-        yield from verify_left(old, new, rewritten=rewritten)
+        yield from verify_disabled(old, new, rewritten=rewritten)
         if not rewritten:
             yield from self._verify_rebase(table, version, old)
             survey = self._survey(old)
@@ -164,7 +164,7 @@ class DisableColumnMapping(Change):
     @property
     def _took_metadata_only(self) -> bool:
         planned = self._planned[1].plan if self._planned is not None else None
-        return planned is not None and isinstance(planned.steps[0], RemoveMapping)
+        return planned is not None and isinstance(planned.steps[0], DisableMapping)
 
 
 def _moved(table: OpenTable, version: int, why: str) -> TableMovedError:

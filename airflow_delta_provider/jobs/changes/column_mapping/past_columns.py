@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import FOREIGN_FILES
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
@@ -10,9 +10,9 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 
-def read_memory(log: TableLog) -> ColumnMemory:
+def read_past_columns(log: TableLog) -> PastColumns:
     """Return the columns that a table has had."""
-    return ColumnMemory.of(*_read_metadata(log))
+    return PastColumns.of(*_read_metadata(log))
 
 
 def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, actions_of, lines_of
-from airflow_delta_provider.domain.changes.commit.judgement import check_commit
 from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
-from airflow_delta_provider.domain.changes.commit.preconditions import check_timestamp, check_writable
+from airflow_delta_provider.domain.changes.commit.rule_check import check_commit
+from airflow_delta_provider.domain.changes.commit.writable import check_timestamp, check_writable
 from airflow_delta_provider.domain.delta.commit import changes_metadata
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
@@ -21,7 +21,7 @@ from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
 
 #: Makes the change of the version that it is to follow, with its proof made anew on that version.
 #: It raises CommitRefusedError or TableMovedError where it must not be made there.
-MakeEdit = Callable[[Standing], Edit]
+MakeEdit = Callable[[CommitBase], Edit]
 
 #: How often another writer may be faster.
 _TRIES = 10
@@ -77,13 +77,13 @@ class HandMadeCommit:
         if unsafe := self.check_log_store():
             raise CommitRefusedError(unsafe)
         for _ in range(_TRIES):
-            standing = self._table.log.read_standing()
-            written = self._look_back(standing.state)
+            base = self._table.log.read_commit_base()
+            written = self._look_back(base.state)
             if written is not None:
                 self._put.refresh()
                 return written
-            version = standing.state.version + 1
-            if self._put.put(version, self._lines(standing, make)):
+            version = base.state.version + 1
+            if self._put.put(version, self._lines(base, make)):
                 return version
         raise TableMovedError(
             f"Other writers were faster {_TRIES} times on {self._name}. This step was not done; run the job again."
@@ -93,13 +93,13 @@ class HandMadeCommit:
         """Return a refusal where another writer's commit may get lost, and the user did not say that there is none."""
         return check_log_store(self._name, self._table.location, self._store.name, allow_unsafe=self._allow_unsafe)
 
-    def _lines(self, standing: Standing, make: MakeEdit) -> list[str]:
-        refusals = check_writable(self._name, standing.state) or check_timestamp(self._name, standing)
+    def _lines(self, base: CommitBase, make: MakeEdit) -> list[str]:
+        refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)
         if refusals:
             raise CommitRefusedError(*refusals)
         stamp = Stamp(int(time.time() * 1000), self._put.txn_id, self._user_metadata)
-        lines = lines_of(actions_of(make(standing), standing, stamp))
-        broken = check_commit(self._name, standing, lines, KeptLog(self._table.log))
+        lines = lines_of(actions_of(make(base), base, stamp))
+        broken = check_commit(self._name, base, lines, KeptLog(self._table.log))
         if broken:
             raise CommitRefusedError(*broken)
         return lines

@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
@@ -71,7 +71,7 @@ class TableLog:
         segment = select_segment(self.list_names(), version)
         return self._replay(segment, with_files=with_files).state(segment.version)
 
-    def read_standing(self) -> Standing:
+    def read_commit_base(self) -> CommitBase:
         """Return the newest version as a commit of ours has to follow it: with its files, and as the log has it.
 
         :raises MissingFileError: if there is no ``_delta_log``
@@ -83,7 +83,7 @@ class TableLog:
         state = self._replay(segment, with_files=True, head=head).state(segment.version)
         name = commit_name(segment.version)
         previous = Commit.from_actions(segment.version, self.read_commit(name)) if name in names else None
-        return Standing(state, head["protocol"], head["metaData"], previous)
+        return CommitBase(state, head["protocol"], head["metaData"], previous)
 
     def read_history(self, since: int | None = None) -> History:
         """Replay the log up to the newest version, and keep what happened after ``since``.

@@ -11,18 +11,18 @@ import pytest
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_leaving
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import unmapped
+from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_disabling
+from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
 from airflow_delta_provider.domain.changes.disable_mapping.verify import (
     foreign_files,
     nulls_differ,
     rebased_over,
     rows_differ,
     unread_files,
-    verify_left,
+    verify_disabled,
 )
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.step import RemoveMapping, RewriteUnmapped
+from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -53,7 +53,7 @@ def plan(
 ) -> Planned:
     last_stream = options.pop("last_stream", None)
     found = MappedTable(given, known, footers, last_stream)
-    return plan_leaving(TABLE, DisableColumnMappingOptions(**options), found, ENGINE)
+    return plan_disabling(TABLE, DisableColumnMappingOptions(**options), found, ENGINE)
 
 
 CLUSTERING = "delta.clustering"
@@ -78,7 +78,7 @@ def test_clustered_by_made_up_names_is_refused_since_clustering_would_keep_them(
 
 def test_clustered_by_names_as_they_are_leaves_mapping():
     for parts in (("a",), ("S", "X")):
-        assert plan(clustered(OWN, *parts)).plan.steps == (RemoveMapping("history"),)
+        assert plan(clustered(OWN, *parts)).plan.steps == (DisableMapping("history"),)
     assert plan(clustered(OTHER), strategy="rewrite", allow_rewrite=True).refusals == ()
 
 
@@ -86,11 +86,11 @@ def codes(planned: Planned) -> list[str]:
     return [finding.code for finding in planned.refusals]
 
 
-REWRITE = RewriteUnmapped(2, 3_000_000)
+REWRITE = RewriteWithoutMapping(2, 3_000_000)
 STEPS: dict[str, tuple[Planned, list[object], list[str]]] = {
-    "proven by history": (plan(state()), [RemoveMapping("history")], []),
-    "proven by history, a rewrite allowed": (plan(state(), allow_rewrite=True), [RemoveMapping("history")], []),
-    "proven by footers": (plan(state(), DROPPED, CLEAN, strategy="metadata-only"), [RemoveMapping("footers")], []),
+    "proven by history": (plan(state()), [DisableMapping("history")], []),
+    "proven by history, a rewrite allowed": (plan(state(), allow_rewrite=True), [DisableMapping("history")], []),
+    "proven by footers": (plan(state(), DROPPED, CLEAN, strategy="metadata-only"), [DisableMapping("footers")], []),
     "not proven": (plan(state(), DROPPED, HOLDING), [REWRITE], ["UM03", "UM07"]),
     "not proven, a rewrite allowed": (plan(state(), DROPPED, HOLDING, allow_rewrite=True), [REWRITE], []),
     "not proven, metadata only": (plan(state(), DROPPED, HOLDING, strategy="metadata-only"), [], ["UM03"]),
@@ -98,8 +98,8 @@ STEPS: dict[str, tuple[Planned, list[object], list[str]]] = {
     "a file is lost, a rewrite allowed": (plan(state(), DROPPED, LOST, allow_rewrite=True), [REWRITE], []),
     "other names": (plan(state(OTHER)), [REWRITE], ["UM02", "UM07"]),
     "other names, a rewrite allowed": (plan(state(OTHER), allow_rewrite=True), [REWRITE], []),
-    "no files": (plan(replace(state(OTHER), files={}), DROPPED, CLEAN), [RemoveMapping("no files")], []),
-    "files unknown": (plan(replace(state(OTHER), files=None)), [RewriteUnmapped(0, 0)], ["UM02", "UM07"]),
+    "no files": (plan(replace(state(OTHER), files={}), DROPPED, CLEAN), [DisableMapping("no files")], []),
+    "files unknown": (plan(replace(state(OTHER), files=None)), [RewriteWithoutMapping(0, 0)], ["UM02", "UM07"]),
     "a rewrite asked for": (plan(state(), strategy="rewrite"), [REWRITE], ["UM07"]),
     "a rewrite asked for and allowed": (plan(state(), strategy="rewrite", allow_rewrite=True), [REWRITE], []),
     "no mapping": (plan(state(mode="none"), DROPPED, HOLDING), [], []),
@@ -134,7 +134,7 @@ def test_refused_whatever_the_strategy(given: TableState, code: str, options: di
 def test_usage_tracking_is_no_reason_to_keep_the_mapping_but_no_engine_rewrites_the_files() -> None:
     tracked, allowed = state(**TRACKED), {"allow_rewrite": True}
     assert plan(tracked) == plan(tracked, **allowed)
-    assert plan(tracked).plan.steps == (RemoveMapping("history"),)
+    assert plan(tracked).plan.steps == (DisableMapping("history"),)
     assert codes(plan(tracked, strategy="rewrite", **allowed)) == ["RQ05"]
     assert (plan(tracked, DROPPED, HOLDING).plan, codes(plan(tracked, DROPPED, HOLDING))) == (None, ["UM03", "RQ05"])
     assert codes(plan(tracked, DROPPED, HOLDING, **allowed)) == ["UM03", "RQ05"]
@@ -173,8 +173,8 @@ def test_readers_that_will_fail_are_warned_of_by_the_names_of_their_errors() -> 
 
 
 def left(before: TableState, **changes: Any) -> list[str]:
-    after = replace(before, version=4, metadata=unmapped(before.metadata))
-    found = list(verify_left(before, replace(after, **changes), rewritten=False))
+    after = replace(before, version=4, metadata=disable_in_metadata(before.metadata))
+    found = list(verify_disabled(before, replace(after, **changes), rewritten=False))
     assert all("RESTORE the table to version 3" in finding.message for finding in found)
     return [finding.message for finding in found]
 
@@ -182,22 +182,22 @@ def left(before: TableState, **changes: Any) -> list[str]:
 def test_nothing_but_the_mapping_has_gone() -> None:
     before = state(delta__columnMapping__hasDroppedOrRenamed="false")
     assert left(before) == []
-    off = replace(before.metadata, configuration={**unmapped(before.metadata).configuration, MODE: "none"})
-    engine_says = replace(off, schema_string=unmapped(before.metadata).schema_string)
+    off = replace(before.metadata, configuration={**disable_in_metadata(before.metadata).configuration, MODE: "none"})
+    engine_says = replace(off, schema_string=disable_in_metadata(before.metadata).schema_string)
     assert left(before, metadata=engine_says) == []
 
 
 DAMAGES: dict[str, tuple[dict[str, Any], str]] = {
     "mapping still there": ({"metadata": state().metadata}, "still set"),
     "a property lost": (
-        {"metadata": replace(unmapped(state().metadata), configuration={})},
+        {"metadata": replace(disable_in_metadata(state().metadata), configuration={})},
         "the configuration",
     ),
     "a column lost": (
-        {"metadata": replace(unmapped(state().metadata), schema_string=json.dumps({**OWN, "fields": []}))},
+        {"metadata": replace(disable_in_metadata(state().metadata), schema_string=json.dumps({**OWN, "fields": []}))},
         "the schema",
     ),
-    "another table": ({"metadata": replace(unmapped(state().metadata), id="other")}, "id of the metadata"),
+    "another table": ({"metadata": replace(disable_in_metadata(state().metadata), id="other")}, "id of the metadata"),
     "a file removed": ({"files": {("one", ""): FILES["one", ""]}}, "it removed 1 data file."),
     "a file added": ({"files": {**FILES, ("three", ""): FILES["one", ""]}}, "it added 1 data file."),
     "the protocol": ({"protocol": MAPPING.supporting(["typeWidening"])}, "the protocol"),

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 
 
 @dataclass(frozen=True)
-class Standing:
+class CommitBase:
     """A table at its newest version.
 
     :param state: with its files

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.changes.foreseen import as_foreseen, proposed_metadata
+from airflow_delta_provider.domain.changes.expected_protocol import proposed_metadata, with_expected_protocol
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
@@ -25,7 +25,7 @@ PREVIEW = LEGACY.supporting(["typeWidening-preview"])
 
 def judged(foreseen, *, after=WIDENING, upgrade=True, special=False):
     plan = Plan(TABLE, (STEP,), LEGACY, after)
-    real, refusals = as_foreseen(plan, foreseen, ENGINE, allow_upgrade=upgrade, allow_special=special)
+    real, refusals = with_expected_protocol(plan, foreseen, ENGINE, allow_upgrade=upgrade, allow_special=special)
     assert real.protocol_after == foreseen
     return [finding.code for finding in refusals], " ".join(finding.message for finding in refusals)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import (
     NoTimestampError,
     has_in_commit_timestamps,
     timestamp_of,
 )
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings, managing
 from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
@@ -23,15 +23,15 @@ def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
     return tuple(finding for rule in _RULES for finding in rule(table, state))
 
 
-def check_timestamp(table: str, standing: Standing) -> tuple[Finding, ...]:
+def check_timestamp(table: str, base: CommitBase) -> tuple[Finding, ...]:
     """Return a refusal where the next commit has to be later than one whose time nobody can tell."""
-    if not has_in_commit_timestamps(standing.state):
+    if not has_in_commit_timestamps(base.state):
         return ()
     try:
-        if standing.previous is not None:
-            timestamp_of(standing.previous)
+        if base.previous is not None:
+            timestamp_of(base.previous)
             return ()
-        why = f"commit {standing.state.version} is no longer in the log"
+        why = f"commit {base.state.version} is no longer in the log"
     except NoTimestampError as error:
         why = str(error)
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.changes.foreseen import proposed_metadata
+from airflow_delta_provider.domain.changes.expected_protocol import proposed_metadata
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
@@ -16,7 +16,7 @@ _NOTHING = {"schemaString": '{"fields":[]}'}
 _COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
 
 
-def foreseen_protocol(session: DeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
+def expected_protocol(session: DeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
     """Return the protocol that the engine gives a table by ``steps``; None if they have nothing that decides over it.
 
     :raises PySparkException: if the engine would refuse the properties or the types

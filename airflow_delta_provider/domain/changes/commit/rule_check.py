@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past_log import LogMemory
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.commit import parse_commit
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-def check_commit(table: str, standing: Standing, lines: Sequence[str], log: LogMemory) -> tuple[Finding, ...]:
+def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: LogMemory) -> tuple[Finding, ...]:
     """Return a refusal for each rule that a commit would break; what is wrong before it is not its fault.
 
     :param lines: of the commit file, as it would be written
     :raises BrokenLogError: if they are no commit
     """
-    version = standing.state.version + 1
-    audit = HistoryAudit(Replay.of(standing.state), standing.state, log, known=True, previous=standing.previous)
+    version = base.state.version + 1
+    audit = HistoryAudit(Replay.of(base.state), base.state, log, known=True, previous=base.previous)
     audit.take(version, parse_commit(commit_name(version), "\n".join(lines).encode()))
     return tuple(
         requests.WOULD_BREAK_RULES.finding(

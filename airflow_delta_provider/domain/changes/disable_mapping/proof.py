@@ -1,8 +1,8 @@
 """Whether column mapping can go without rewriting data files, and the metadata that it leaves behind.
 
-``check_unmappable`` names what rules it out whatever lies in the files; no rewrite by the provider helps there.
-``prove_unmapping`` gives a ``Proof``: by what it holds, or what is missing of it, where a rewrite would help.
-``without_mapping`` is the metadata of the commit. All are pure: readers of log and footers feed them.
+``check_can_disable`` names what rules it out whatever lies in the files; no rewrite by the provider helps there.
+``prove_disabling`` gives a ``Proof``: by what it holds, or what is missing of it, where a rewrite would help.
+``disable_in_action`` is the metadata of the commit. All are pure: readers of log and footers feed them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 from airflow_delta_provider.domain.changes.alter_columns.naming import is_plain_name
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import unmap
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
-from airflow_delta_provider.domain.checks import unmapping as rules
+from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings
@@ -54,7 +54,7 @@ class Proof:
         return not self.missing
 
 
-def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
+def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
     """Yield why the mapping of a table cannot go at all, as far as its metadata tells."""
     schema = MappedSchema.of(metadata)
     if schema.mode is MappingMode.ID:
@@ -78,7 +78,7 @@ def check_unmappable(table: str, metadata: Metadata) -> Iterator[Finding]:
         )
 
 
-def prove_unmapping(
+def prove_disabling(
     metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, *, is_empty: bool = False
 ) -> Proof:
     """Prove that a table of mode name reads the same without its mapping, now and after columns are added.
@@ -99,23 +99,23 @@ def prove_unmapping(
 
 def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
     """Whether footers decide: the history does not prove it, and nothing else rules it out."""
-    first = prove_unmapping(metadata, known, None).missing
+    first = prove_disabling(metadata, known, None).missing
     return bool(first) and all(finding.code == rules.DROPPED_IN_FILES.code for finding in first)
 
 
-def without_mapping(wire: Mapping[str, Any]) -> dict[str, Any]:
+def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
     """Return a metaData action without column mapping; all that is not the mapping's stays as it is.
 
     :param wire: the action's JSON
     """
-    schema_string, gone = unmap(wire["schemaString"])
+    schema_string, gone = disable_in_schema(wire["schemaString"])
     settings = {key: value for key, value in wire["configuration"].items() if key not in gone}
     return {**wire, "configuration": settings, "schemaString": schema_string}
 
 
-def unmapped(metadata: Metadata) -> Metadata:
-    """Return what :func:`without_mapping` makes of ``metadata``."""
-    wire = without_mapping(metadata.to_json())
+def disable_in_metadata(metadata: Metadata) -> Metadata:
+    """Return what :func:`disable_in_action` makes of ``metadata``."""
+    wire = disable_in_action(metadata.to_json())
     return replace(metadata, configuration=wire["configuration"], schema_string=wire["schemaString"])
 
 

@@ -5,17 +5,17 @@ Column mapping stays as it is, with its ids and physical names: no data file is 
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.protocol import weakest_protocol
 
 
-def leaving_edit(standing: Standing) -> Edit:
+def drop_edit(base: CommitBase) -> Edit:
     """Return the commit that drops the feature, and its property with it."""
     return Edit(
         "DROP FEATURE",
         {"featureName": FEATURE},
-        protocol=weakest_protocol(standing.state.protocol.features - {FEATURE}),
+        protocol=weakest_protocol(base.state.protocol.features - {FEATURE}),
         unset_properties=(PROPERTY,),
     )

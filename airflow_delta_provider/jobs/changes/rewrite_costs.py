@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_delta_provider.domain.changes.drop_features.plan import RewrittenFiles
+from airflow_delta_provider.domain.changes.drop_features.plan import RewriteCost
 from airflow_delta_provider.domain.checks.type_widening.rewritten_files import FileDifference, FileDifferences
 from airflow_delta_provider.domain.delta.features.history_usage import is_in_use, records_types
 from airflow_delta_provider.domain.delta.features.removal import REMOVALS, Rewrites
@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 
-def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewrittenFiles]:
+def rewrite_costs(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
     """Return what is rewritten, by feature; a file whose footer cannot be read counts as one.
 
     :param state: the table, with its files
@@ -25,7 +25,7 @@ def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState)
     columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports("columnMapping")
     files = list((state.files or {}).values())
     differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
-    found: dict[str, RewrittenFiles] = {}
+    found: dict[str, RewriteCost] = {}
     for name, kind in rewrites.items():
         if kind is Rewrites.ALL:
             written = files if is_in_use(name, state) else []
@@ -36,7 +36,7 @@ def rewritten_files(data: DataFiles, features: Iterable[str], state: TableState)
         else:
             continue
         unread = sum(1 for file in written if file.path in differences and differences[file.path] is None)
-        found[name] = RewrittenFiles(len(written), sum(file.size for file in written), unread)
+        found[name] = RewriteCost(len(written), sum(file.size for file in written), unread)
     return found
 
 

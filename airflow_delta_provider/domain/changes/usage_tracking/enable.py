@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import ColumnMemory
-from airflow_delta_provider.domain.changes.commit.commit_base import Standing
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.changes.commit.preconditions import check_writable
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name, unmap
+from airflow_delta_provider.domain.changes.commit.writable import check_writable
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.step import MapColumns, RemoveMapping, Step, TrackUsage
+from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
 from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -43,7 +43,7 @@ class Evidence:
     :param writers: how many of its recent commits each engine wrote, the latest first
     """
 
-    past: ColumnMemory
+    past: PastColumns
     foreign_columns: str | None = None
     writers: Mapping[str, int] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
     return FEATURE in names or (_MAPPING in names and is_tracked(state))
 
 
-def needs_footers(state: TableState, past: ColumnMemory) -> bool:
+def needs_footers(state: TableState, past: PastColumns) -> bool:
     """Whether only the footers of the live files can tell that a table is unused."""
     mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
     return not (mapped or past.ever_used or past.never_mapped)
@@ -106,42 +106,42 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
 
 
 @singledispatch
-def edit_of(step: Step, standing: Standing) -> Edit:
+def edit_of(step: Step, base: CommitBase) -> Edit:
     """Return the commit that does a step of these plans.
 
     :raises BrokenLogError: if the schema is damaged
     """
-    raise TypeError(f"no commit of ours does {step!r} after {standing.state.version}")
+    raise TypeError(f"no commit of ours does {step!r} after {base.state.version}")
 
 
 @edit_of.register
-def _(step: TrackUsage, standing: Standing) -> Edit:
+def _(step: TrackUsage, base: CommitBase) -> Edit:
     properties = {PROPERTY: step.dropped_or_renamed}
     return Edit(
         "SET TBLPROPERTIES",
         {"properties": {f"delta.feature.{FEATURE}": "supported", **properties}},
-        protocol=standing.state.protocol.supporting([FEATURE]),
+        protocol=base.state.protocol.supporting([FEATURE]),
         set_properties=properties,
     )
 
 
 @edit_of.register
-def _(step: MapColumns, standing: Standing) -> Edit:
+def _(step: MapColumns, base: CommitBase) -> Edit:
     del step
-    schema_string, properties = map_by_name(standing.state.metadata.schema_string)
+    schema_string, properties = map_by_name(base.state.metadata.schema_string)
     return Edit(
         "SET TBLPROPERTIES",
         {"properties": {MODE: properties[MODE]}},
-        protocol=standing.state.protocol.supporting([_MAPPING]),
+        protocol=base.state.protocol.supporting([_MAPPING]),
         schema_string=schema_string,
         set_properties=properties,
     )
 
 
 @edit_of.register
-def _(step: RemoveMapping, standing: Standing) -> Edit:
+def _(step: DisableMapping, base: CommitBase) -> Edit:
     del step
-    schema_string, properties = unmap(standing.state.metadata.schema_string)
+    schema_string, properties = disable_in_schema(base.state.metadata.schema_string)
     return Edit(
         "SET TBLPROPERTIES",
         {"properties": {MODE: "none"}},

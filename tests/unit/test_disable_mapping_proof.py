@@ -12,12 +12,12 @@ import pytest
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns, count_nulls
-from airflow_delta_provider.domain.changes.disable_mapping.unmapping import (
-    check_unmappable,
+from airflow_delta_provider.domain.changes.disable_mapping.proof import (
+    check_can_disable,
+    disable_in_action,
+    disable_in_metadata,
     needs_footers,
-    prove_unmapping,
-    unmapped,
-    without_mapping,
+    prove_disabling,
 )
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -123,11 +123,11 @@ def test_nulls_are_counted_by_the_names_that_readers_use() -> None:
         ("m", "value", "v"): 5,
     }
     assert count_nulls(metadata, footers) == expected
-    assert count_nulls(unmapped(metadata), footers) == expected
+    assert count_nulls(disable_in_metadata(metadata), footers) == expected
     renamed = json.loads(json.dumps(OWN))
     renamed["fields"][0]["name"] = "c"
     assert count_nulls(table(renamed), footers)[("c",)] == 4
-    assert count_nulls(unmapped(table(renamed)), footers)[("c",)] == 5
+    assert count_nulls(disable_in_metadata(table(renamed)), footers)[("c",)] == 5
 
 
 PARTLY = KnownColumns(why_incomplete="the log is kept from version 4 on", since=4)
@@ -159,13 +159,13 @@ PROOFS: dict[str, tuple[Metadata, KnownColumns, FooterSurvey | None, str | None,
 def test_proof(
     metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, rests_on: str | None, codes: list[str]
 ) -> None:
-    proof = prove_unmapping(metadata, known, footers)
+    proof = prove_disabling(metadata, known, footers)
     assert (proof.rests_on, [finding.code for finding in proof.missing]) == (rests_on, codes)
     assert proof.holds == (rests_on is not None)
 
 
 def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> None:
-    (encrypted,), (lost,) = (prove_unmapping(table(), PARTLY, footers).missing for footers in (UNREAD, LOST))
+    (encrypted,), (lost,) = (prove_disabling(table(), PARTLY, footers).missing for footers in (UNREAD, LOST))
     assert "allow_rewrite=True" in encrypted.message
     assert (encrypted.path, lost.path) == ("part-0", "part-1")
     assert "part-1 (and 1 more) cannot be looked into: there is no such file" in lost.message
@@ -175,8 +175,8 @@ def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> Non
 
 def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     made_up = table(mapped(struct(field("a", "long")), lambda *_: f"col-{UUID}"))
-    (renamed,) = prove_unmapping(table(RENAMED), KnownColumns(), None).missing
-    (created,) = prove_unmapping(made_up, KnownColumns(), None).missing
+    (renamed,) = prove_disabling(table(RENAMED), KnownColumns(), None).missing
+    (created,) = prove_disabling(made_up, KnownColumns(), None).missing
     assert "s.z is s.x there. Rename every such column back to its name there, or repeat the request" in renamed.message
     assert f"a is col-{UUID} there. An engine made such names up when it added the columns: repeat" in created.message
 
@@ -184,9 +184,9 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
 @pytest.mark.parametrize("known", [KnownColumns(), PARTLY, DROPPED, REUSED])
 @pytest.mark.parametrize("schema", [OWN, RENAMED, mapped(SCHEMA)])
 def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: KnownColumns) -> None:
-    proof = prove_unmapping(table(schema), known, FooterSurvey(), is_empty=True)
+    proof = prove_disabling(table(schema), known, FooterSurvey(), is_empty=True)
     assert proof.holds
-    by_itself = prove_unmapping(table(schema), known, FooterSurvey())
+    by_itself = prove_disabling(table(schema), known, FooterSurvey())
     assert proof.rests_on == (by_itself.rests_on or "no files")
 
 
@@ -217,7 +217,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("metadata", "codes"), REFUSED.values(), ids=REFUSED)
 def test_tables_that_need_their_mapping(metadata: Metadata, codes: list[str]) -> None:
-    assert [finding.code for finding in check_unmappable("/lake/t", metadata)] == codes
+    assert [finding.code for finding in check_can_disable("/lake/t", metadata)] == codes
 
 
 def test_only_the_mapping_leaves_the_metadata() -> None:
@@ -239,7 +239,7 @@ def test_only_the_mapping_leaves_the_metadata() -> None:
         "createdTime": 5,
         "later": {"kept": True},
     }
-    left = without_mapping(wire)
+    left = disable_in_action(wire)
     assert left["configuration"] == kept
     assert {key: value for key, value in left.items() if key not in ("configuration", "schemaString")} == {
         key: value for key, value in wire.items() if key not in ("configuration", "schemaString")

@@ -39,7 +39,7 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
     return {**metadata, "configuration": configuration, "schemaString": json.dumps(schema)}
 
 
-def as_foreseen(
+def with_expected_protocol(
     plan: Plan, foreseen: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
 ) -> tuple[Plan, tuple[Finding, ...]]:
     """Return the plan with the protocol that the engine will write, and what speaks against that.
