@@ -43,7 +43,7 @@ def read(table: object, conn_id: str | None = None) -> TableHead:
 
 
 def state(head: TableHead, name: str) -> FeatureState:
-    return feature_state(feature_named(name), head.protocol, head.metadata.configuration)
+    return feature_state(feature_named(name), head.protocol, head.metadata)
 
 
 @pytest.fixture

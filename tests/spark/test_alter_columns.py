@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables import log
 from tests.tables.altering import oddly_named
@@ -90,7 +91,7 @@ def test_tracked_table_is_changed_in_one_commit_and_every_reader_follows(spark, 
     names = {name: field["metadata"][NAME] for name, field in log.fields(path).items()}
     assert names["note"] == "note"
     assert names["x y"].startswith("col-")
-    assert log.configuration(path)[PROPERTY] == "false"
+    assert log.configuration(path)[DROPPED_OR_RENAMED] == "false"
 
     version = log.newest(path)
     asked = {"drop": ["name"], "rename": {"id": "number"}, "add": {"name": "string", "id": "int"}}
@@ -105,7 +106,7 @@ def test_tracked_table_is_changed_in_one_commit_and_every_reader_follows(spark, 
     assert fields["number"]["metadata"] == {ID: 1, NAME: "id"}
     assert [fields[name]["metadata"][ID] for name in ("name", "id")] == [6, 7]
     assert all(fields[name]["metadata"][NAME].startswith("col-") for name in ("name", "id"))
-    assert log.configuration(path)[PROPERTY] == "true"
+    assert log.configuration(path)[DROPPED_OR_RENAMED] == "true"
     assert rows(spark, "SELECT number, name, id FROM delta.`{path}` ORDER BY 1", path) == [
         (n, None, None) for n in (1, 2, 3, 4)
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.options import (
     CreateTableOptions,
@@ -43,7 +44,7 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
     done = enable(path, FEATURE, acknowledge_writer_lockout=True, labels={"dag_id": "d"})
     assert outcome(done) == PASSED
     assert (done.version, done.protocol_after) == (version + 1, planned.protocol_after)
-    assert log.configuration(path) == {PROPERTY: "false"}
+    assert log.configuration(path) == {DROPPED_OR_RENAMED: "false"}
     assert log.user_metadata(path, done.version) == {"dag_id": "d", "plan_digest": done.plan["digest"]}
 
     assert outcome(enable(path, "columnMapping")) == PASSED
@@ -58,14 +59,17 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
 
     unmapped = run_job([path], DisableColumnMappingOptions(), labels={"dag_id": "d"}).tables[0]
     assert outcome(unmapped) == PASSED
-    assert log.configuration(path) == {PROPERTY: "false"}
+    assert log.configuration(path) == {DROPPED_OR_RENAMED: "false"}
     assert rows(spark, path) == before
     assert outcome(enable(path, "columnMapping")) == PASSED
     assert rows(spark, path) == before
 
     dropped = run_job([path], DropFeatureOptions((FEATURE,))).tables[0]
     assert outcome(dropped) == PASSED
-    assert (FEATURE in dropped.protocol_after["writerFeatures"], PROPERTY in log.configuration(path)) == (False, False)
+    assert (FEATURE in dropped.protocol_after["writerFeatures"], DROPPED_OR_RENAMED in log.configuration(path)) == (
+        False,
+        False,
+    )
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (9, 'x', NULL)")
     assert rows(spark, path) == [*before, (9, "x", None)]
     assert audit(path).findings == ()
@@ -78,7 +82,7 @@ def test_log_that_begins_at_a_checkpoint_is_tracked_by_the_footers_of_its_files(
     before_properties = {key: value for key, value in shown if ".min" not in key and ".feature." not in key}
     assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
     written = log.last(path, "metaData")
-    assert written["configuration"] == {**before_properties, PROPERTY: "false"}
+    assert written["configuration"] == {**before_properties, DROPPED_OR_RENAMED: "false"}
     described = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()
     assert (written["id"], written["partitionColumns"], written["format"]["provider"]) == (
         described["id"],
@@ -101,7 +105,7 @@ def test_column_that_was_dropped_keeps_an_unmapped_table_from_being_tracked_as_u
     assert "has name, no column of the table, and 1 more file" in refused.findings[0].message
     spark.sql(f"INSERT OVERWRITE delta.`{path}` SELECT * FROM delta.`{path}`")
     assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
-    assert log.configuration(path)[PROPERTY] == "false"
+    assert log.configuration(path)[DROPPED_OR_RENAMED] == "false"
 
 
 def test_another_writer_between_reading_and_writing_is_followed_or_gives_way(spark, table, enable, monkeypatch):

@@ -16,8 +16,9 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     judge_usage,
     unknown_usage,
 )
-from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY, check_state
+from airflow_delta_provider.domain.checks.usage_tracking.checks import check_state
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from tests.unit.log_builder import History, Table
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, at
@@ -199,14 +200,16 @@ def test_made_up_names_are_no_damage_and_the_way_to_own_names_is_told() -> None:
 
 
 def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -> None:
-    tracked, said = existing(), existing().set_properties(**{PROPERTY: "false"})
+    tracked, said = existing(), existing().set_properties(**{DROPPED_OR_RENAMED: "false"})
     tracked.support("columnMappingUsageTracking")
     for table, code in ((tracked, "UT01"), (said, "UT02"), (existing(), None)):
         findings = list(check_state(state(table)))
         judged = judge_usage(MappedSchema.of(state(table).metadata), known(table), None, findings)
         assert judged.answer is Usage.UNUSED
         told = [piece for piece in judged.evidence if piece["kind"] == "usage tracking"]
-        assert [(piece["rule"], PROPERTY in piece["text"]) for piece in told] == ([(code, True)] if code else [])
+        assert [(piece["rule"], DROPPED_OR_RENAMED in piece["text"]) for piece in told] == (
+            [(code, True)] if code else []
+        )
 
 
 def test_cleaned_up_log_says_since_when_it_cannot_be_known() -> None:

@@ -8,12 +8,10 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from airflow_delta_provider.domain.delta.features.history_usage import (
-    RETENTION,
     barrier,
     earliest_truncation,
     is_in_use,
     last_traces,
-    retention_of,
 )
 from tests.unit.states import field, metadata_of, state_of, struct
 
@@ -73,24 +71,6 @@ def test_protection_of_checkpoints_ends_where_its_property_says():
 def test_barrier_is_the_first_checkpoint_behind_the_traces():
     assert barrier(7, [3, 7, 8, 10]) == 8
     assert barrier(7, [3, 7]) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (None, timedelta(hours=24)),
-        ("interval 0 hours", timedelta()),
-        ("INTERVAL 1 day 2 hours", timedelta(hours=26)),
-        ("2 weeks", timedelta(weeks=2)),
-        ("interval 90 Minutes", timedelta(minutes=90)),
-        ("interval 1.5 seconds", timedelta(seconds=1.5)),
-        ("interval 1 month", None),
-        ("tomorrow", None),
-        ("", None),
-    ],
-)
-def test_retention_is_read_as_delta_writes_intervals(text, expected):
-    assert retention_of(metadata_of(PLAIN, {} if text is None else {RETENTION: text})) == expected
 
 
 @pytest.mark.parametrize(

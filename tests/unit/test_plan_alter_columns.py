@@ -12,9 +12,10 @@ from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from tests.unit.mapped_tables import ID, MAPPING, NAME, added, at, configured, mapped, without
@@ -85,7 +86,7 @@ def test_drops_are_one_statement_then_each_rename_then_all_adds():
 
 
 def test_table_with_usage_tracking_is_changed_in_one_commit_without_sql():
-    state = sql_table(protocol=TRACKING, **{PROPERTY: "false"})
+    state = sql_table(protocol=TRACKING, **{DROPPED_OR_RENAMED: "false"})
     planned = plan(state, add={"note": "string"}, rename={"qty": "quantity"}, drop=["`a.b`"])
     (step,) = planned.plan.steps
     assert render_sql(step, TABLE) is None
@@ -356,7 +357,7 @@ def test_names_that_writers_keep_for_themselves_are_refused_where_they_use_them(
 
 @pytest.mark.parametrize("protocol", [LEGACY, TRACKING])
 def test_table_without_mapping_takes_new_columns_and_sends_others_to_column_mapping(protocol):
-    tracking = {PROPERTY: "false"} if protocol is TRACKING else {}
+    tracking = {DROPPED_OR_RENAMED: "false"} if protocol is TRACKING else {}
     state = unmapped_table(protocol, **tracking)
     assert len(plan(state, add={"note": "string", "s.n": "int"}).plan.steps) == 1
     for asked in CHANGES:
@@ -369,10 +370,10 @@ def test_table_without_mapping_takes_new_columns_and_sends_others_to_column_mapp
 
 
 def test_property_and_feature_of_usage_tracking_have_to_fit():
-    orphan = refusal(plan(sql_table(**{PROPERTY: "false"}), add={"n": "int"}))
+    orphan = refusal(plan(sql_table(**{DROPPED_OR_RENAMED: "false"}), add={"n": "int"}))
     assert orphan.code == "RQ35"
     assert "UNSET TBLPROPERTIES" in orphan.message
-    for value in ({}, {PROPERTY: "maybe"}):
+    for value in ({}, {DROPPED_OR_RENAMED: "maybe"}):
         missing = refusal(plan(sql_table(protocol=TRACKING, **value), add={"n": "int"}))
         assert missing.code == "RQ35"
         assert "Drop the feature, and enable it again" in missing.message
@@ -396,7 +397,9 @@ def test_all_that_is_wrong_is_said_at_once():
 def judged(after, **asked):
     before = sql_table()
     planned = plan(before, **asked)
-    alteration = alteration_of(plan(sql_table(protocol=TRACKING, **{PROPERTY: "false"}), **asked).plan.steps[0])
+    alteration = alteration_of(
+        plan(sql_table(protocol=TRACKING, **{DROPPED_OR_RENAMED: "false"}), **asked).plan.steps[0]
+    )
     assert planned.refusals == ()
     return [(finding.code, finding.column) for finding in verify_altered(alteration, before, after)]
 

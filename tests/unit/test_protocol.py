@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.features.table import (
     feature_named,
     with_requirements,
 )
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from tests.tables.open_features import OPEN_FEATURES
 
@@ -159,7 +160,7 @@ TRACKING = Protocol(1, 2).supporting(["rowTracking"])
     ],
 )
 def test_state_of_a_feature_follows_from_protocol_and_property(name, protocol, configuration, state):
-    assert feature_state(feature_named(name), protocol, configuration) is state
+    assert feature_state(feature_named(name), protocol, Metadata("id", "", configuration=configuration)) is state
 
 
 def test_property_enables_by_its_own_value_only():

@@ -24,11 +24,12 @@ from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     needs_footers,
     plan_tracking,
 )
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions, RequestError
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
@@ -87,7 +88,7 @@ def left(disk: OnDisk) -> OnDisk:
 
 def value(disk: OnDisk) -> str | None:
     configuration = body(disk.newest, "metaData")["configuration"]
-    found: str | None = configuration.get(PROPERTY)
+    found: str | None = configuration.get(DROPPED_OR_RENAMED)
     return found
 
 
@@ -112,7 +113,7 @@ def test_table_that_never_had_mapping_is_tracked_as_unused_with_mapping_supporte
         "minWriterVersion": 7,
         "writerFeatures": ["appendOnly", "columnMapping", FEATURE, "invariants"],
     }
-    assert body(disk.newest, "metaData")["configuration"] == {"x": "1", PROPERTY: "false"}
+    assert body(disk.newest, "metaData")["configuration"] == {"x": "1", DROPPED_OR_RENAMED: "false"}
     assert commit_info(disk.newest)["operation"] == "SET TBLPROPERTIES"
 
 
@@ -227,12 +228,12 @@ def test_other_features_and_properties_are_for_another_request(on_disk, features
 
 
 def test_property_without_the_feature_is_refused_until_it_is_unset(on_disk):
-    plan = planned(on_disk(Table(*NESTED, properties={PROPERTY: "false"})))
+    plan = planned(on_disk(Table(*NESTED, properties={DROPPED_OR_RENAMED: "false"})))
     assert codes(plan) == ["RQ35"]
     assert "UNSET TBLPROPERTIES" in plan.refusals[0].message
 
 
-@pytest.mark.parametrize("properties", [{}, {PROPERTY: "maybe"}])
+@pytest.mark.parametrize("properties", [{}, {DROPPED_OR_RENAMED: "maybe"}])
 def test_feature_without_its_property_is_refused_until_it_is_dropped(on_disk, properties):
     protocol = weakest_protocol(frozenset({"columnMapping", FEATURE})).to_json()
     disk = on_disk(Table(*NESTED, protocol=protocol, properties=properties))
@@ -266,7 +267,7 @@ def test_columns_of_a_tracked_table_are_mapped_under_their_own_names(on_disk):
     assert [(f["name"], f["metadata"][NAME], f["metadata"][ID]) for f in found] == [
         (name, name, number) for number, name in enumerate(["a", "s", "x", "y", "z"], start=1)
     ]
-    assert metadata["configuration"] == {PROPERTY: "false", MODE: "name", MAX: "5"}
+    assert metadata["configuration"] == {DROPPED_OR_RENAMED: "false", MODE: "name", MAX: "5"}
     assert [next(iter(action)) for action in disk.newest] == ["commitInfo", "metaData"]
 
 
@@ -370,7 +371,7 @@ def test_new_table_is_tracked_as_unused_and_mapped_under_its_own_names(on_disk):
     assert [next(iter(action)) for action in disk.newest] == ["commitInfo", "protocol", "metaData"]
     metadata = body(disk.newest, "metaData")
     assert metadata["partitionColumns"] == ["day"]
-    assert metadata["configuration"] == {MODE: "name", MAX: "7", PROPERTY: "false"}
+    assert metadata["configuration"] == {MODE: "name", MAX: "7", DROPPED_OR_RENAMED: "false"}
     found = {f["name"]: f["metadata"][NAME] for f in fields_of(json.loads(metadata["schemaString"]))}
     assert found.pop("a b").startswith("col-")
     assert found == {name: name for name in ("id", "s", "x", "y", "day", "t")}

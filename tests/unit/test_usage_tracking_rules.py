@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import CATALOGUE
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY, check_state, check_transition
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, check_state, check_transition
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
@@ -24,7 +25,7 @@ OTHER: Json = mapped(SCHEMA)
 
 
 def tracked(value: str | None, schema: Json = OWN, *, mode: str = "name", protocol: Protocol = TRACKING) -> TableState:
-    says = {} if value is None else {PROPERTY: value}
+    says = {} if value is None else {DROPPED_OR_RENAMED: value}
     return table(schema, configured(schema, mode) | says, protocol=protocol)
 
 

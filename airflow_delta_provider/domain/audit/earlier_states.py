@@ -10,11 +10,15 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.checks.actions.in_commit_timestamps import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
+from airflow_delta_provider.domain.delta.table_properties import (
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    MAX_COLUMN_ID,
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
+)
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 
@@ -23,8 +27,8 @@ _MASK = (1 << 64) - 1
 _KEPT = frozenset(
     {
         MAX_COLUMN_ID,
-        ROW_ID_COLUMN_PROPERTY,
-        COMMIT_VERSION_COLUMN_PROPERTY,
+        ROW_ID_COLUMN,
+        ROW_COMMIT_VERSION_COLUMN,
         ENABLEMENT_VERSION,
         ENABLEMENT_TIMESTAMP,
     }
@@ -52,7 +56,7 @@ class EarlierStates:
         for file in (state.files or {}).values():
             self._files = (self._files + _number(file)) & _MASK
         self._metadata = _metadata_number(state.metadata)
-        self._highest = _max_column_id(state.metadata)
+        self._highest = state.metadata.properties.max_column_id or 0
         self._seen[self._files, self._metadata] = (self._highest, state.version)
         self._exact.update(self._more(state))
 
@@ -69,7 +73,7 @@ class EarlierStates:
             self._files = (self._files + _number(file)) & _MASK
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
-            self._highest = _max_column_id(transition.after.metadata)
+            self._highest = transition.after.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)
         lowest, version = self._seen.get(there, (self._highest, None))
         self._seen[there] = min(lowest, self._highest), transition.commit.version
@@ -115,20 +119,13 @@ def leads_back(earlier: TableState, now: TableState) -> bool:
     return (
         _essence(earlier.metadata) == _essence(now.metadata)
         and (earlier.files or {}).keys() == (now.files or {}).keys()
-        and _max_column_id(earlier.metadata) <= _max_column_id(now.metadata)
+        and (earlier.metadata.properties.max_column_id or 0) <= (now.metadata.properties.max_column_id or 0)
     )
 
 
 def identity_of(metadata: Metadata) -> tuple[str, int | None]:
     """Return what is the table's own, however its columns and properties change."""
     return metadata.id, metadata.created_time
-
-
-def _max_column_id(metadata: Metadata) -> int:
-    try:
-        return int(metadata.configuration.get(MAX_COLUMN_ID, "0"))
-    except ValueError:
-        return 0
 
 
 def _number(file: LiveFile) -> int:

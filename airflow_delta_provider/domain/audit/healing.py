@@ -49,7 +49,7 @@ def _data_is_gone(finding: Finding, _: Details) -> Stands:
 
     def stands(later: Transition) -> bool:
         back = any(file.path == finding.path for file in later.commit.adds)
-        return not back and later.after.metadata.configuration.get("delta.appendOnly", "").lower() == "true"
+        return not back and later.after.metadata.properties.append_only
 
     return stands
 

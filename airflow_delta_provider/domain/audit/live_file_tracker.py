@@ -108,7 +108,7 @@ class FileCourse:
         :param state: after the commit
         :param old: paths that it adds which were there before
         """
-        mapped = _is_mapped(state)
+        mapped = state.metadata.properties.is_mapped
         for action in actions:
             add = action.get("add")
             if not add:
@@ -121,10 +121,6 @@ class FileCourse:
             yield from check_partition_values(add, state.metadata)
 
 
-def _is_mapped(state: TableState) -> bool:
-    return state.metadata.configuration.get("delta.columnMapping.mode", "none") != "none"
-
-
 def _matters(state: TableState) -> bool:
     """Whether it matters of an added file that it was live before."""
-    return _is_mapped(state) or state.protocol.supports("rowTracking")
+    return state.metadata.properties.is_mapped or state.protocol.supports("rowTracking")

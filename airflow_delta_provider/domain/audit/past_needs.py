@@ -11,7 +11,6 @@ from enum import Enum, auto
 
 from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -79,7 +78,7 @@ NEEDS: Mapping[str, frozenset[Need]] = {
 
 #: Where a table may break a rule for what only an audit's memory still tells.
 _MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
-    Need.COLUMN_IDS: lambda state: mapping_mode(state.metadata.configuration) is not MappingMode.NONE,
+    Need.COLUMN_IDS: lambda state: state.metadata.properties.is_mapped,
     Need.EVER_DROPPED: lambda state: usage_tracking.is_supported(state) and not usage_tracking.is_true(state),
     Need.HIGH_WATER_MARK: lambda state: (
         state.protocol.supports("rowTracking") and row_tracking_of(state).high_water_mark is None

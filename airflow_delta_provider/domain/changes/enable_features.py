@@ -10,12 +10,7 @@ from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking_rules
-from airflow_delta_provider.domain.delta.features.state import (
-    SUSPENDED_PROPERTY,
-    FeatureState,
-    feature_state,
-    is_enabling,
-)
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state, is_enabling
 from airflow_delta_provider.domain.delta.features.table import (
     FEATURES,
     RESERVED_PROPERTIES,
@@ -24,6 +19,13 @@ from airflow_delta_provider.domain.delta.features.table import (
     FeatureAccess,
     FeatureKind,
     feature_named,
+)
+from airflow_delta_provider.domain.delta.table_properties import (
+    COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
+    ROW_TRACKING_SUSPENDED,
+    MappingMode,
+    is_true,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
@@ -66,7 +68,7 @@ def plan_enabling(
     protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
     steps: list[SetProperties] = []
     if any(_is_suspended(feature, state) for feature in features):
-        steps.append(SetProperties(((SUSPENDED_PROPERTY, "false"),)))
+        steps.append(SetProperties(((ROW_TRACKING_SUSPENDED, "false"),)))
     if properties:
         added = sorted(protocol_after.features - state.protocol.features)
         steps.append(SetProperties(tuple(sorted(properties.items())), tuple(added), _commits(properties, state)))
@@ -87,12 +89,12 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
 def looks_at_files(options: EnableFeatureOptions) -> bool:
     """Whether planning and verifying need the live files: row tracking gives each of them ids."""
     return any(feature_named(name).name == "rowTracking" for name in options.features) or any(
-        name.casefold() == "delta.enablerowtracking" for name in options.properties
+        name.casefold() == ENABLE_ROW_TRACKING.casefold() for name in options.properties
     )
 
 
 def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
-    current = feature_state(feature, state.protocol, state.metadata.configuration)
+    current = feature_state(feature, state.protocol, state.metadata)
     if current is not FeatureState.ENABLED:
         yield protocol_rules.FEATURE_NOT_ENABLED.finding(
             f"{feature.name} is {current.value}, not enabled, at version {state.version}. Run the job again; if it "
@@ -181,8 +183,8 @@ def _property_problem(
         return "versions follow from the features. Leave it out and name the features that you need."
     if folded.startswith("delta.constraints."):
         return "add a CHECK constraint with ALTER TABLE … ADD CONSTRAINT, which checks the data."
-    if folded == "delta.columnmapping.mode":
-        current = state.metadata.configuration.get("delta.columnMapping.mode", "none")
+    if folded == COLUMN_MAPPING_MODE.casefold():
+        current = state.metadata.configuration.get(COLUMN_MAPPING_MODE, MappingMode.NONE.value)
         if value.lower() not in ("name", current.lower()):
             return (
                 f"column mapping mode {value!r} cannot be reached from {current!r} on an existing table; "
@@ -210,7 +212,7 @@ def _enabled_by(property_name: str, value: str) -> list[Feature]:
 
 
 def _is_suspended(feature: Feature, state: TableState) -> bool:
-    return feature_state(feature, state.protocol, state.metadata.configuration) is FeatureState.SUSPENDED
+    return feature_state(feature, state.protocol, state.metadata) is FeatureState.SUSPENDED
 
 
 def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:
@@ -225,7 +227,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
     configuration = state.metadata.configuration
     wanted: dict[str, str] = {}
     for feature in features:
-        current = feature_state(feature, state.protocol, configuration)
+        current = feature_state(feature, state.protocol, state.metadata)
         if current is FeatureState.ENABLED:
             continue
         if feature.enabling_property is None or feature.asked_by_name or feature.access is FeatureAccess.SPECIAL:
@@ -245,7 +247,7 @@ def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str
 
 
 def _commits(properties: Mapping[str, str], state: TableState) -> int:
-    if properties.get("delta.enableRowTracking", "").lower() != "true":
+    if not is_true(properties.get(ENABLE_ROW_TRACKING)):
         return 1
     upgrade = 0 if state.protocol.supports("rowTracking") else 1
     backfills = -(-len(files_without_row_ids(state)) // BACKFILL_FILES)

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import (
     TypeChange,
@@ -34,8 +35,6 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-
-_ENABLE_WIDENING = "delta.enableTypeWidening"
 
 
 @dataclass(frozen=True)
@@ -183,9 +182,8 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
             column=str(column),
         )
         return
-    configuration = state.metadata.configuration
     for compat in ("icebergCompatV1", "icebergCompatV2"):
-        enabled = feature_state(FEATURES[compat], state.protocol, configuration) is FeatureState.ENABLED
+        enabled = feature_state(FEATURES[compat], state.protocol, state.metadata) is FeatureState.ENABLED
         if enabled and not allowed_with_iceberg(column.data_type, new):
             yield requests.ICEBERG_COMPATIBILITY.finding(
                 f"{column} cannot go from {sql_name(column.data_type)} to {sql_name(new)} while {compat} is enabled: "
@@ -214,12 +212,12 @@ def _check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
 
 
 def _widening_is_off(state: TableState) -> bool:
-    return state.metadata.configuration.get(_ENABLE_WIDENING, "").lower() != "true"
+    return not state.metadata.properties.type_widening
 
 
 def _widening_disabled(table: TableName) -> Finding:
     return requests.WIDENING_DISABLED.finding(
-        f"Type widening is not enabled on {table.text} ({_ENABLE_WIDENING} is not true). Enable the feature "
+        f"Type widening is not enabled on {table.text} ({ENABLE_TYPE_WIDENING} is not true). Enable the feature "
         "typeWidening first, or repeat the request with enable_type_widening=True (--enable-type-widening)."
     )
 
@@ -233,7 +231,7 @@ def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetP
     if not (state.protocol.supports("typeWidening") or state.protocol.supports("typeWidening-preview")):
         needed.append("typeWidening")
     if _widening_is_off(state):
-        properties[_ENABLE_WIDENING] = "true"
+        properties[ENABLE_TYPE_WIDENING] = "true"
     if any(w.new == TIMESTAMP_NTZ for w in pending) and not state.protocol.supports("timestampNtz"):
         needed.append("timestampNtz")
         properties["delta.feature.timestampNtz"] = "supported"

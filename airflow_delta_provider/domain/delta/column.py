@@ -81,6 +81,23 @@ def _take_part(rest: str, text: str) -> tuple[str, str]:
     )
 
 
+def lowered(parts: Iterable[str]) -> tuple[str, ...]:
+    """Return a path so that two are equal where they name one column.
+
+    As Spark resolves names: ``ß`` and ``ss`` are two, and one struct may have both. To find a column, use this.
+    """
+    return tuple(part.lower() for part in parts)
+
+
+def folded(parts: Iterable[str]) -> tuple[str, ...]:
+    """Return a path so that two are equal where any engine might take one for the other.
+
+    Unicode's case folding, by which ``ß`` and ``ss`` are one. To choose a name that nothing else may have, or that
+    nothing may refer to, use this: more names are alike than need be, so a name is avoided rather than shared.
+    """
+    return tuple(part.casefold() for part in parts)
+
+
 def all_columns(schema: StructType) -> Iterator[Column]:
     """Yield every place of the schema, parents before children, in the schema's order."""
     for field in schema.fields:
@@ -126,7 +143,7 @@ def find_column(schema: StructType, path: str) -> Column:
             raise
         return unquoted[0]
     exact = [column for column in columns if column.parts == parts]
-    found = exact or [column for column in columns if _folded(column.parts) == _folded(parts)]
+    found = exact or [column for column in columns if lowered(column.parts) == lowered(parts)]
     if "`" not in path:
         found += [column for column in unquoted if column not in found]
     if len(found) == 1:
@@ -137,11 +154,6 @@ def find_column(schema: StructType, path: str) -> Column:
     known = [str(column) for column in columns]
     listed = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
     raise UnknownColumnError(f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed}.")
-
-
-def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Fold case as Spark does: ``ß`` and ``ss`` are two names."""
-    return tuple(part.lower() for part in parts)
 
 
 def _is_plain(name: str) -> bool:

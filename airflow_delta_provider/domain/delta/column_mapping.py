@@ -5,42 +5,17 @@ PROTOCOL.md, Column Mapping.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 
-MODE = "delta.columnMapping.mode"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
 #: Where Spark's Parquet reader looks for the id of a field.
 _PARQUET_FIELD_ID = "parquet.field.id"
-
-
-class MappingMode(str, Enum):
-    """How columns are found in data files."""
-
-    NONE = "none"
-    NAME = "name"
-    ID = "id"
-
-
-def mapping_mode(configuration: Mapping[str, str]) -> MappingMode:
-    """Return the table's mode; an unknown one, with which engines refuse the table, is taken for none."""
-    if MODE not in configuration:
-        return MappingMode.NONE
-    return known_mode(configuration) or MappingMode.NONE
-
-
-def known_mode(configuration: Mapping[str, str]) -> MappingMode | None:
-    """Return the table's mode, or None where it has one that nobody knows."""
-    try:
-        return MappingMode(configuration.get(MODE, "none").lower())
-    except ValueError:
-        return None
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:
@@ -73,7 +48,7 @@ def file_schema(metadata: Metadata, columns: frozenset[str]) -> dict[str, Any]:
 
     Every field is nullable: a file older than a column lacks it. Fields have their ids in mode id.
     """
-    mode = mapping_mode(metadata.configuration)
+    mode = metadata.properties.mapping_mode
     fields = tuple(field for field in metadata.schema.fields if field.name in columns)
     json = _type_json(StructType(fields), mode)
     assert isinstance(json, dict)

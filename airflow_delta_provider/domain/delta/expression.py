@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.delta.column import folded
+
 _TOKEN = re.compile(
     r"""
     '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*"        # string literals
@@ -26,13 +28,10 @@ def referenced_paths(expression: str) -> Iterator[tuple[str, ...]]:
     """Yield the dotted names in ``expression``, case-folded; names of functions are left out."""
     for token in _TOKEN.finditer(expression):
         if token["path"] and not token["call"]:
-            yield tuple(
-                (quoted.replace("``", "`") if quoted else bare).casefold()
-                for quoted, bare in _PART.findall(token["path"])
-            )
+            yield folded(quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(token["path"]))
 
 
 def refers_to(expression: str, parts: tuple[str, ...]) -> bool:
     """Whether ``expression`` names the column, a parent of it or a field below it."""
-    wanted = tuple(part.casefold() for part in parts)
+    wanted = folded(parts)
     return any(path[: len(wanted)] == wanted[: len(path)] for path in referenced_paths(expression))

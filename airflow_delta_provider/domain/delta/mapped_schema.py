@@ -5,7 +5,6 @@ PROTOCOL.md, Column Mapping and Field Path.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,19 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.data_type import StructField
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 
 ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 NESTED_IDS = "delta.columnMapping.nested.ids"
-MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 
 #: From the schema's root down: physical names, and ``element``, ``key``, ``value`` on the way.
 PhysicalPath = tuple[str, ...]
-
-_INTEGER = re.compile(r"-?\d{1,19}")
 
 
 @dataclass(frozen=True)
@@ -77,8 +73,7 @@ class MappedSchema:
         fields: list[MappedField] = []
         for field in metadata.schema.fields:
             fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
-        text = metadata.configuration.get(MAX_COLUMN_ID, "")
-        return cls(mapping_mode(metadata.configuration), tuple(fields), int(text) if _INTEGER.fullmatch(text) else None)
+        return cls(metadata.properties.mapping_mode, tuple(fields), metadata.properties.max_column_id)
 
     @property
     def is_mapped(self) -> bool:

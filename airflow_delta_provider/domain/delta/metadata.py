@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 
 #: Fields that every metaData action has to have, besides id and schemaString, which are empty where they are missing.
@@ -95,6 +96,11 @@ class Metadata:
         if not isinstance(schema, StructType):
             raise BrokenLogError("the schema in the metaData action is no struct")
         return schema
+
+    @cached_property
+    def properties(self) -> TableProperties:
+        """The properties that Delta gives a meaning, parsed."""
+        return TableProperties.parse(self.configuration)
 
     @property
     def check_constraints(self) -> dict[str, str]:

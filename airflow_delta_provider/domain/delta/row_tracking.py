@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.features.state import SUSPENDED_PROPERTY, FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 DOMAIN = "delta.rowTracking"
 HIGH_WATER_MARK = "rowIdHighWaterMark"
-ENABLING_PROPERTY = "delta.enableRowTracking"
-ROW_ID_COLUMN_PROPERTY = "delta.rowTracking.materializedRowIdColumnName"
-COMMIT_VERSION_COLUMN_PROPERTY = "delta.rowTracking.materializedRowCommitVersionColumnName"
 #: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
@@ -50,13 +47,13 @@ class RowTracking:
 
 def row_tracking_of(state: TableState) -> RowTracking:
     """Return what ``state`` says of row tracking."""
-    configuration = state.metadata.configuration
+    properties = state.metadata.properties
     return RowTracking(
-        feature_state(FEATURES["rowTracking"], state.protocol, configuration),
-        configuration.get(ENABLING_PROPERTY, "").lower() == "true",
-        configuration.get(SUSPENDED_PROPERTY, "").lower() == "true",
-        configuration.get(ROW_ID_COLUMN_PROPERTY) or None,
-        configuration.get(COMMIT_VERSION_COLUMN_PROPERTY) or None,
+        feature_state(FEATURES["rowTracking"], state.protocol, state.metadata),
+        properties.row_tracking,
+        properties.row_tracking_suspended,
+        properties.row_id_column or None,
+        properties.row_commit_version_column or None,
         high_water_mark_of(state.domains.get(DOMAIN)),
     )
 

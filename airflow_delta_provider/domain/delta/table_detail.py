@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column_mapping import mapping_mode
 from airflow_delta_provider.domain.delta.commit import Commit, time_of
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.features.state import feature_state
@@ -35,10 +34,10 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
         "partition_columns": list(metadata.partition_columns),
         "configuration": dict(sorted(metadata.configuration.items())),
         "created_time": time_of(metadata.created_time),
-        "column_mapping_mode": mapping_mode(metadata.configuration).value,
+        "column_mapping_mode": metadata.properties.mapping_mode.value,
         "protocol": state.protocol.to_json(),
         "features": {
-            name: feature_state(feature_named(name), state.protocol, metadata.configuration).value
+            name: feature_state(feature_named(name), state.protocol, metadata).value
             for name in sorted(state.protocol.features)
         },
         "last_commit": None if commit is None else commit.provenance,

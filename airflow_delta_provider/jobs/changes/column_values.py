@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.delta.column import Column, quote
-from airflow_delta_provider.domain.delta.column_mapping import file_schema, mapping_mode, physical_parts
+from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_parts
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -70,7 +70,7 @@ def _measured(
     session: DeltaSession, location: str, files: Sequence[LiveFile], metadata: Metadata, widenings: Sequence[Widening]
 ) -> Row:
     """Return the measures of every column, as read under ``metadata``."""
-    mode = mapping_mode(metadata.configuration)
+    mode = metadata.properties.mapping_mode
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = [file_uri(location, file.path) for file in files]

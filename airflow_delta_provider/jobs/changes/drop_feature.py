@@ -19,7 +19,6 @@ from airflow_delta_provider.domain.delta.features.history_usage import (
     earliest_truncation,
     is_in_use,
     last_traces,
-    retention_of,
 )
 from airflow_delta_provider.domain.delta.features.removal import PROTECTION, REMOVALS
 from airflow_delta_provider.domain.delta.log_files import (
@@ -118,7 +117,7 @@ class DropFeatures(Change):
 
 def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -> dict[str, datetime]:
     """Return when the history with traces of each may be truncated, but for those of which that has to be found out."""
-    retention = retention_of(state.metadata)
+    retention = state.metadata.properties.truncation_retention
     if retention is None or not features:
         return {}
     names = table.log.list_names()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from uuid import uuid4
 
+from airflow_delta_provider.domain.delta.column import folded
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 
 #: Columns that change data files have beside those of the table. PROTOCOL.md, Add CDC File.
@@ -26,11 +27,6 @@ def random_name() -> str:
 def is_plain_name(name: str) -> bool:
     """Whether data files can have a column of this name."""
     return _REFUSED_BY_PARQUET.isdisjoint(name)
-
-
-def folded(path: Iterable[str]) -> PhysicalPath:
-    """Return a path so that two are equal where an engine may take one for the other."""
-    return tuple(part.casefold() for part in path)
 
 
 @dataclass(frozen=True)

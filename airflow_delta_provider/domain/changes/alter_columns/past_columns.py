@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.changes.alter_columns.alteration import Parts
-from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
+from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -44,8 +43,8 @@ class PastColumns:
         ids: dict[Parts, tuple[int, ...]] = {}
         mapped = used = False
         for metadata in versions:
-            mapped |= mapping_mode(metadata.configuration) is not MappingMode.NONE
-            used |= metadata.configuration.get(PROPERTY, "").lower() == "true"
+            mapped |= metadata.properties.is_mapped
+            used |= metadata.properties.dropped_or_renamed == "true"
             try:
                 schema = MappedSchema.of(metadata)
             except BrokenLogError as error:
@@ -76,8 +75,3 @@ class PastColumns:
     def ids_at(self, parts: Parts) -> tuple[int, ...]:
         """Return the ids of the columns that ``parts`` has led to, oldest first."""
         return self.ids.get(lowered(parts), ())
-
-
-def lowered(parts: Parts) -> Parts:
-    """Fold case as Spark does: two columns of a struct cannot have one of these."""
-    return tuple(part.lower() for part in parts)

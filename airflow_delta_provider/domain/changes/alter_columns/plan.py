@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns, lowered
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import check_alteration
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks.column_mapping import rules as mapping_rules
-from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState

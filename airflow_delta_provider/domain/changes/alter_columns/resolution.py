@@ -11,12 +11,13 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns, lowered
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import (
     Column,
     UnknownColumnError,
     find_column,
+    lowered,
     parse_path,
     path_text,
     quote,

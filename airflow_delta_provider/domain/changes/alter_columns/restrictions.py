@@ -8,21 +8,18 @@ from typing import Any
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES, is_plain_name
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import lowered
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.metadata.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES
-from airflow_delta_provider.domain.delta.column import Column, all_columns, path_text
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_parts
+from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType
 from airflow_delta_provider.domain.delta.expression import refers_to
-from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
+from airflow_delta_provider.domain.delta.table_properties import STATISTICS_COLUMNS
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
-_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-_CHANGE_DATA = "delta.enableChangeDataFeed"
 _INVARIANTS = "delta.invariants"
 _GENERATED = "delta.generationExpression"
 
@@ -45,9 +42,7 @@ def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding
 
 def reserved_names(state: TableState) -> tuple[str, ...]:
     """Return the names of top-level columns that data files of the table have beside those of its schema."""
-    configuration = state.metadata.configuration
-    materialized = (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY)
-    return tuple(configuration[name] for name in materialized if configuration.get(name))
+    return state.metadata.properties.materialized_columns
 
 
 def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
@@ -58,7 +53,7 @@ def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
 
 
 def _needs_mapping(alteration: Alteration, state: TableState) -> Iterator[Finding]:
-    if alteration.drops_or_renames and mapping_mode(state.metadata.configuration) is MappingMode.NONE:
+    if alteration.drops_or_renames and not state.metadata.properties.is_mapped:
         what = "renamed" if alteration.renames else "dropped"
         yield requests.MAPPING_NEEDED.finding(
             f"Columns can be {what} only with column mapping, which this table has not "
@@ -74,7 +69,7 @@ def _partition(column: Column, state: TableState) -> Iterator[Finding]:
 
 def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
     metadata = state.metadata
-    path = lowered(physical_parts(column, metadata.schema, mapping_mode(metadata.configuration)))
+    path = lowered(physical_parts(column, metadata.schema, metadata.properties.mapping_mode))
     for readings in clustering_columns(state.domains.get(CLUSTERING)):
         if any(lowered(reading)[: len(path)] == path for reading in readings):
             yield _needed(column, "the table is clustered by it. Choose other columns first: ALTER TABLE … CLUSTER BY.")
@@ -98,10 +93,11 @@ def _generated(column: Column, state: TableState) -> Iterator[Finding]:
 
 
 def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
-    listed = state.metadata.configuration.get(_STATS_COLUMNS, "")
+    listed = state.metadata.properties.statistics_columns
     if refers_to(listed, column.parts):
         yield _needed(
-            column, f"{_STATS_COLUMNS} lists it ({listed}). Set that property without it first, or unset the property."
+            column,
+            f"{STATISTICS_COLUMNS} lists it ({listed}). Set that property without it first, or unset the property.",
         )
 
 
@@ -190,8 +186,8 @@ _VOID = PrimitiveType("void")
 def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
     """Refuse names that no column of the table can have."""
     name, text = parts[-1], path_text(parts)
-    configuration = state.metadata.configuration
-    if mapping_mode(configuration) is MappingMode.NONE and not is_plain_name(name):
+    properties = state.metadata.properties
+    if not properties.is_mapped and not is_plain_name(name):
         yield requests.ILLEGAL_NAME.finding(
             f"{text} cannot be the name of a column of this table: without column mapping it is the name in the data "
             "files, and Parquet has none with a space or one of ,;{}()= or a line break or tab in it. Choose another "
@@ -201,7 +197,7 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
     if len(parts) > 1:
         return
     taken = {reserved.lower() for reserved in reserved_names(state)}
-    if configuration.get(_CHANGE_DATA, "").lower() == "true":
+    if properties.change_data_feed:
         taken |= set(CHANGE_DATA_NAMES)
     if name.lower() in taken:
         yield requests.ILLEGAL_NAME.finding(

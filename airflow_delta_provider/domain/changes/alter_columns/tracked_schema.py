@@ -17,12 +17,12 @@ from airflow_delta_provider.domain.changes.alter_columns.past_columns import Pas
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
-from airflow_delta_provider.domain.checks.usage_tracking.checks import PROPERTY
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED, MAX_COLUMN_ID
 
 _STRUCTURE = {ArrayType: "array", MapType: "map", StructType: "struct"}
 
@@ -58,7 +58,7 @@ def alter_tracked(
     before = MappedSchema.of(metadata)
     if not before.is_mapped:
         return TrackedSchema(altered(schema, alteration), {})
-    says_used = metadata.configuration.get(PROPERTY, "").lower() == "true"
+    says_used = metadata.properties.dropped_or_renamed == "true"
     used = alteration.drops_or_renames or says_used or memory.ever_used
     paths = memory.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
@@ -66,7 +66,7 @@ def alter_tracked(
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = altered(schema, alteration, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
-    return TrackedSchema(after, properties | {PROPERTY: "true"} if used else properties)
+    return TrackedSchema(after, properties | {DROPPED_OR_RENAMED: "true"} if used else properties)
 
 
 def edit_of(alteration: Alteration, base: CommitBase, memory: PastColumns) -> Edit:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 
-_FEATURES = {
-    "inCommitTimestamp": "delta.enableInCommitTimestamps",
-    "inCommitTimestamp-preview": "delta.enableInCommitTimestamps-preview",
-}
+_FEATURES = ("inCommitTimestamp", "inCommitTimestamp-preview")
 
 
 class NoTimestampError(Exception):
@@ -17,10 +16,8 @@ class NoTimestampError(Exception):
 
 def has_in_commit_timestamps(state: TableState) -> bool:
     """Whether commits that follow ``state`` have to carry a time that only grows."""
-    configuration = state.metadata.configuration
     return any(
-        state.protocol.supports(feature) and configuration.get(name, "").lower() == "true"
-        for feature, name in _FEATURES.items()
+        feature_state(FEATURES[name], state.protocol, state.metadata) is FeatureState.ENABLED for name in _FEATURES
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.file_tree import (
     ChildrenByName,
@@ -27,10 +27,7 @@ from airflow_delta_provider.domain.delta.file_tree import (
 )
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PhysicalPath, field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.row_tracking import (
-    COMMIT_VERSION_COLUMN_PROPERTY,
-    ROW_ID_COLUMN_PROPERTY,
-)
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.formats.parquet.schema import Repetition, SchemaElement
 
@@ -92,12 +89,11 @@ class TableColumns:
     """The columns of a table, to be looked for in its files."""
 
     def __init__(self, metadata: Metadata) -> None:
-        self._mode = mapping_mode(metadata.configuration)
+        self._mode = metadata.properties.mapping_mode
         self._columns = [
             Column((field.name,), field.data_type, field, (), ("field",)) for field in metadata.schema.fields
         ]
-        names = (metadata.configuration.get(key) for key in (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY))
-        self._materialized = frozenset(filter(None, names))
+        self._materialized = frozenset(metadata.properties.materialized_columns)
         self._last: tuple[Sequence[SchemaElement], FileColumns] | None = None
 
     def compare(self, footer: Footer) -> FileColumns:

@@ -16,16 +16,14 @@ from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-
-_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 
 
 def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
@@ -102,7 +100,7 @@ def _plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
 
 def _notes(found: MappedTable) -> Iterator[str]:
     state = found.state
-    if state.metadata.configuration.get(_CHANGE_DATA_FEED, "").lower() == "true":
+    if state.metadata.properties.change_data_feed:
         yield (
             "The change data feed is on. Reading it across this commit fails with "
             "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE: let its readers come up to this version first, and go "

@@ -18,10 +18,10 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
-from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 
 _REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
@@ -61,7 +61,7 @@ def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
         yield rules.WRONG_MODE.finding(
             f"{table} has column mapping in mode id: its columns are found by ids, and nobody knows whether their "
             "names in data files are right. To leave it, let the engine rewrite every file: ALTER TABLE … SET "
-            f"TBLPROPERTIES ('{MODE}' = 'none')."
+            f"TBLPROPERTIES ('{COLUMN_MAPPING_MODE}' = 'none')."
         )
     if needing := iceberg_settings(metadata.configuration):
         yield rules.NEEDS_MAPPING.finding(

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
-from airflow_delta_provider.domain.delta.column_mapping import MODE
-from airflow_delta_provider.domain.delta.mapped_schema import ID, MAX_COLUMN_ID, NESTED_IDS, PHYSICAL_NAME
+from airflow_delta_provider.domain.delta.mapped_schema import ID, NESTED_IDS, PHYSICAL_NAME
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID
 
 _BELOW = ("elementType", "keyType", "valueType")
 
@@ -26,7 +26,7 @@ def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
     for field in _fields(text.schema):
         highest = next(numbers)
         field["metadata"] = {**(field.get("metadata") or {}), ID: highest, PHYSICAL_NAME: field["name"]}
-    return text.write(), {MODE: "name", MAX_COLUMN_ID: str(highest)}
+    return text.write(), {COLUMN_MAPPING_MODE: "name", MAX_COLUMN_ID: str(highest)}
 
 
 def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
@@ -40,7 +40,7 @@ def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
     for field in _fields(text.schema):
         for key in (ID, PHYSICAL_NAME, NESTED_IDS):
             (field.get("metadata") or {}).pop(key, None)
-    return text.write(), (MODE, MAX_COLUMN_ID)
+    return text.write(), (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
 
 
 def _fields(data_type: Any) -> Iterator[dict[str, Any]]:

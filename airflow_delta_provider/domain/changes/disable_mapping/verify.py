@@ -10,10 +10,10 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import listed
 from airflow_delta_provider.domain.changes.explain import files_text
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
-from airflow_delta_provider.domain.delta.column_mapping import MODE
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -49,7 +49,7 @@ def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
     if _settings(expected) != _settings(actual):
         yield "the configuration, the mapping left out,"
     if MAX_COLUMN_ID in actual.configuration or MappedSchema.of(actual).is_mapped:
-        yield f"{MODE} or {MAX_COLUMN_ID} is still set: the configuration"
+        yield f"{COLUMN_MAPPING_MODE} or {MAX_COLUMN_ID} is still set: the configuration"
     same = ("id", "partition_columns", "name", "description", "format_provider", "format_options", "created_time")
     for name in same:
         if getattr(expected, name) != getattr(actual, name):
@@ -58,7 +58,9 @@ def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
 
 def _settings(metadata: Metadata) -> dict[str, str]:
     """Return the properties; that the mode is said to be none is the same as none said."""
-    return {key: value for key, value in metadata.configuration.items() if key not in (MODE, MAX_COLUMN_ID)}
+    return {
+        key: value for key, value in metadata.configuration.items() if key not in (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
+    }
 
 
 def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) -> Iterator[Finding]:

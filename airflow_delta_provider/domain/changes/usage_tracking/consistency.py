@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -17,17 +18,17 @@ def is_tracked(state: TableState) -> bool:
 
 def check_property(table: str, state: TableState) -> Iterator[Finding]:
     """Yield a refusal where a table has the property without the feature, or the reverse."""
-    value = state.metadata.configuration.get(PROPERTY)
+    value = state.metadata.properties.dropped_or_renamed
     if is_tracked(state):
-        if value is None or value.lower() not in ("true", "false"):
+        if value not in ("true", "false"):
             yield requests.TRACKING_INCOMPLETE.finding(
-                f"{table} has the feature {FEATURE}, but {PROPERTY} is {'missing' if value is None else repr(value)}: "
-                "whether a column was ever dropped or renamed is not known, and nothing may rely on it. Drop the "
-                "feature, and enable it again."
+                f"{table} has the feature {FEATURE}, but {DROPPED_OR_RENAMED} is "
+                f"{'missing' if value is None else repr(value)}: whether a column was ever dropped or renamed is not "
+                "known, and nothing may rely on it. Drop the feature, and enable it again."
             )
     elif value is not None:
         yield requests.TRACKING_INCOMPLETE.finding(
-            f"{table} has {PROPERTY} = {value!r}, but not the feature {FEATURE}: engines dropped and renamed columns "
-            f"without setting it, so that it says nothing. Unset it first: ALTER TABLE … UNSET TBLPROPERTIES "
-            f"('{PROPERTY}')."
+            f"{table} has {DROPPED_OR_RENAMED} = {value!r}, but not the feature {FEATURE}: engines dropped and renamed "
+            f"columns without setting it, so that it says nothing. Unset it first: ALTER TABLE … UNSET TBLPROPERTIES "
+            f"('{DROPPED_OR_RENAMED}')."
         )

@@ -19,15 +19,14 @@ from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, t
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
-from airflow_delta_provider.domain.delta.column_mapping import MODE
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
@@ -87,7 +86,11 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":")),
         "partitionColumns": list(options.partition_by),
-        "configuration": {MODE: "name", MAX_COLUMN_ID: str(mapper.max_column_id), PROPERTY: "false"},
+        "configuration": {
+            COLUMN_MAPPING_MODE: "name",
+            MAX_COLUMN_ID: str(mapper.max_column_id),
+            DROPPED_OR_RENAMED: "false",
+        },
     }
     state = TableState(0, _USUAL, Metadata.from_json(metadata))
     table = NewTable(metadata, _USUAL.supporting([FEATURE, *used_features(state)]))

@@ -6,9 +6,10 @@ Column mapping stays as it is, with its ids and physical names: no data file is 
 from __future__ import annotations
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.protocol import weakest_protocol
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 
 
 def drop_edit(base: CommitBase) -> Edit:
@@ -17,5 +18,5 @@ def drop_edit(base: CommitBase) -> Edit:
         "DROP FEATURE",
         {"featureName": FEATURE},
         protocol=weakest_protocol(base.state.protocol.features - {FEATURE}),
-        unset_properties=(PROPERTY,),
+        unset_properties=(DROPPED_OR_RENAMED,),
     )

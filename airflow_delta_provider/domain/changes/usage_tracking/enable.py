@@ -18,11 +18,11 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, PROPERTY
-from airflow_delta_provider.domain.delta.column_mapping import MODE, MappingMode, mapping_mode
+from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
@@ -56,7 +56,7 @@ def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
 
 def needs_footers(state: TableState, past: PastColumns) -> bool:
     """Whether only the footers of the live files can tell that a table is unused."""
-    mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
+    mapped = state.metadata.properties.is_mapped
     return not (mapped or past.ever_used or past.never_mapped)
 
 
@@ -88,7 +88,7 @@ def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableS
 def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Finding:
     """Return the value with which a table is tracked from now on, or why nobody knows it."""
     past = evidence.past
-    if mapping_mode(state.metadata.configuration) is not MappingMode.NONE or past.ever_used:
+    if state.metadata.properties.is_mapped or past.ever_used:
         return "true"
     if past.never_mapped or evidence.foreign_columns == "":
         return "false"
@@ -116,7 +116,7 @@ def edit_of(step: Step, base: CommitBase) -> Edit:
 
 @edit_of.register
 def _(step: TrackUsage, base: CommitBase) -> Edit:
-    properties = {PROPERTY: step.dropped_or_renamed}
+    properties = {DROPPED_OR_RENAMED: step.dropped_or_renamed}
     return Edit(
         "SET TBLPROPERTIES",
         {"properties": {f"delta.feature.{FEATURE}": "supported", **properties}},
@@ -131,7 +131,7 @@ def _(step: MapColumns, base: CommitBase) -> Edit:
     schema_string, properties = map_by_name(base.state.metadata.schema_string)
     return Edit(
         "SET TBLPROPERTIES",
-        {"properties": {MODE: properties[MODE]}},
+        {"properties": {COLUMN_MAPPING_MODE: properties[COLUMN_MAPPING_MODE]}},
         protocol=base.state.protocol.supporting([_MAPPING]),
         schema_string=schema_string,
         set_properties=properties,
@@ -144,7 +144,7 @@ def _(step: DisableMapping, base: CommitBase) -> Edit:
     schema_string, properties = disable_in_schema(base.state.metadata.schema_string)
     return Edit(
         "SET TBLPROPERTIES",
-        {"properties": {MODE: "none"}},
+        {"properties": {COLUMN_MAPPING_MODE: "none"}},
         schema_string=schema_string,
         unset_properties=properties,
     )
@@ -162,7 +162,7 @@ def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
 
 def _maps(options: EnableFeatureOptions, state: TableState) -> bool:
     asked = any(feature_named(name).name == _MAPPING for name in options.features)
-    return asked and mapping_mode(state.metadata.configuration) is MappingMode.NONE
+    return asked and not state.metadata.properties.is_mapped
 
 
 def _left_over(table: str, state: TableState) -> Iterator[Finding]:

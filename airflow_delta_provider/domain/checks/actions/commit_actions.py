@@ -14,10 +14,10 @@ from airflow_delta_provider.domain.checks.actions.in_commit_timestamps import ch
 from airflow_delta_provider.domain.checks.log import rules as log_rules
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-_APPEND_ONLY = "delta.appendOnly"
 _REMEDY = "Update the engine that wrote this commit"
 _RESTORE = "RESTORE the table to the version before"
 
@@ -109,14 +109,14 @@ def _live_twice(transition: Transition, file: LiveFile) -> Finding:
 
 def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
     before = transition.before
-    if before.metadata.configuration.get(_APPEND_ONLY, "").lower() != "true":
+    if not before.metadata.properties.append_only:
         return
     if not before.protocol.supports("appendOnly") or transition.restores:
         return
     removed = [file for file in transition.commit.removes if file.data_change]
     if removed and transition.removed_files:
         yield rules.REMOVED_FROM_APPEND_ONLY.finding(
-            f"{_APPEND_ONLY} is true, but the commit removes data: {len(removed)} "
+            f"{APPEND_ONLY} is true, but the commit removes data: {len(removed)} "
             f"file{'s' if len(removed) > 1 else ''}, the first one {removed[0].path}. Readers that follow the table "
             f"by what is appended never learn of it. {_RESTORE}, or set the property to false if that was meant.",
             path=removed[0].path,

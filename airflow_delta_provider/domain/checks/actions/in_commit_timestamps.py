@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.checks.actions import rules
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
-ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
-_TIMESTAMPS = "delta.enableInCommitTimestamps"
 _REMEDY = "The log cannot be mended; update the engine that wrote this commit"
 
 
@@ -47,8 +45,7 @@ def check_timestamps(transition: Transition, previous: Commit | None) -> Iterato
 
 def has_timestamps(state: TableState) -> bool:
     """Whether in-commit timestamps are enabled."""
-    enabled = state.metadata.configuration.get(_TIMESTAMPS, "").lower() == "true"
-    return enabled and state.protocol.supports("inCommitTimestamp")
+    return state.metadata.properties.in_commit_timestamps and state.protocol.supports("inCommitTimestamp")
 
 
 def due_enablement(transition: Transition) -> Mapping[str, str]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import rules
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import DecimalType
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: How Hive writes that there is no value.
@@ -32,7 +33,7 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
     values = add.get("partitionValues")
     if not values or not isinstance(values, Mapping):
         return
-    mode = mapping_mode(metadata.configuration)
+    mode = metadata.properties.mapping_mode
     kinds = _kinds(metadata.schema_string, tuple(map(str, metadata.partition_columns)), mode)
     for name, value in values.items():
         column, kind = kinds.get(str(name).lower(), ("", ""))

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.checks.actions import rules
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-_VECTORS = "delta.enableDeletionVectors"
 _RESTORE = "RESTORE the table to the version before"
 
 
@@ -86,9 +86,9 @@ def _not_enabled(transition: Transition) -> Iterator[Finding]:
         had = 0 if live.deletion_vector is None else live.deletion_vector.cardinality
         if file.deletion_vector.cardinality > had:
             yield rules.VECTOR_NOT_ENABLED.finding(
-                f"{_VECTORS} is not true, but the commit deletes rows of {file.path} by a deletion vector: the table "
-                "has those again that its owner has turned off, or never turned on. REORG TABLE … APPLY (PURGE) takes "
-                "it away.",
+                f"{ENABLE_DELETION_VECTORS} is not true, but the commit deletes rows of {file.path} by a deletion "
+                "vector: the table has those again that its owner has turned off, or never turned on. REORG TABLE … "
+                "APPLY (PURGE) takes it away.",
                 path=file.path,
                 **transition.commit.provenance,
             )
@@ -97,4 +97,4 @@ def _not_enabled(transition: Transition) -> Iterator[Finding]:
 
 def writes_vectors(state: TableState) -> bool:
     """Whether deletion vectors are enabled, if the protocol has them."""
-    return state.metadata.configuration.get(_VECTORS, "").lower() == "true"
+    return state.metadata.properties.deletion_vectors

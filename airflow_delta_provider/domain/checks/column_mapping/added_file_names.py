@@ -12,11 +12,11 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import rules as action_rules
 from airflow_delta_provider.domain.checks.column_mapping import rules
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.data_type import StructType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -64,16 +64,16 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
     :param current: whether the file is known to be written under this very schema, so that it has no
         statistics of dropped columns
     """
-    configuration = metadata.configuration
-    if mapping_mode(configuration) is MappingMode.NONE:
+    properties = metadata.properties
+    if not properties.is_mapped:
         yield from _unmapped_partition_values(add, metadata)
         return
     try:
         names = _file_names(
             metadata.schema_string,
             tuple(map(str, metadata.partition_columns)),
-            mapping_mode(configuration).value,
-            configuration.get(MAX_COLUMN_ID, ""),
+            properties.mapping_mode,
+            properties.max_column_id,
         )
     except BrokenLogError:
         return
@@ -173,10 +173,10 @@ def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField
 
 @lru_cache(maxsize=64)
 def _file_names(
-    schema_string: str, partition_columns: tuple[str, ...], mode: str, max_column_id: str
+    schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode, max_column_id: int | None
 ) -> _FileNames | None:
     """Return the names, None where the table is not mapped; kept, since a commit adds many files."""
-    configuration = {"delta.columnMapping.mode": mode, MAX_COLUMN_ID: max_column_id}
+    configuration = {COLUMN_MAPPING_MODE: mode.value, MAX_COLUMN_ID: str(max_column_id)}
     schema = MappedSchema.of(Metadata("", schema_string, configuration=configuration))
     if not schema.is_mapped:
         return None

@@ -12,11 +12,9 @@ from airflow_delta_provider.domain.checks.column_mapping import rules
 from airflow_delta_provider.domain.checks.column_mapping.mapping_changes import check_transition
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.column_mapping import MODE, known_mode
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
-    MAX_COLUMN_ID,
     NESTED_IDS,
     PHYSICAL_NAME,
     MappedField,
@@ -24,6 +22,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import (
     field_metadata,
     is_id,
 )
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -41,9 +40,10 @@ def check_state(state: TableState) -> Iterator[Finding]:
 
     They depend on protocol, metadata and domains alone. Silent where the schema cannot be read.
     """
-    if known_mode(state.metadata.configuration) is None:
+    unknown = state.metadata.properties.unknown_mapping_mode
+    if unknown is not None:
         yield rules.UNKNOWN_MODE.finding(
-            f"{MODE} is {state.metadata.configuration[MODE][:_MOST_TEXT]!r}, which is none of none, name and id: "
+            f"{COLUMN_MAPPING_MODE} is {unknown[:_MOST_TEXT]!r}, which is none of none, name and id: "
             "engines refuse to open the table. Restore the file of the log from a backup or another replica, and "
             "update the engine that wrote it.",
             version=state.version,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.column_mapping import rules
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MAX_COLUMN_ID, MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.table_properties import MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 

@@ -17,7 +17,6 @@ from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening import rules as type_rules
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     DataType,
@@ -36,6 +35,7 @@ from airflow_delta_provider.domain.delta.file_tree import (
 )
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, Repetition, SchemaElement
 from airflow_delta_provider.domain.report.finding import Finding
 

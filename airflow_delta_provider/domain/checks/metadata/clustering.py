@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.column_mapping import rules
 from airflow_delta_provider.domain.checks.metadata import rules as metadata_rules
-from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -106,17 +106,13 @@ def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]
 
 
 def _by_name(schema: MappedSchema) -> _Fields:
-    return {_folded(field.column.parts): field for field in schema.fields}
+    return {lowered(field.column.parts): field for field in schema.fields}
 
 
 def _by_path(schema: MappedSchema) -> _Fields:
-    return {_folded(field.path): field for field in schema.fields if field.path is not None}
+    return {lowered(field.path): field for field in schema.fields if field.path is not None}
 
 
 def _called(parts: list[tuple[str, ...]], fields: _Fields) -> MappedField | None:
     """Return the field that has one of the names a clustering column may have."""
-    return next((fields[_folded(part)] for part in parts if _folded(part) in fields), None)
-
-
-def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.lower() for part in parts)
+    return next((fields[lowered(part)] for part in parts if lowered(part) in fields), None)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.metadata import rules
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
-from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -146,16 +146,14 @@ def _identity_set_back(transition: Transition) -> Iterator[Finding]:
 
 def _column_lost(transition: Transition) -> Iterator[Finding]:
     states = (transition.before, transition.after)
-    if transition.replaces_all or any(
-        mapping_mode(state.metadata.configuration) is not MappingMode.NONE for state in states
-    ):
+    if transition.replaces_all or any(state.metadata.properties.is_mapped for state in states):
         return
     before, after = (readable_columns(state.metadata) for state in states)
     if before is None or after is None:
         return
-    left = {_folded(column) for column in after}
+    left = {lowered(column.parts) for column in after}
     left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # which are in no file
-    gone = [column for column in before if column.kinds[-1] == "field" and _folded(column) not in left]
+    gone = [column for column in before if column.kinds[-1] == "field" and lowered(column.parts) not in left]
     if gone:
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
         yield rules.COLUMN_LOST.finding(
@@ -165,10 +163,6 @@ def _column_lost(transition: Transition) -> Iterator[Finding]:
             column=str(gone[0]),
             **transition.commit.provenance,
         )
-
-
-def _folded(column: Column) -> tuple[str, ...]:
-    return tuple(part.lower() for part in column.parts)
 
 
 _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
@@ -186,7 +180,7 @@ def _partitioning(metadata: Metadata) -> dict[str, str] | None:
     columns = readable_columns(metadata)
     if columns is None:
         return None
-    mode = mapping_mode(metadata.configuration)
+    mode = metadata.properties.mapping_mode
     physical = {c.parts[0].lower(): physical_name(c.field, mode) for c in columns if len(c.parts) == 1}
     names = [str(name).lower() for name in metadata.partition_columns]
     if not all(name in physical for name in names):

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.features.lists import (
     reader_features,
     stable_name,
 )
-from airflow_delta_provider.domain.delta.features.state import is_enabling
+from airflow_delta_provider.domain.delta.features.state import is_enabled
 from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -192,7 +192,7 @@ def _orphans(state: TableState) -> Iterator[Finding]:
     served: set[str] = set()
     for feature in FEATURES.values():
         key = feature.enabling_property
-        if key is None or not is_enabling(feature, state.metadata.configuration.get(key)):
+        if key is None or not is_enabled(feature, state.metadata):
             continue
         if feature.name in _JUDGED_ELSEWHERE or state.protocol.supports(feature.name):
             served.add(key)

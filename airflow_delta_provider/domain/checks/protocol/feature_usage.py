@@ -5,9 +5,10 @@ from __future__ import annotations
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, PrimitiveType
-from airflow_delta_provider.domain.delta.features.state import is_enabling
+from airflow_delta_provider.domain.delta.features.state import is_enabled
 from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
 #: Metadata of a field by the feature that gives it its meaning.
 _FIELD_METADATA = {
@@ -22,12 +23,7 @@ FEATURE_TYPES = {"timestampNtz": TIMESTAMP_NTZ, "variantType": PrimitiveType("va
 
 def used_features(state: TableState) -> frozenset[str]:
     """Return the features that properties, constraints and columns of ``state`` make use of."""
-    configuration = state.metadata.configuration
-    by_property = {
-        feature.name
-        for feature in FEATURES.values()
-        if feature.enabling_property and is_enabling(feature, configuration.get(feature.enabling_property))
-    }
+    by_property = {feature.name for feature in FEATURES.values() if is_enabled(feature, state.metadata)}
     return frozenset(by_property) | needed_features(state).keys()
 
 
@@ -48,4 +44,4 @@ def needed_features(state: TableState) -> dict[str, tuple[str, str | None]]:
 
 def _was_widened(column: Column) -> bool:
     """Whether the type is from a widening, whose rules judge it."""
-    return column.field.metadata.get("delta.typeChanges") is not None
+    return column.field.metadata.get(TYPE_CHANGES_KEY) is not None

@@ -10,38 +10,37 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.protocol import rules
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 _V1, _V2 = "icebergCompatV1", "icebergCompatV2"
-_PROPERTIES = {_V1: "delta.enableIcebergCompatV1", _V2: "delta.enableIcebergCompatV2"}
-_VECTORS = "delta.enableDeletionVectors"
 #: Types that Iceberg, as these versions write it, does not have.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what does not go with the Iceberg compatibility of ``state``, by version of that."""
-    for compat in _PROPERTIES:
+    for compat in (_V1, _V2):
         faults = list(_faults(state, compat)) if _is_active(state, compat) else []
         if faults:
             yield rules.NOT_ICEBERG_COMPATIBLE.finding(
                 f"{compat} is enabled, but {', '.join(faults)}: the table cannot be converted for readers of Iceberg, "
                 "which see an old version of it or wrong rows, and Delta's writers refuse to go on. Take back what "
-                f"does not go with it, or set {_PROPERTIES[compat]} to false.",
+                f"does not go with it, or set {FEATURES[compat].enabling_property} to false.",
                 version=state.version,
                 subject=compat,
             )
 
 
 def _faults(state: TableState, compat: str) -> Iterator[str]:
-    if mapping_mode(state.metadata.configuration) is MappingMode.NONE:
+    if not state.metadata.properties.is_mapped:
         yield "the mode of column mapping is none"
     if compat == _V2 and _is_active(state, _V1):
         yield f"{_V1} is enabled, too"
-    if state.protocol.supports("deletionVectors") and (compat == _V1 or _is_true(state, _VECTORS)):
+    if state.protocol.supports("deletionVectors") and (compat == _V1 or state.metadata.properties.deletion_vectors):
         yield "deletion vectors are enabled" if compat == _V2 else "the protocol has deletionVectors"
     for column in readable_columns(state.metadata) or ():
         nested = compat == _V1 and isinstance(column.data_type, (ArrayType, MapType))
@@ -51,8 +50,4 @@ def _faults(state: TableState, compat: str) -> Iterator[str]:
 
 
 def _is_active(state: TableState, compat: str) -> bool:
-    return state.protocol.supports(compat) and _is_true(state, _PROPERTIES[compat])
-
-
-def _is_true(state: TableState, name: str) -> bool:
-    return state.metadata.configuration.get(name, "").lower() == "true"
+    return feature_state(FEATURES[compat], state.protocol, state.metadata) is FeatureState.ENABLED

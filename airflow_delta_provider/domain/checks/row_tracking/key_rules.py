@@ -12,12 +12,13 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.checks.row_tracking.commit_rules import moves_rows
 from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
-from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_parts
+from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column, lowered
+from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_ids.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 
 _CONSEQUENCE = (
@@ -91,17 +92,15 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
     found: list[Column] = []
     findings: list[Finding] = []
     columns = list(all_columns(before.schema))
-    modes = mapping_mode(now.configuration), mapping_mode(before.configuration)
+    modes = now.properties.mapping_mode, before.properties.mapping_mode
     physical = (
         {}
         if MappingMode.NONE in modes
         else {physical_parts(column, before.schema, modes[1]): column for column in columns}
     )
-    names = {tuple(part.lower() for part in column.parts): column for column in columns}
+    names = {lowered(column.parts): column for column in columns}
     for key in keys:
-        column = physical.get(physical_parts(key, now.schema, modes[0])) or names.get(
-            tuple(part.lower() for part in key.parts)
-        )
+        column = physical.get(physical_parts(key, now.schema, modes[0])) or names.get(lowered(key.parts))
         if column is None:
             findings.append(
                 undecided_keys(

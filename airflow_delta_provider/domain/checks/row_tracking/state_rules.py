@@ -11,17 +11,17 @@ from itertools import islice
 from airflow_delta_provider.domain.checks.log import rules as log_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode, physical_name
-from airflow_delta_provider.domain.delta.features.state import SUSPENDED_PROPERTY, FeatureState
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
-from airflow_delta_provider.domain.delta.row_tracking import (
-    COMMIT_VERSION_COLUMN_PROPERTY,
-    DOMAIN,
-    ENABLING_PROPERTY,
-    HIGH_WATER_MARK,
-    ROW_ID_COLUMN_PROPERTY,
-    RowTracking,
+from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, RowTracking
+from airflow_delta_provider.domain.delta.table_properties import (
+    ENABLE_ROW_TRACKING,
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
+    ROW_TRACKING_SUSPENDED,
+    MappingMode,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -120,13 +120,13 @@ def _nothing_to_prove(state: TableState, tracking: RowTracking) -> Iterator[Find
         )
     elif tracking.suspended:
         yield rules.SUSPENDED.finding(
-            f"Row tracking is suspended ({SUSPENDED_PROPERTY} is true): writers give no ids to new rows, and nothing "
-            f"can be relied upon. Unset the property, then enable row tracking: "
+            f"Row tracking is suspended ({ROW_TRACKING_SUSPENDED} is true): writers give no ids to new rows, and "
+            f"nothing can be relied upon. Unset the property, then enable row tracking: "
             "DeltaEnableFeatureOperator(features=['rowTracking'])."
         )
     else:
         yield rules.SUPPORTED_ONLY.finding(
-            f"Row tracking is supported, but not enabled ({ENABLING_PROPERTY} is not true): writers do not keep the "
+            f"Row tracking is supported, but not enabled ({ENABLE_ROW_TRACKING} is not true): writers do not keep the "
             "ids of rows that they move. To rely on them: DeltaEnableFeatureOperator(features=['rowTracking'])."
         )
 
@@ -134,8 +134,8 @@ def _nothing_to_prove(state: TableState, tracking: RowTracking) -> Iterator[Find
 def _enabled_without_feature(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
     if tracking.enabled and tracking.state is FeatureState.ABSENT:
         yield rules.ENABLED_WITHOUT_FEATURE.finding(
-            f"{ENABLING_PROPERTY} is true, but the protocol (writer {state.protocol.min_writer_version}) does not list "
-            "rowTracking: readers expect row ids that no writer assigns. Enable the feature: "
+            f"{ENABLE_ROW_TRACKING} is true, but the protocol (writer {state.protocol.min_writer_version}) does not "
+            "list rowTracking: readers expect row ids that no writer assigns. Enable the feature: "
             "DeltaEnableFeatureOperator(features=['rowTracking']), or unset the property.",
             version=state.version,
         )
@@ -144,7 +144,7 @@ def _enabled_without_feature(state: TableState, tracking: RowTracking) -> Iterat
 def _enabled_and_suspended(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
     if tracking.relied_upon and tracking.suspended:
         yield rules.ENABLED_AND_SUSPENDED.finding(
-            f"{ENABLING_PROPERTY} and {SUSPENDED_PROPERTY} are both true: readers rely on row ids, while writers "
+            f"{ENABLE_ROW_TRACKING} and {ROW_TRACKING_SUSPENDED} are both true: readers rely on row ids, while writers "
             "assign none. Unset one of them.",
             version=state.version,
         )
@@ -154,8 +154,8 @@ def _materialized_names(state: TableState, tracking: RowTracking) -> Iterator[Fi
     if not tracking.relied_upon:
         return
     names = {
-        ROW_ID_COLUMN_PROPERTY: tracking.row_id_column,
-        COMMIT_VERSION_COLUMN_PROPERTY: tracking.commit_version_column,
+        ROW_ID_COLUMN: tracking.row_id_column,
+        ROW_COMMIT_VERSION_COLUMN: tracking.commit_version_column,
     }
     missing = [key for key, name in names.items() if name is None]
     if missing:
@@ -262,7 +262,7 @@ def missing_ids_finding(rule: Rule, without: list[LiveFile], when: str, **where:
         f"{when} {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing on {_counted(without)}: "
         f"{_named(without)}. Their rows have no "
         "row id or commit version of their own, and reading it fails. Enable row tracking again to have them filled "
-        f"in: set {ENABLING_PROPERTY} to false, then DeltaEnableFeatureOperator(features=['rowTracking']).",
+        f"in: set {ENABLE_ROW_TRACKING} to false, then DeltaEnableFeatureOperator(features=['rowTracking']).",
         path=without[0].path,
         **where,
     )
@@ -277,7 +277,7 @@ def added_without_ids(rule: Rule, transition: Transition, when: str) -> Iterator
 
 def _column_names(state: TableState) -> dict[str, str]:
     """Return the logical name of each top-level column by its logical and physical name, without case."""
-    mode = mapping_mode(state.metadata.configuration)
+    mode = state.metadata.properties.mapping_mode
     names = {field.name.casefold(): field.name for field in state.metadata.schema.fields}
     if mode is not MappingMode.NONE:
         names |= {physical_name(field, mode).casefold(): field.name for field in state.metadata.schema.fields}

@@ -11,7 +11,6 @@ from itertools import pairwise
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_changes import check_transition
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
-    ENABLING_PROPERTY,
     FEATURE,
     PREVIEW,
     VOID,
@@ -28,6 +27,7 @@ from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, ArrayTy
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import (
     TYPE_CHANGES_KEY,
@@ -61,7 +61,7 @@ def check_state(state: TableState) -> Iterator[Finding]:
 def _enabled_without_feature(state: TableState) -> Iterator[Finding]:
     if is_enabled(state.metadata) and not is_supported(state.protocol):
         yield rules.ENABLED_WITHOUT_FEATURE.finding(
-            f"{ENABLING_PROPERTY} is true, but the protocol ({state.protocol}) does not list {FEATURE}: writers may "
+            f"{ENABLE_TYPE_WIDENING} is true, but the protocol ({state.protocol}) does not list {FEATURE}: writers may "
             "widen types, and readers that do not know the feature then fail on older files or read them wrongly. "
             f"Enable the feature: DeltaEnableFeatureOperator(features=['{FEATURE}']), or unset the property.",
             version=state.version,
@@ -156,7 +156,7 @@ def _preview_leftover(state: TableState, records: Sequence[TypeRecord]) -> Itera
 
 def _iceberg(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Finding]:
     for compat in ("icebergCompatV1", "icebergCompatV2"):
-        if feature_state(FEATURES[compat], state.protocol, state.metadata.configuration) is not FeatureState.ENABLED:
+        if feature_state(FEATURES[compat], state.protocol, state.metadata) is not FeatureState.ENABLED:
             continue
         for record in records:
             for change in record.changes or ():

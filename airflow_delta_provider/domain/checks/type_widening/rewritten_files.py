@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk, is_judged, may_be
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType
 from airflow_delta_provider.domain.delta.file_tree import FileNode, file_tree
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.row_tracking import COMMIT_VERSION_COLUMN_PROPERTY, ROW_ID_COLUMN_PROPERTY
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
 
 #: Bits of integers that are stored as 32: what tells them apart in a file.
@@ -48,8 +47,7 @@ class FileDifferences:
         columns = readable_columns(metadata) or ()
         self._columns = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions]
         self._partitions = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() in partitions]
-        materialized = (ROW_ID_COLUMN_PROPERTY, COMMIT_VERSION_COLUMN_PROPERTY)
-        self._materialized = {metadata.configuration.get(name) for name in materialized}
+        self._materialized = frozenset(metadata.properties.materialized_columns)
         self._known: dict[tuple[SchemaElement, ...], FileDifference] = {}
 
     def of(self, elements: tuple[SchemaElement, ...]) -> FileDifference:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
-    ENABLING_PROPERTY,
     FEATURE,
     VOID,
     between_texts,
@@ -22,6 +21,7 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, St
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
 from airflow_delta_provider.domain.report.finding import Finding
@@ -54,7 +54,7 @@ def _left_by_drop(transition: Transition) -> Iterator[Finding]:
     left = records_of(after.metadata)
     what = [f"{TYPE_CHANGES_KEY} of {left[0].column}"] if left else []
     if is_enabled(after.metadata):
-        what.append(f"{ENABLING_PROPERTY}=true")
+        what.append(f"{ENABLE_TYPE_WIDENING}=true")
     if what:
         yield rules.RECORD_LEFT_BY_DROP.finding(
             f"The commit takes {FEATURE} out of the protocol, but leaves {' and '.join(what)}: readers that do not "
@@ -84,8 +84,8 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
             continue
         if not on:
             yield rules.CHANGE_NOT_ENABLED.finding(
-                f"The commit widens {new} from {was} to {now} while {ENABLING_PROPERTY} is not true: readers that do "
-                f"not know the feature fail on older files, or read wrong values. {_RESTORE}, and enable it first: "
+                f"The commit widens {new} from {was} to {now} while {ENABLE_TYPE_WIDENING} is not true: readers that "
+                f"do not know the feature fail on older files, or read wrong values. {_RESTORE}, and enable it first: "
                 f"DeltaEnableFeatureOperator(features=['{FEATURE}']).",
                 **where,
             )

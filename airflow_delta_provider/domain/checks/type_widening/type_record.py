@@ -12,7 +12,6 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen, recorded_changes
 
-ENABLING_PROPERTY = "delta.enableTypeWidening"
 FEATURE, PREVIEW = "typeWidening", "typeWidening-preview"
 #: Types that Parquet stores alike. Engines without the feature widen among them when they merge schemas.
 _STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
@@ -43,7 +42,7 @@ class TypeRecord:
 
 def is_enabled(metadata: Metadata) -> bool:
     """Whether the property that allows widening is true; see :func:`is_supported`."""
-    return metadata.configuration.get(ENABLING_PROPERTY, "").lower() == "true"
+    return metadata.properties.type_widening
 
 
 def is_supported(protocol: Protocol) -> bool:

@@ -15,25 +15,25 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
 FEATURE = "columnMappingUsageTracking"
-PROPERTY = "delta.columnMapping.hasDroppedOrRenamed"
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_SET_TRUE = f"Set {PROPERTY} to true"
+_SET_TRUE = f"Set {DROPPED_OR_RENAMED} to true"
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with usage tracking in ``state``: UT01 to UT03, and UT08."""
-    value = _value(state.metadata)
+    value = state.metadata.properties.dropped_or_renamed
     if not is_supported(state):
         if value is not None:
             yield rules.PROPERTY_WITHOUT_FEATURE.finding(
-                f"{PROPERTY} is {value!r}, but the protocol ({state.protocol}) does not list {FEATURE}: writers drop "
-                "and rename columns without setting it, so that it says nothing. Unset the property.",
+                f"{DROPPED_OR_RENAMED} is {value!r}, but the protocol ({state.protocol}) does not list {FEATURE}: "
+                "writers drop and rename columns without setting it, so that it says nothing. Unset the property.",
                 version=state.version,
             )
         return
@@ -41,8 +41,8 @@ def check_state(state: TableState) -> Iterator[Finding]:
     if value not in ("true", "false"):
         what = "is missing" if value is None else f"is {value!r}, neither true nor false"
         yield rules.NO_PROPERTY.finding(
-            f"The protocol lists {FEATURE}, but {PROPERTY} {what}: nobody can tell whether a column was ever dropped "
-            f"or renamed, and the next one that is added may get a dropped one's values. {_SET_TRUE}.",
+            f"The protocol lists {FEATURE}, but {DROPPED_OR_RENAMED} {what}: nobody can tell whether a column was ever "
+            f"dropped or renamed, and the next one that is added may get a dropped one's values. {_SET_TRUE}.",
             version=state.version,
         )
     elif value == "false":
@@ -74,8 +74,8 @@ def _other_names(state: TableState) -> Iterator[Finding]:
     if other:
         first, more = other[0], f" (and {len(other) - 1} more)" if len(other) > 1 else ""
         yield rules.OTHER_NAMES.finding(
-            f"{PROPERTY} is false, but {first.column}{more} lies under the physical name {first.name!r} in data files: "
-            "either it was renamed untracked, or it was called so from the beginning. "
+            f"{DROPPED_OR_RENAMED} is false, but {first.column}{more} lies under the physical name {first.name!r} in "
+            "data files: either it was renamed untracked, or it was called so from the beginning. "
             f"{_SET_TRUE}, unless the second is known.",
             version=state.version,
             column=str(first.column),
@@ -101,25 +101,25 @@ def check_transition(transition: Transition, ever_true: bool = False) -> Iterato
 
 def is_true(state: TableState) -> bool:
     """Whether ``state`` says that columns were dropped or renamed."""
-    return _value(state.metadata) == "true"
+    return state.metadata.properties.dropped_or_renamed == "true"
 
 
 def _set_back(transition: Transition, ever_true: bool) -> Iterator[Finding]:
-    before, after = _value(transition.before.metadata), _value(transition.after.metadata)
+    before, after = (state.metadata.properties.dropped_or_renamed for state in (transition.before, transition.after))
     if after == "false" and before != "false" and (before == "true" or ever_true):
         yield rules.SET_BACK.finding(
-            f"The commit sets {PROPERTY} back to false, after it had been true: columns that were dropped are not "
-            f"known of any more, and their values come back in new ones of their names. {_SET_TRUE}.",
+            f"The commit sets {DROPPED_OR_RENAMED} back to false, after it had been true: columns that were dropped "
+            f"are not known of any more, and their values come back in new ones of their names. {_SET_TRUE}.",
             **transition.commit.provenance,
         )
 
 
 def _turned_on(transition: Transition, before: MappedSchema, after: MappedSchema) -> Iterator[Finding]:
     del before, after
-    if not is_supported(transition.before) and _value(transition.after.metadata) == "false":
+    if not is_supported(transition.before) and transition.after.metadata.properties.dropped_or_renamed == "false":
         yield rules.TURNED_ON_AS_UNUSED.finding(
-            f"The commit turns {FEATURE} on with {PROPERTY} false, though the table was mapped before: columns may "
-            f"have been dropped or renamed while nobody kept track. {_SET_TRUE}.",
+            f"The commit turns {FEATURE} on with {DROPPED_OR_RENAMED} false, though the table was mapped before: "
+            f"columns may have been dropped or renamed while nobody kept track. {_SET_TRUE}.",
             **transition.commit.provenance,
         )
 
@@ -129,9 +129,9 @@ def _not_tracked(transition: Transition, before: MappedSchema, after: MappedSche
         return
     for change in column_changes(before, after):
         yield rules.NOT_TRACKED.finding(
-            f"The commit {change.text}, but {PROPERTY} is {_value(transition.after.metadata)} after it: the next "
-            "column of that name gets the physical name that the old one has in data files, and its values. "
-            f"{_SET_TRUE}.",
+            f"The commit {change.text}, but {DROPPED_OR_RENAMED} is "
+            f"{transition.after.metadata.properties.dropped_or_renamed} after it: the next column of that name gets "
+            f"the physical name that the old one has in data files, and its values. {_SET_TRUE}.",
             column=str(change.was.column),
             **transition.commit.provenance,
         )
@@ -145,9 +145,9 @@ def _not_unique(transition: Transition, before: MappedSchema, after: MappedSchem
         if number in before.ids or field.path in before.by_path or field.name is None or _UUID.search(field.name):
             continue
         yield rules.NAME_NOT_UNIQUE.finding(
-            f"The commit adds {field.column} under the physical name {field.name!r}, though {PROPERTY} is true: a "
-            "column that was dropped may lie under that name in data files, so that its values are read as the new "
-            "one's. Drop the column, and let an engine with usage tracking add it.",
+            f"The commit adds {field.column} under the physical name {field.name!r}, though {DROPPED_OR_RENAMED} is "
+            "true: a column that was dropped may lie under that name in data files, so that its values are read as the "
+            "new one's. Drop the column, and let an engine with usage tracking add it.",
             column=str(field.column),
             **transition.commit.provenance,
         )
@@ -163,11 +163,6 @@ _MAPPED_RULES: tuple[Callable[[Transition, MappedSchema, MappedSchema], Iterator
 def is_supported(state: TableState) -> bool:
     """Whether the protocol lists the feature."""
     return FEATURE in state.protocol.features
-
-
-def _value(metadata: Metadata) -> str | None:
-    value = metadata.configuration.get(PROPERTY)
-    return None if value is None else value.lower()
 
 
 def _schema(metadata: Metadata) -> MappedSchema | None:

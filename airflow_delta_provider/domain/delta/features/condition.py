@@ -53,10 +53,7 @@ class FeatureCondition:
 
     def states(self, head: TableHead) -> dict[str, FeatureState]:
         """Return the state that each feature of the condition has on a table."""
-        return {
-            name: feature_state(feature_named(name), head.protocol, head.metadata.configuration)
-            for name in self.features
-        }
+        return {name: feature_state(feature_named(name), head.protocol, head.metadata) for name in self.features}
 
     def holds(self, states: Mapping[str, FeatureState]) -> bool:
         """Whether all features are in the wanted state."""

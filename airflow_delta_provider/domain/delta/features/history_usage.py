@@ -7,27 +7,19 @@ is as old as ``delta.dropFeatureTruncateHistory.retentionDuration`` says, to the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from airflow_delta_provider.domain.delta.column import all_columns
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.features.removal import PROTECTED_BEFORE, PROTECTION
+from airflow_delta_provider.domain.delta.features.removal import PROTECTION
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import PROTECTED_BEFORE
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
-RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
-_DEFAULT_RETENTION = timedelta(hours=24)
-_QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(week|day|hour|minute|second|millisecond|microsecond)s?\s*", re.IGNORECASE)
 _GEO = ("geometry", "geography")
-
-
-def _is_true(name: str) -> Callable[[Metadata], bool]:
-    return lambda metadata: metadata.configuration.get(name, "").lower() == "true"
 
 
 def records_types(metadata: Metadata) -> bool:
@@ -36,17 +28,17 @@ def records_types(metadata: Metadata) -> bool:
 
 
 def _is_mapped(metadata: Metadata) -> bool:
-    return mapping_mode(metadata.configuration) is not MappingMode.NONE
+    return metadata.properties.is_mapped
 
 
 def _has_v2_policy(metadata: Metadata) -> bool:
-    return metadata.configuration.get("delta.checkpointPolicy", "").lower().startswith("v2")
+    return (metadata.properties.checkpoint_policy or "").startswith("v2")
 
 
 #: What in the metadata is a trace that history must not have.
 _IN_METADATA: Mapping[str, Callable[[Metadata], bool]] = {
     "columnMapping": _is_mapped,
-    "deletionVectors": _is_true("delta.enableDeletionVectors"),
+    "deletionVectors": lambda metadata: metadata.properties.deletion_vectors,
     "typeWidening": records_types,
     "typeWidening-preview": records_types,
     "v2Checkpoint": _has_v2_policy,
@@ -68,8 +60,8 @@ _IN_STATE: Mapping[str, Callable[[TableState], bool]] = {
     "geospatial": lambda state: bool(geo_columns(state.metadata)),
     "geospatial-dev": lambda state: bool(geo_columns(state.metadata)),
     "rowTracking": _tracks_rows,
-    "typeWidening": lambda state: _is_true("delta.enableTypeWidening")(state.metadata),
-    "typeWidening-preview": lambda state: _is_true("delta.enableTypeWidening")(state.metadata),
+    "typeWidening": lambda state: state.metadata.properties.type_widening,
+    "typeWidening-preview": lambda state: state.metadata.properties.type_widening,
     PROTECTION: lambda state: PROTECTED_BEFORE in state.metadata.configuration,
 }
 
@@ -107,8 +99,8 @@ def last_traces(
         if feature in _IN_METADATA:
             watched[feature] = _IN_METADATA[feature]
         elif feature == PROTECTION:
-            before = state.metadata.configuration.get(PROTECTED_BEFORE, "")
-            found |= {feature: int(before) - 1} if before.isdecimal() and int(before) > 0 else {}
+            before = state.metadata.properties.protected_before
+            found |= {feature: before - 1} if before else {}
     dirty = {feature for feature, in_metadata in watched.items() if base is not None and in_metadata(base)}
     for version, actions in commits if watched else ():
         for action in actions:
@@ -128,18 +120,6 @@ def _has_vector(action: Action) -> bool:
 def barrier(trace: int, checkpoints: Iterable[int]) -> int | None:
     """Return the first checkpoint behind the last version with traces: None where there is none yet."""
     return min((version for version in checkpoints if version > trace), default=None)
-
-
-def retention_of(metadata: Metadata) -> timedelta | None:
-    """Return how old history has to be before it is truncated; None where the property makes no sense."""
-    text = metadata.configuration.get(RETENTION)
-    if text is None:
-        return _DEFAULT_RETENTION
-    text = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE).strip()
-    found = _QUANTITY.findall(text)
-    if not found or _QUANTITY.sub("", text).strip():
-        return None
-    return sum((timedelta(**{f"{unit.lower()}s": float(number)}) for number, unit in found), timedelta())
 
 
 def earliest_truncation(written: datetime, retention: timedelta) -> datetime:

@@ -13,8 +13,6 @@ from enum import Enum
 from airflow_delta_provider.domain.delta.features.table import FEATURES, Feature
 
 PROTECTION = "checkpointProtection"
-#: Set with that feature: history before this version may only be cleaned up as a whole.
-PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 
 
 class Rewrites(Enum):

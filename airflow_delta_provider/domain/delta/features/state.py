@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 
 from airflow_delta_provider.domain.delta.features.table import Feature
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-
-#: Set while writers assign no row ids: before row tracking is dropped.
-SUSPENDED_PROPERTY = "delta.rowTrackingSuspended"
 
 
 class FeatureState(str, Enum):
@@ -25,15 +22,22 @@ class FeatureState(str, Enum):
     """Listed, and in force. A feature without a property of its own is enabled once it is listed."""
 
 
-def feature_state(feature: Feature, protocol: Protocol, configuration: Mapping[str, str]) -> FeatureState:
-    """Return the state of ``feature`` on a table with this protocol and these properties."""
+def feature_state(feature: Feature, protocol: Protocol, metadata: Metadata) -> FeatureState:
+    """Return the state of ``feature`` on a table with this protocol and metadata."""
     if not protocol.supports(feature.name):
         return FeatureState.ABSENT
-    if feature.name == "rowTracking" and _is_true(configuration.get(SUSPENDED_PROPERTY)):
+    if feature.name == "rowTracking" and metadata.properties.row_tracking_suspended:
         return FeatureState.SUSPENDED
-    if feature.enabling_property is None or is_enabling(feature, configuration.get(feature.enabling_property)):
+    if feature.enabling_property is None or is_enabled(feature, metadata):
         return FeatureState.ENABLED
     return FeatureState.SUPPORTED
+
+
+def is_enabled(feature: Feature, metadata: Metadata) -> bool:
+    """Whether the feature's property puts it in force, whatever the protocol supports."""
+    return feature.enabling_property is not None and is_enabling(
+        feature, metadata.configuration.get(feature.enabling_property)
+    )
 
 
 def is_enabling(feature: Feature, value: str | None) -> bool:
@@ -43,7 +47,3 @@ def is_enabling(feature: Feature, value: str | None) -> bool:
     if feature.name == "columnMapping":
         return value.lower() in ("name", "id")
     return value.lower() == feature.enabled_value.lower()
-
-
-def _is_true(value: str | None) -> bool:
-    return (value or "").lower() == "true"

@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import DisableMapping, Step
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import is_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.enable import edit_of
-from airflow_delta_provider.domain.delta.column_mapping import MappingMode, mapping_mode
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -112,7 +111,7 @@ class DisableColumnMapping(Change):
     def _look(self, table: OpenTable, state: TableState) -> MappedTable:
         """Return what is known of a version of the table; footers where they decide."""
         found = read_columns(table.log, state.version)
-        mapped = mapping_mode(state.metadata.configuration) is not MappingMode.NONE
+        mapped = state.metadata.properties.is_mapped
         decided = self._options.strategy == "rewrite" or check_disabling(table.name.text, state, self._engine)
         if decided or not mapped or not needs_footers(state.metadata, found.known):
             return found
