@@ -21,7 +21,7 @@ import fastavro
 
 from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_zstandard

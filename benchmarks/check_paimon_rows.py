@@ -19,8 +19,8 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.run.runner import run

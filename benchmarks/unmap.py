@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.session.spark_session import own_session
@@ -45,7 +45,7 @@ def main() -> None:
     session = DeltaSession(own_session("benchmark", "local[2]"))
 
     def ours(table: Path) -> None:
-        report = run(JobRequest((str(table),), DisableColumnMappingOptions("metadata-only")), session)
+        report = run(JobRequest((str(table),), DisableColumnMappingOptions(strategy="metadata-only")), session)
         if report.verdict is not Verdict.PASS or not report.changed:
             raise SystemExit(report.to_json())
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
 from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
@@ -36,7 +36,7 @@ def main() -> None:
     session = DeltaSession(own_session("benchmark", "local[2]"))
 
     def ours(table: Path, verify: str = "data") -> None:
-        options = WidenTypesOptions(dict.fromkeys(COLUMNS, "bigint"), verify=verify)
+        options = WidenTypesOptions(columns=dict.fromkeys(COLUMNS, "bigint"), verify=verify)
         report = run(JobRequest((str(table),), options), session)
         if report.verdict is not Verdict.PASS:
             raise SystemExit(report.to_json())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
@@ -62,8 +62,8 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     def options(self) -> AlterColumnsOptions:
         """Return the options, from the rendered arguments."""
         return AlterColumnsOptions(
-            as_mapping("add", self.add or {}),
-            as_mapping("rename", self.rename or {}),
-            tuple(as_list("drop", self.drop or ())),
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            add=as_mapping("add", self.add or {}),
+            rename=as_mapping("rename", self.rename or {}),
+            drop=tuple(as_list("drop", self.drop or ())),
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

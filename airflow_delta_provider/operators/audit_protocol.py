@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Unpack
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, JobArguments, Level, Names, Text, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
@@ -118,16 +118,16 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     def options(self) -> AuditOptions:
         """Return the options, from the rendered arguments."""
         return AuditOptions(
-            self.level,
-            as_version("since_version", self.since_version),
-            as_version("version", self.version),
-            _as_time(self.timestamp),
-            tuple(as_list("rules", self.rules or ())),
-            self.fail_on,
-            tuple(self._waivers()),
-            self.state_path or None,
-            tuple(entry for entry in self._fleet() if not isinstance(entry, str)),
-            self.seconds_per_table,
+            level=self.level,
+            since_version=as_version("since_version", self.since_version),
+            version=as_version("version", self.version),
+            timestamp=_as_time(self.timestamp),
+            rules=tuple(as_list("rules", self.rules or ())),
+            fail_on=self.fail_on,
+            waivers=tuple(self._waivers()),
+            state_path=self.state_path or None,
+            ownership=tuple(entry for entry in self._fleet() if not isinstance(entry, str)),
+            seconds_per_table=self.seconds_per_table,
         )
 
     def _tables(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
-from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import (
     Flag,
     JobArguments,
@@ -86,10 +86,10 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     def options(self) -> PaimonCheckRowTrackingOptions:
         """Return the options, from the rendered arguments."""
         return PaimonCheckRowTrackingOptions(
-            self.level,
-            as_version("since_snapshot", self.since_snapshot),
-            tuple(as_list("key_columns", self.key_columns or ())),
-            self.source,
-            self.state_path or None,
-            as_flag("fail_on_reassigned", self.fail_on_reassigned),
+            level=self.level,
+            since_snapshot=as_version("since_snapshot", self.since_snapshot),
+            key_columns=tuple(as_list("key_columns", self.key_columns or ())),
+            source=self.source,
+            state_path=self.state_path or None,
+            fail_on_reassigned=as_flag("fail_on_reassigned", self.fail_on_reassigned),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import JobArguments, Level, Names, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import as_list, as_version
@@ -67,7 +67,7 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
     def options(self) -> CheckRowTrackingOptions:
         """Return the options, from the rendered arguments."""
         return CheckRowTrackingOptions(
-            self.level,
-            as_version("compare_to_version", self.compare_to_version),
-            tuple(as_list("key_columns", self.key_columns or ())),
+            level=self.level,
+            compare_to_version=as_version("compare_to_version", self.compare_to_version),
+            key_columns=tuple(as_list("key_columns", self.key_columns or ())),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.operators.arguments import JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 

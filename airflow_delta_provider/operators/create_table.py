@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import CreateTableOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
@@ -60,8 +60,8 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
     def options(self) -> CreateTableOptions:
         """Return the options, from the rendered arguments."""
         return CreateTableOptions(
-            as_mapping("columns", self.columns),
-            tuple(as_list("partition_by", self.partition_by or ())),
-            as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            columns=as_mapping("columns", self.columns),
+            partition_by=tuple(as_list("partition_by", self.partition_by or ())),
+            acknowledge_writer_lockout=as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

@@ -21,9 +21,11 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import OPTIONS, Options, RequestError
+from airflow_delta_provider.domain.request.kinds import OPTIONS
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import (

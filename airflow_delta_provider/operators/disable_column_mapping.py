@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Strategy, VerifyMapping
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag
@@ -71,8 +71,8 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
     def options(self) -> DisableColumnMappingOptions:
         """Return the options, from the rendered arguments."""
         return DisableColumnMappingOptions(
-            self.strategy,
-            as_flag("allow_rewrite", self.allow_rewrite),
-            self.verify,
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            strategy=self.strategy,
+            allow_rewrite=as_flag("allow_rewrite", self.allow_rewrite),
+            verify=self.verify,
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

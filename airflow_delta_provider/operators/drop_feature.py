@@ -11,7 +11,7 @@ from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order
@@ -106,13 +106,13 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     def options(self) -> DropFeatureOptions:
         """Return the options, from the rendered arguments."""
         return DropFeatureOptions(
-            tuple(as_list("features", self.features)),
-            as_flag("truncate_history", self.truncate_history),
-            as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
-            as_flag("allow_rewrite", self.allow_rewrite),
-            as_flag("acknowledge_history_loss", self.acknowledge_history_loss),
-            as_flag("acknowledge_row_id_loss", self.acknowledge_row_id_loss),
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            features=tuple(as_list("features", self.features)),
+            truncate_history=as_flag("truncate_history", self.truncate_history),
+            allow_protocol_upgrade=as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
+            allow_rewrite=as_flag("allow_rewrite", self.allow_rewrite),
+            acknowledge_history_loss=as_flag("acknowledge_history_loss", self.acknowledge_history_loss),
+            acknowledge_row_id_loss=as_flag("acknowledge_row_id_loss", self.acknowledge_row_id_loss),
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )
 
     def execute_complete(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Text
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
@@ -76,10 +76,10 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
     def options(self) -> EnableFeatureOptions:
         """Return the options, from the rendered arguments."""
         return EnableFeatureOptions(
-            tuple(as_list("features", self.features)),
-            as_mapping("properties", self.properties or {}),
-            as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
-            as_flag("allow_special", self.allow_special),
-            as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            features=tuple(as_list("features", self.features)),
+            properties=as_mapping("properties", self.properties or {}),
+            allow_protocol_upgrade=as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
+            allow_special=as_flag("allow_special", self.allow_special),
+            acknowledge_writer_lockout=as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
-from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.operators.arguments import JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 

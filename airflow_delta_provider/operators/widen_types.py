@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Types, VerifyValues
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.rendered import as_flag, as_mapping
@@ -65,9 +65,9 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
     def options(self) -> WidenTypesOptions:
         """Return the options, from the rendered arguments."""
         return WidenTypesOptions(
-            as_mapping("columns", self.columns),
-            as_flag("enable_type_widening", self.enable_type_widening),
-            as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
-            self.verify,
-            as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
+            columns=as_mapping("columns", self.columns),
+            enable_type_widening=as_flag("enable_type_widening", self.enable_type_widening),
+            allow_protocol_upgrade=as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
+            verify=self.verify,
+            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
         )

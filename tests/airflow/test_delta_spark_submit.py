@@ -15,15 +15,13 @@ import pytest
 
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    AuditOptions,
-    CheckRowTrackingOptions,
-    DetailOptions,
-    EnableFeatureOptions,
-    Options,
-    PaimonCheckRowTrackingOptions,
-)
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
@@ -33,7 +31,7 @@ COORDINATES = "io.delta:delta-spark_4.1_2.13:4.3.1"
 
 
 def make_hook(*tables: str, **arguments: Any) -> DeltaSparkSubmitHook:
-    request = JobRequest(tables or ("/t",), EnableFeatureOptions(("typeWidening",)))
+    request = JobRequest(tables or ("/t",), EnableFeatureOptions(features=("typeWidening",)))
     return DeltaSparkSubmitHook(request, **{"delta_jars": "provided", **arguments})
 
 
@@ -67,11 +65,11 @@ def test_spark_log_level_brings_spark_lines_back_and_reaches_the_job(
     [
         ("/t", DetailOptions(), False),
         ("/t", AuditOptions(level="data"), False),
-        ("/t", CheckRowTrackingOptions("data", 1), False),
-        ("/t", CheckRowTrackingOptions("data", 1, ("id",)), True),
+        ("/t", CheckRowTrackingOptions(level="data", compare_to_version=1), False),
+        ("/t", CheckRowTrackingOptions(level="data", compare_to_version=1, key_columns=("id",)), True),
         ("sales.t", DetailOptions(), True),
         ("sales.t", PaimonCheckRowTrackingOptions(), False),
-        ("/t", EnableFeatureOptions(("typeWidening",)), True),
+        ("/t", EnableFeatureOptions(features=("typeWidening",)), True),
     ],
 )
 def test_jars_of_delta_are_resolved_for_jobs_that_may_need_them(

@@ -11,7 +11,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk import DAG
 
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions, options_to_json
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,
     DeltaRequestError,
@@ -220,7 +220,7 @@ def test_changes_of_columns_travel_in_the_request_with_names_as_they_are(spark_s
     run = Run()
     operator.render_template_fields({**run.context, "add": {"s.x": "struct<a:int>"}, "new": "`x y`", "gone": "d"})
     options = operator.request(run.context).options
-    assert options == AlterColumnsOptions({"s.x": "struct<a:int>"}, {"a": "`x y`"}, ("`b.c`", "d"))
+    assert options == AlterColumnsOptions(add={"s.x": "struct<a:int>"}, rename={"a": "`x y`"}, drop=("`b.c`", "d"))
 
 
 def test_summary_is_returned_and_pushed_with_the_findings(spark_submit: FakeSparkSubmit) -> None:
@@ -446,7 +446,7 @@ def test_waivers_of_an_audit_are_a_file_beside_the_dag_or_a_list(tmp_path):
     )
     for waivers in (str(tmp_path / "waivers.yaml"), [entry]):
         options = DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=waivers).options()
-        assert json.loads(json.dumps(options_to_json(options)))["waivers"] == [entry]
+        assert json.loads(json.dumps(options.to_json()))["waivers"] == [entry]
     with pytest.raises(DeltaRequestError, match=r"t: waivers: .*nowhere\.yaml cannot be read"):
         DeltaAuditProtocolOperator(task_id="t", table="/t", waivers=str(tmp_path / "nowhere.yaml"))
     DeltaAuditProtocolOperator(task_id="t", table="/t", waivers="{{ var.value.waivers }}.yaml")

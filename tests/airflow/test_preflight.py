@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from airflow_delta_provider.domain.engine.spark_master import SparkMaster
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.preflight import check_before_submit
@@ -28,7 +28,7 @@ __all__ = ["spark_submit"]
 
 
 def hook(**arguments: object) -> DeltaSparkSubmitHook:
-    request = JobRequest(("/t",), EnableFeatureOptions(("typeWidening",)))
+    request = JobRequest(("/t",), EnableFeatureOptions(features=("typeWidening",)))
     return DeltaSparkSubmitHook(request, **{"delta_jars": "provided", **arguments})  # type: ignore[arg-type]
 
 

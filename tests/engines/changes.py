@@ -13,17 +13,15 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    AlterColumnsOptions,
-    AuditOptions,
-    CheckRowTrackingOptions,
-    DisableColumnMappingOptions,
-    DropFeatureOptions,
-    EnableFeatureOptions,
-    Options,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
 from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
@@ -75,29 +73,37 @@ class Trial:
     def features(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield what comes of enabling each feature alone."""
         for name in ALONE:
-            options = EnableFeatureOptions((name,), allow_protocol_upgrade=True)
+            options = EnableFeatureOptions(features=(name,), allow_protocol_upgrade=True)
             yield name, self.both(self.table(f"feature {name}"), options)
 
     def changes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield what comes of one table's changes, one after the other."""
         path = self.table("changed")
         steps: tuple[tuple[str, Options], ...] = (
-            ("enable", EnableFeatureOptions(("columnMapping", "rowTracking"), allow_protocol_upgrade=True)),
+            ("enable", EnableFeatureOptions(features=("columnMapping", "rowTracking"), allow_protocol_upgrade=True)),
             ("alter", AlterColumnsOptions(rename={"name": "named"}, add={"at": "timestamp", "s": "struct<a:int>"})),
             ("drop column", AlterColumnsOptions(drop=("s",))),
             (
                 "property alone",
                 EnableFeatureOptions(
-                    ("appendOnly",), {"delta.enableTypeWidening": "true"}, allow_protocol_upgrade=True
+                    features=("appendOnly",),
+                    properties={"delta.enableTypeWidening": "true"},
+                    allow_protocol_upgrade=True,
                 ),
             ),
-            ("widen", WidenTypesOptions({"q": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True)),
-            ("drop feature", DropFeatureOptions(("typeWidening",), allow_rewrite=True, allow_protocol_upgrade=True)),
+            (
+                "widen",
+                WidenTypesOptions(columns={"q": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
+            ),
+            (
+                "drop feature",
+                DropFeatureOptions(features=("typeWidening",), allow_rewrite=True, allow_protocol_upgrade=True),
+            ),
             ("leave mapping", DisableColumnMappingOptions(strategy="rewrite", allow_rewrite=True)),
         )
         for name, options in steps:
             yield name, self.both(path, options)
-        for name, check in (("audit", AuditOptions(level="data")), ("row ids", CheckRowTrackingOptions("data"))):
+        for name, check in (("audit", AuditOptions(level="data")), ("row ids", CheckRowTrackingOptions(level="data"))):
             report = self.job(path, check)
             codes = [finding.code for finding in report.findings]
             yield name, {"done": report.verdict.value, "codes": codes}

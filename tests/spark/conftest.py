@@ -13,15 +13,13 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    AlterColumnsOptions,
-    EnableFeatureOptions,
-    Options,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.progress import Progress, silent
 from airflow_delta_provider.jobs.session.spark_session import own_session
@@ -109,7 +107,7 @@ def run_job(session: DeltaSession) -> Callable[..., JobReport]:
         progress: Progress = silent,
         **known: Any,
     ) -> JobReport:
-        request = JobRequest(tuple(map(str, tables)), options, dry_run, labels or {}, **known)
+        request = JobRequest(tuple(map(str, tables)), options, dry_run=dry_run, labels=labels or {}, **known)
         report = run(JobRequest.from_json(json.loads(json.dumps(request.to_json()))), session, progress)
         wire = json.loads(json.dumps(report.to_json()))
         assert violations(wire) == []
@@ -125,7 +123,7 @@ def enable(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
 
     def enable_one(path: str | Path, *features: str, allow: bool = True, **known: Any) -> TableReport:
         how = {key: known.pop(key) for key in ("dry_run", "labels", "progress") if key in known}
-        options = EnableFeatureOptions(features, allow_protocol_upgrade=allow, **known)
+        options = EnableFeatureOptions(features=features, allow_protocol_upgrade=allow, **known)
         return run_job([path], options, **how).tables[0]
 
     return enable_one
@@ -138,7 +136,7 @@ def widen(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
     def widen_one(path: str | Path, columns: Mapping[str, str], *, allow: bool = True, **known: Any) -> TableReport:
         how = {key: known.pop(key) for key in ("dry_run", "labels", "progress") if key in known}
         options = WidenTypesOptions(
-            columns, enable_type_widening=known.pop("enable", allow), allow_protocol_upgrade=allow, **known
+            columns=columns, enable_type_widening=known.pop("enable", allow), allow_protocol_upgrade=allow, **known
         )
         return run_job([path], options, **how).tables[0]
 
@@ -161,7 +159,7 @@ def check(run_job: Callable[..., JobReport]) -> Callable[..., TableReport]:
     """Run ``check-row-tracking`` on one table."""
 
     def check_one(path: str | Path, level: str = "data", **known: Any) -> TableReport:
-        return run_job([path], CheckRowTrackingOptions(level, **known)).tables[0]
+        return run_job([path], CheckRowTrackingOptions(level=level, **known)).tables[0]
 
     return check_one
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions, WidenTypesOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from tests.tables import broken_logs, log, other_formats
 from tests.tables.checkpoints import checkpointed
 from tests.tables.protocols import legacy
 
-ENABLE = EnableFeatureOptions(("typeWidening",), allow_protocol_upgrade=True)
-WIDEN = WidenTypesOptions({"id": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True)
+ENABLE = EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True)
+WIDEN = WidenTypesOptions(columns={"id": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True)
 
 
 def assert_refused(report, code, *messages):

@@ -80,7 +80,7 @@ def test_table_passes_after_every_operation(snapshots, run_job, deletion_vectors
     paths = snapshots(deletion_vectors)
     assert len(paths) == (len(OPERATIONS) if deletion_vectors else MOVED) + 1
     for level in ("log", "data") if deletion_vectors else ("data",):
-        reports = run_job(list(paths.values()), CheckRowTrackingOptions(level)).tables
+        reports = run_job(list(paths.values()), CheckRowTrackingOptions(level=level)).tables
         assert [(report.version, report.verdict, report.findings) for report in reports] == [
             (version, Verdict.PASS, ()) for version in paths
         ]

@@ -110,7 +110,7 @@ def test_verdict_is_that_of_looking_at_every_row(run_job, directories, tables):
         damaged(models[-1], damages)
         paths.append(directories())
         models[-1].write(paths[-1], **layout)
-    reports = run_job(paths, CheckRowTrackingOptions("data")).tables
+    reports = run_job(paths, CheckRowTrackingOptions(level="data")).tables
     for table, model, report in zip(tables, models, reports):
         found, expected = {finding.code for finding in report.findings}, model.codes()
         event(", ".join(sorted(expected)) or "clean")

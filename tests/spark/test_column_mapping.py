@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange

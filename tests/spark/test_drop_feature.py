@@ -11,7 +11,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.explain import size_text
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from tests.tables import log
 from tests.tables.protocols import legacy
 
@@ -19,7 +19,9 @@ from tests.tables.protocols import legacy
 @pytest.fixture
 def drop(run_job):
     def drop_from(path, *features, dry_run=False, labels=None, **options):
-        return run_job([path], DropFeatureOptions(features, **options), dry_run=dry_run, labels=labels).tables[0]
+        return run_job([path], DropFeatureOptions(features=features, **options), dry_run=dry_run, labels=labels).tables[
+            0
+        ]
 
     return drop_from
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import CreateTableOptions, WidenTypesOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from tests.tables import log
 from tests.tables.widening import flat
 
 LABELS = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1}
 RETRY = {"labels": LABELS, "retry_since": "2020-01-01T00:00:00+00:00"}
-OPTIONS = WidenTypesOptions({"q": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True)
+OPTIONS = WidenTypesOptions(columns={"q": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True)
 
 
 class Died(BaseException):
@@ -55,7 +56,7 @@ def test_retry_reports_what_a_try_that_died_committed(table, run_job, steps: int
 
 
 def test_retry_reports_the_table_that_a_try_that_died_created(run_job, tmp_path: Path) -> None:
-    options = CreateTableOptions({"id": "bigint"}, acknowledge_writer_lockout=True)
+    options = CreateTableOptions(columns={"id": "bigint"}, acknowledge_writer_lockout=True)
     path = tmp_path / "created"
     first = run_job([path], options, labels=LABELS).tables[0]
     again = run_job([path], options, **RETRY).tables[0]

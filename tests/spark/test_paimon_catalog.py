@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource
@@ -71,7 +71,7 @@ def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator
 def check(session: DeltaSession) -> Callable[..., TableReport]:
     def check_one(text: str, **known: Any) -> TableReport:
         name = TableName.parse(text)
-        options = PaimonCheckRowTrackingOptions("data", **known)
+        options = PaimonCheckRowTrackingOptions(level="data", **known)
         return PaimonCatalogCheck(session, name, options, silent, CatalogSource(session, name, _SEPARATOR)).run()
 
     return check_one
@@ -112,7 +112,7 @@ def test_another_shape_is_undetermined_and_said(serve: Serve, check: Callable[..
 def test_a_name_is_looked_for_in_the_catalog_and_a_table_that_is_not_there_said(
     run_job: Callable[..., JobReport],
 ) -> None:
-    report = run_job(["no_such_paimon_table"], PaimonCheckRowTrackingOptions("data")).tables[0]
+    report = run_job(["no_such_paimon_table"], PaimonCheckRowTrackingOptions(level="data")).tables[0]
 
     assert report.verdict is Verdict.UNDETERMINED
     assert "no_such_paimon_table" in report.findings[0].message

@@ -15,7 +15,7 @@ import pytest
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
 from airflow_delta_provider.jobs.paimon.live_proof import LiveProof

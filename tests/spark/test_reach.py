@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import AuditOptions, CreateTableOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from tests.tables.row_tracking import partitioned
@@ -94,7 +95,7 @@ def test_nothing_is_remembered_among_what_tables_are(session, lake, spark):
 
 
 def test_table_is_not_created_behind_a_link(session, lake):
-    options = CreateTableOptions({"id": "bigint"}, acknowledge_writer_lockout=True)
+    options = CreateTableOptions(columns={"id": "bigint"}, acknowledge_writer_lockout=True)
     new = lake / "ours" / "all" / "new"
     report = run(JobRequest((str(new),), options, allowed_locations=(str(lake / "ours"),)), session)
     assert [finding.code for finding in report.tables[0].findings] == ["RQ16"]

@@ -10,13 +10,15 @@ import pytest
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.text import render
-from airflow_delta_provider.domain.request.options import AuditOptions, CheckRowTrackingOptions, WidenTypesOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from demo.damage import copy_with_colliding_ids
 
 README = Path(__file__).parents[2] / "README.md"
 FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
 PRINTED = {
-    "refused widening": WidenTypesOptions({"distnce": "bigint", "carrier": "smallint"}),
+    "refused widening": WidenTypesOptions(columns={"distnce": "bigint", "carrier": "smallint"}),
     "audit": AuditOptions(),
     "check of row ids": CheckRowTrackingOptions(),
 }

@@ -135,7 +135,7 @@ def test_storage_that_fails_now_and_then_is_asked_again(table, check, remote) ->
 
 
 def test_storage_that_keeps_failing_is_a_fault_of_that_table_alone(table, run_job, remote) -> None:
-    from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+    from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 
     failing, whole = table(operations, "failing"), table(operations, "whole")
     remote.fail(data_file(failing), 10_000)

@@ -9,11 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import (
-    CheckRowTrackingOptions,
-    DetailOptions,
-    DropFeatureOptions,
-)
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.session.sql_settings import SQL_SETTINGS
 from tests.tables import log
@@ -58,7 +56,7 @@ def test_table_whose_path_holds_a_variable_is_the_one_that_is_changed(table, tmp
     before = log.contents(decoy)
     assert done(enable(path, "typeWidening", "checkConstraints"))
     assert done(widen(path, {"id": "bigint"}, verify="log"))
-    assert done(run_job([path], DropFeatureOptions(("checkConstraints",))).tables[0])
+    assert done(run_job([path], DropFeatureOptions(features=("checkConstraints",))).tables[0])
     assert log.contents(decoy) == before
 
 
@@ -83,7 +81,10 @@ def test_changes_and_checks_do_the_same_however_the_session_reads_sql(table, alt
         assert done(alter(path, rename={"`a.b`": "select", '`it\'s "so"`': "(x)?"}, add={"at": "timestamp"}))
         assert done(widen(path, {"`(x)?`": "bigint", "l.element.x": "bigint"}))
         assert done(enable(path, "appendOnly", properties={"team": team}))
-        for options in (CheckRowTrackingOptions("data", compare_to_version=1, key_columns=("id",)), DetailOptions()):
+        for options in (
+            CheckRowTrackingOptions(level="data", compare_to_version=1, key_columns=("id",)),
+            DetailOptions(),
+        ):
             (report,) = run_job([tracked], options).tables
             assert (report.verdict, report.findings) == (Verdict.PASS, ())
     assert log.configuration(path)["team"] == team

@@ -29,7 +29,7 @@ def audit_until(run_job, monkeypatch):
             if words in line:
                 now[0] = math.inf
 
-        return run_job([path], AuditOptions("data", seconds_per_table=60, **known), progress=progress).tables[0]
+        return run_job([path], AuditOptions(level="data", seconds_per_table=60, **known), progress=progress).tables[0]
 
     return audit
 

@@ -8,11 +8,9 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import (
-    CreateTableOptions,
-    DisableColumnMappingOptions,
-    DropFeatureOptions,
-)
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
@@ -64,7 +62,7 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
     assert outcome(enable(path, "columnMapping")) == PASSED
     assert rows(spark, path) == before
 
-    dropped = run_job([path], DropFeatureOptions((FEATURE,))).tables[0]
+    dropped = run_job([path], DropFeatureOptions(features=(FEATURE,))).tables[0]
     assert outcome(dropped) == PASSED
     assert (FEATURE in dropped.protocol_after["writerFeatures"], DROPPED_OR_RENAMED in log.configuration(path)) == (
         False,
@@ -151,7 +149,7 @@ def test_new_table_is_written_to_an_empty_place_and_found_again(spark, run_job, 
     columns = {"id": "bigint", "a b": "struct<x:int>", "day": "date"}
 
     def create(place, columns=columns, **known):
-        return run_job([place], CreateTableOptions(columns, ("day",), **known)).tables[0]
+        return run_job([place], CreateTableOptions(columns=columns, partition_by=("day",), **known)).tables[0]
 
     assert [finding.code for finding in create(path).findings] == ["RQ55"]
     assert not path.exists()

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.delta.column import find_column, quote
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.changes import column_values
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
@@ -446,7 +446,7 @@ def test_values_that_read_differently_after_widening_are_a_violation(session, sp
     damaged["metadata"]["delta.columnMapping.physicalName"] = "elsewhere"
     log.commit(path, {"metaData": {**metadata, "schemaString": json.dumps(schema)}})
     commits = dict(opened.log.commits_after(before.version))
-    change = WidenTypes(WidenTypesOptions({column: "bigint"}), session)
+    change = WidenTypes(WidenTypesOptions(columns={column: "bigint"}), session)
     findings = change.verify(opened, before, opened.log.read_state(with_files=True), commits)
     assert [(finding.code, finding.column) for finding in findings] == [("TW18", column)]
     assert "minimum" in findings[0].message or "nulls" in findings[0].message

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions
 from demo.airflow_home import AirflowHome
 from tests.system.process_tree import ProcessTree, names_of, running, wait_for, with_descendants
 from tests.tables import log

@@ -15,22 +15,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS, delta_coordinates
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    OPTIONS,
-    AlterColumnsOptions,
-    AuditOptions,
-    CheckRowTrackingOptions,
-    ColumnMappingUsageOptions,
-    CreateTableOptions,
-    DetailOptions,
-    DisableColumnMappingOptions,
-    DropFeatureOptions,
-    EnableFeatureOptions,
-    Options,
-    PaimonCheckRowTrackingOptions,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.kinds import OPTIONS
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.hooks.workspace import Workspace
 from demo.airflow_home import AirflowHome
 from tests.system.orders_table import ROW_TRACKING, orders

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource

@@ -5,35 +5,36 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
-from airflow_delta_provider.domain.request.options import (
-    AlterColumnsOptions,
-    AuditOptions,
-    CreateTableOptions,
-    DropFeatureOptions,
-    EnableFeatureOptions,
-    RequestError,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (EnableFeatureOptions(("typeWidenig",)), "no table feature 'typeWidenig'. Did you mean 'typeWidening'?"),
-        (EnableFeatureOptions(("deletionVector",)), "Did you mean 'deletionVectors'?"),
-        (EnableFeatureOptions(("inCommitTimestamps",)), "Did you mean 'inCommitTimestamp'?"),
-        (EnableFeatureOptions(("delta.feature.rowTraking",)), "Did you mean 'rowTracking'?"),
-        (EnableFeatureOptions(("row tracking",)), "is not the name of a table feature"),
-        (DropFeatureOptions(("colummMapping",)), "Did you mean 'columnMapping'?"),
         (
-            WidenTypesOptions({"q": "bignt"}),
+            EnableFeatureOptions(features=("typeWidenig",)),
+            "no table feature 'typeWidenig'. Did you mean 'typeWidening'?",
+        ),
+        (EnableFeatureOptions(features=("deletionVector",)), "Did you mean 'deletionVectors'?"),
+        (EnableFeatureOptions(features=("inCommitTimestamps",)), "Did you mean 'inCommitTimestamp'?"),
+        (EnableFeatureOptions(features=("delta.feature.rowTraking",)), "Did you mean 'rowTracking'?"),
+        (EnableFeatureOptions(features=("row tracking",)), "is not the name of a table feature"),
+        (DropFeatureOptions(features=("colummMapping",)), "Did you mean 'columnMapping'?"),
+        (
+            WidenTypesOptions(columns={"q": "bignt"}),
             "columns has 'q': 'bignt' is no primitive SQL type. Did you mean 'bigint'?",
         ),
-        (WidenTypesOptions({"q": "decimal(99,2)"}), "is no decimal"),
+        (WidenTypesOptions(columns={"q": "decimal(99,2)"}), "is no decimal"),
         (AlterColumnsOptions(add={"n": "strng"}), "add has 'n': 'strng' is no primitive SQL type"),
         (AlterColumnsOptions(add={"n": "array<int"}), "'>' is missing"),
-        (CreateTableOptions({"a": "int", "b": "struct<x:nit>"}), "columns has 'b': 'nit'"),
+        (CreateTableOptions(columns={"a": "int", "b": "struct<x:nit>"}), "columns has 'b': 'nit'"),
     ],
 )
 def test_name_that_no_engine_knows_is_refused_with_the_one_that_was_meant(options, says):
@@ -46,7 +47,7 @@ def test_name_that_no_engine_knows_is_refused_with_the_one_that_was_meant(option
     "name", ["icebergCompatV4", "typeWideningV2", "variantType2", "geospatial-preview", "rowLineage", "foo"]
 )
 def test_feature_that_an_engine_may_know_is_left_to_it_and_named(name):
-    for options in (EnableFeatureOptions((name, "rowTracking")), DropFeatureOptions((name,))):
+    for options in (EnableFeatureOptions(features=(name, "rowTracking")), DropFeatureOptions(features=(name,))):
         check_names(options)
         assert features_to_come(options) == (name,)
 
@@ -54,9 +55,9 @@ def test_feature_that_an_engine_may_know_is_left_to_it_and_named(name):
 def test_every_known_feature_and_type_passes_in_any_case():
     for name in FEATURES:
         for spelled in (name, name.upper()):
-            check_names(EnableFeatureOptions((spelled,)))
-            assert features_to_come(DropFeatureOptions((spelled,))) == ()
-    check_names(WidenTypesOptions({"a": "BIGINT", "b": "decimal(12, 2)"}))
+            check_names(EnableFeatureOptions(features=(spelled,)))
+            assert features_to_come(DropFeatureOptions(features=(spelled,))) == ()
+    check_names(WidenTypesOptions(columns={"a": "BIGINT", "b": "decimal(12, 2)"}))
     check_names(AlterColumnsOptions(add={"n": "map<string,struct<`a b`:timestamp_ntz>>"}))
     check_names(AuditOptions())
 

@@ -7,13 +7,11 @@ import sys
 
 import pytest
 
-from airflow_delta_provider.domain.request.options import (
-    CheckRowTrackingOptions,
-    ColumnMappingUsageOptions,
-    CreateTableOptions,
-    DisableColumnMappingOptions,
-    DropFeatureOptions,
-)
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.run.command_line.main import parse
 
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
@@ -22,11 +20,14 @@ CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.js
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ((), CheckRowTrackingOptions("data", None, ())),
-        (("--level", "log"), CheckRowTrackingOptions("log", None, ())),
-        (("--level", "footers"), CheckRowTrackingOptions("footers", None, ())),
-        (("--compare-to", "0"), CheckRowTrackingOptions("data", 0, ())),
-        (("--compare-to", "7", "--key", "b", "--key", "a"), CheckRowTrackingOptions("data", 7, ("b", "a"))),
+        ((), CheckRowTrackingOptions(level="data", compare_to_version=None, key_columns=())),
+        (("--level", "log"), CheckRowTrackingOptions(level="log", compare_to_version=None, key_columns=())),
+        (("--level", "footers"), CheckRowTrackingOptions(level="footers", compare_to_version=None, key_columns=())),
+        (("--compare-to", "0"), CheckRowTrackingOptions(level="data", compare_to_version=0, key_columns=())),
+        (
+            ("--compare-to", "7", "--key", "b", "--key", "a"),
+            CheckRowTrackingOptions(level="data", compare_to_version=7, key_columns=("b", "a")),
+        ),
     ],
 )
 def test_check_of_row_tracking_asks_for_level_version_and_keys(arguments, options):
@@ -67,10 +68,13 @@ def test_check_of_row_tracking_that_makes_no_sense_ends_with_2_and_says_why(argu
     ("arguments", "options"),
     [
         (("column-mapping-usage",), ColumnMappingUsageOptions()),
-        (("disable-column-mapping",), DisableColumnMappingOptions("auto", False, "footers")),
+        (
+            ("disable-column-mapping",),
+            DisableColumnMappingOptions(strategy="auto", allow_rewrite=False, verify="footers"),
+        ),
         (
             ("disable-column-mapping", "--strategy", "rewrite", "--allow-rewrite", "--verify", "full"),
-            DisableColumnMappingOptions("rewrite", True, "full"),
+            DisableColumnMappingOptions(strategy="rewrite", allow_rewrite=True, verify="full"),
         ),
     ],
 )
@@ -148,8 +152,8 @@ def test_alteration_that_makes_no_sense_ends_with_2_and_says_why(arguments, mess
 )
 def test_drop_of_features_allows_what_is_said_and_nothing_else(argument, option):
     arguments = ["drop-feature", "--feature", "a", "--feature", "b", "--table", "t", "--report", "r.json"]
-    assert parse(arguments)[0].options == DropFeatureOptions(("a", "b"))
-    assert parse([*arguments, argument])[0].options == DropFeatureOptions(("a", "b"), **{option: True})
+    assert parse(arguments)[0].options == DropFeatureOptions(features=("a", "b"))
+    assert parse([*arguments, argument])[0].options == DropFeatureOptions(features=("a", "b"), **{option: True})
 
 
 def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
@@ -174,7 +178,9 @@ def test_table_is_created_as_each_argument_says():
         "--allow-unsafe-log-store",
     )
     options = parse(["create-table", "--table", "t", "--report", "r.json", *arguments])[0].options
-    assert options == CreateTableOptions({"a=b": "array<int>", "day": "date"}, ("day",), allow_unsafe_log_store=True)
+    assert options == CreateTableOptions(
+        columns={"a=b": "array<int>", "day": "date"}, partition_by=("day",), allow_unsafe_log_store=True
+    )
 
 
 def test_writer_lockout_is_acknowledged_by_its_argument_alone():

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
-from airflow_delta_provider.domain.request.options import OPTIONS
+from airflow_delta_provider.domain.request.kinds import OPTIONS
 from airflow_delta_provider.jobs.run.command_line.main import COMMANDS
 
 

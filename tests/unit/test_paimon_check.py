@@ -11,8 +11,8 @@ import pytest
 
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, Pr
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from tests.unit.mapped_tables import ID, MAPPING, NAME, added, at, configured, mapped, without
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, struct

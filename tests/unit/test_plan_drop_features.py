@@ -19,7 +19,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
-from airflow_delta_provider.domain.request.options import DropFeatureOptions, RequestError
+from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from tests.unit.mapped_tables import mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct
@@ -41,7 +42,7 @@ CLUSTERED = replace(
 
 
 def plan(state, *features, survey=None, engine=ENGINE, **options):
-    request = DropFeatureOptions(features, **options)
+    request = DropFeatureOptions(features=features, **options)
     return plan_drop(TABLE, request, state, engine, survey or DropSurvey(), NOW)
 
 
@@ -211,7 +212,9 @@ def test_history_that_is_too_young_leaves_the_drop_for_later_and_the_rest_is_don
 
 
 def verify(state, *features, earliest=None, promised=None, **options):
-    return list(verify_dropped(DropFeatureOptions(features, **options), state, earliest or {}, promised=promised))
+    return list(
+        verify_dropped(DropFeatureOptions(features=features, **options), state, earliest or {}, promised=promised)
+    )
 
 
 def test_feature_that_waits_for_its_history_is_undecided_and_says_since_when_it_can_be_dropped():

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.sql import literal, render_sql
 from airflow_delta_provider.domain.delta.features.table import RESERVED_PROPERTIES, WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct
 
@@ -21,7 +21,7 @@ UNIDENTIFIED = LiveFile("a.parquet", 1, None, None)
 
 
 def plan(*features, state=None, allow=True, **options):
-    request = EnableFeatureOptions(features, allow_protocol_upgrade=allow, **options)
+    request = EnableFeatureOptions(features=features, allow_protocol_upgrade=allow, **options)
     return plan_enabling(TABLE, request, state or state_of(SCHEMA, files=()), ENGINE)
 
 
@@ -236,7 +236,7 @@ def test_table_with_a_feature_that_the_engine_does_not_know_is_refused():
 
 
 def verified(*features, state, **options):
-    return verify_enabled(EnableFeatureOptions(features, **options), state)
+    return verify_enabled(EnableFeatureOptions(features=features, **options), state)
 
 
 def test_feature_that_is_not_enabled_afterwards_is_a_finding():
@@ -271,9 +271,11 @@ def test_property_that_is_not_as_it_was_set_is_a_finding():
 
 
 def test_files_are_read_where_row_tracking_is_asked_for_by_feature_or_property():
-    assert looks_at_files(EnableFeatureOptions(("ROWTRACKING",)))
-    assert looks_at_files(EnableFeatureOptions(("appendOnly",), {"Delta.enableRowTracking": "true"}))
-    assert not looks_at_files(EnableFeatureOptions(("appendOnly",)))
+    assert looks_at_files(EnableFeatureOptions(features=("ROWTRACKING",)))
+    assert looks_at_files(
+        EnableFeatureOptions(features=("appendOnly",), properties={"Delta.enableRowTracking": "true"})
+    )
+    assert not looks_at_files(EnableFeatureOptions(features=("appendOnly",)))
 
 
 # -- plans ----------------------------------------------------------------------------------------
@@ -287,7 +289,7 @@ def test_digest_is_the_same_for_the_same_plan_and_another_for_any_difference():
         plan("typeWidening", properties={"a": "b"}).plan.digest,
         plan_enabling(
             TableName.parse("/lake/u"),
-            EnableFeatureOptions(("typeWidening",), allow_protocol_upgrade=True),
+            EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True),
             state_of(SCHEMA),
             ENGINE,
         ).plan.digest,
@@ -307,7 +309,7 @@ def test_literal_of_any_text_ends_only_at_its_end(text):
 
 
 def test_feature_whose_property_brings_another_one_is_asked_for_by_name_too():
-    request = EnableFeatureOptions(("typeWidening",), allow_protocol_upgrade=True)
+    request = EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True)
     planned = plan_enabling(TABLE, request, state_of(SCHEMA), ENGINE, {"typeWidening"})
     assert statements(planned) == [
         "ALTER TABLE delta.`/lake/t` SET TBLPROPERTIES "

@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.changes.widen_types import plan_widening, res
 from airflow_delta_provider.domain.delta.column import parse_path
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, metadata_of, state_of, struct
 
 INT = PrimitiveType("integer")
@@ -26,7 +26,7 @@ READY = state_of(SCHEMA, protocol=WIDENING, configuration=WIDENING_ON)
 
 
 def plan(columns, state=READY, engine=ENGINE, **options):
-    return plan_widening(TABLE, WidenTypesOptions(columns, **options), state, engine)
+    return plan_widening(TABLE, WidenTypesOptions(columns=columns, **options), state, engine)
 
 
 def statements(planned):
@@ -209,7 +209,7 @@ CHANGE = {"fromType": "integer", "toType": "long"}
 
 def verified(before, after, columns):
     before, after = metadata_of(before), metadata_of(after)
-    widenings, refusals = resolve_widenings(WidenTypesOptions(columns), before)
+    widenings, refusals = resolve_widenings(WidenTypesOptions(columns=columns), before)
     assert refusals == []
     return [(f.code, f.column) for f in verify_widened(widenings, before, after, 4)]
 

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.report.summary import (
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
-from airflow_delta_provider.domain.request.options import OPTIONS
+from airflow_delta_provider.domain.request.kinds import OPTIONS
 from tests.unit.report_contract import SCHEMA, violations
 from tests.unit.states import field, state_of, struct
 

@@ -6,52 +6,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    OPTIONS,
-    CheckRowTrackingOptions,
-    ColumnMappingUsageOptions,
-    DisableColumnMappingOptions,
-    EnableFeatureOptions,
-    RequestError,
-    WidenTypesOptions,
-    options_from_json,
-    options_to_json,
-)
+from airflow_delta_provider.domain.request.kinds import OPTIONS, options_from_json
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 texts = st.text(min_size=1, max_size=20)
 enabling = st.builds(
     EnableFeatureOptions,
-    st.lists(texts, min_size=1, max_size=4).map(tuple),
-    st.dictionaries(texts, texts, max_size=3),
-    st.booleans(),
-    st.booleans(),
+    features=st.lists(texts, min_size=1, max_size=4).map(tuple),
+    properties=st.dictionaries(texts, texts, max_size=3),
+    allow_protocol_upgrade=st.booleans(),
+    allow_special=st.booleans(),
 )
 widening = st.builds(
     WidenTypesOptions,
-    st.dictionaries(texts, texts, min_size=1, max_size=4),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from(["data", "log"]),
+    columns=st.dictionaries(texts, texts, min_size=1, max_size=4),
+    enable_type_widening=st.booleans(),
+    allow_protocol_upgrade=st.booleans(),
+    verify=st.sampled_from(["data", "log"]),
 )
-checking = st.builds(CheckRowTrackingOptions, st.sampled_from(["log", "footers", "data"])) | st.builds(
+checking = st.builds(CheckRowTrackingOptions, level=st.sampled_from(["log", "footers", "data"])) | st.builds(
     CheckRowTrackingOptions,
-    st.just("data"),
-    st.integers(0, 2**63),
-    st.lists(texts, max_size=3, unique=True).map(tuple),
+    level=st.just("data"),
+    compare_to_version=st.integers(0, 2**63),
+    key_columns=st.lists(texts, max_size=3, unique=True).map(tuple),
 )
 leaving = st.just(ColumnMappingUsageOptions()) | st.builds(
     DisableColumnMappingOptions,
-    st.sampled_from(["auto", "rewrite"]),
-    st.booleans(),
-    st.sampled_from(["footers", "full"]),
+    strategy=st.sampled_from(["auto", "rewrite"]),
+    allow_rewrite=st.booleans(),
+    verify=st.sampled_from(["footers", "full"]),
 )
 requests = st.builds(
     JobRequest,
     st.lists(texts, min_size=1, max_size=5).map(tuple),
     enabling | widening | checking | leaving,
-    st.booleans(),
-    st.dictionaries(texts, st.none() | texts | st.integers(), max_size=3),
+    dry_run=st.booleans(),
+    labels=st.dictionaries(texts, st.none() | texts | st.integers(), max_size=3),
 )
 
 
@@ -64,12 +60,12 @@ def test_request_survives_its_file(request):
 
 def test_columns_stay_in_their_order():
     columns = {"z": "int", "a": "int", "m": "int"}
-    request = JobRequest(("t",), WidenTypesOptions(columns))
+    request = JobRequest(("t",), WidenTypesOptions(columns=columns))
     assert list(JobRequest.from_json(request.to_json()).options.columns) == ["z", "a", "m"]
 
 
 def test_table_and_feature_named_twice_are_taken_once():
-    request = JobRequest(("a", "b", "a"), EnableFeatureOptions(("x", "x")))
+    request = JobRequest(("a", "b", "a"), EnableFeatureOptions(features=("x", "x")))
     assert request.tables == ("a", "b")
     assert request.options.features == ("x",)
 
@@ -77,7 +73,7 @@ def test_table_and_feature_named_twice_are_taken_once():
 @pytest.mark.parametrize("tables", [(), ("",), (None,), ("a", 3)])
 def test_request_without_a_table_is_refused(tables):
     with pytest.raises(RequestError, match=r"names no table|no table"):
-        JobRequest(tables, EnableFeatureOptions(("x",)))
+        JobRequest(tables, EnableFeatureOptions(features=("x",)))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +88,7 @@ def test_request_without_a_table_is_refused(tables):
     ],
 )
 def test_request_file_that_is_wrong_is_refused_with_what_is_wrong(change, message):
-    wire = {**JobRequest(("t",), EnableFeatureOptions(("x",))).to_json(), **change}
+    wire = {**JobRequest(("t",), EnableFeatureOptions(features=("x",))).to_json(), **change}
     with pytest.raises(RequestError, match=message):
         JobRequest.from_json(wire)
 
@@ -230,18 +226,18 @@ def test_options_of_the_check_of_paimon_tables_that_make_no_sense_are_refused(gi
 def test_options_of_the_check_of_paimon_tables_survive_the_wire():
     given_options = {"level": "data", "since_snapshot": 3, "key_columns": ["id"], "source": "native"}
     options = options_from_json("check-paimon-row-tracking", given_options)
-    assert options_from_json(options.kind, json.loads(json.dumps(options_to_json(options)))) == options
+    assert options_from_json(options.kind, json.loads(json.dumps(options.to_json()))) == options
 
 
 def test_audit_options_survive_the_wire():
     given_options = {"level": "data", "since_version": 3, "version": 9, "rules": ["TF17"], "waivers": [WAIVER]}
     options = options_from_json("audit", given_options)
-    assert options_from_json("audit", json.loads(json.dumps(options_to_json(options)))) == options
+    assert options_from_json("audit", json.loads(json.dumps(options.to_json()))) == options
 
 
 def test_check_of_row_tracking_reads_the_ids_unless_told_otherwise():
     options = options_from_json("check-row-tracking", {})
-    assert options == CheckRowTrackingOptions("data", None, ())
+    assert options == CheckRowTrackingOptions(level="data", compare_to_version=None, key_columns=())
 
 
 @pytest.mark.parametrize("level", ["log", "footers", "data"])
@@ -267,18 +263,18 @@ def test_every_kind_leads_to_its_own_options():
 
 
 def test_values_of_properties_become_the_texts_that_delta_stores():
-    options = EnableFeatureOptions(("x",), {"a": True, "b": 5, "c": "Yes", "d": False})
+    options = EnableFeatureOptions(features=("x",), properties={"a": True, "b": 5, "c": "Yes", "d": False})
     assert options.properties == {"a": "true", "b": "5", "c": "Yes", "d": "false"}
 
 
 @pytest.mark.parametrize(
     ("tables", "options", "labels", "what"),
     [
-        (("/t\udc80",), WidenTypesOptions({"a": "int"}), {}, "a table"),
-        (("/t",), WidenTypesOptions({"a\ud800": "int"}), {}, "columns"),
-        (("/t",), EnableFeatureOptions(("appendOnly",), {"team": "\udfff"}), {}, "properties"),
-        (("/t",), EnableFeatureOptions(("append\ud800",)), {}, "features"),
-        (("/t",), WidenTypesOptions({"a": "int"}), {"run_id": "\ud800"}, "a label"),
+        (("/t\udc80",), WidenTypesOptions(columns={"a": "int"}), {}, "a table"),
+        (("/t",), WidenTypesOptions(columns={"a\ud800": "int"}), {}, "columns"),
+        (("/t",), EnableFeatureOptions(features=("appendOnly",), properties={"team": "\udfff"}), {}, "properties"),
+        (("/t",), EnableFeatureOptions(features=("append\ud800",)), {}, "features"),
+        (("/t",), WidenTypesOptions(columns={"a": "int"}), {"run_id": "\ud800"}, "a label"),
     ],
 )
 def test_half_of_a_surrogate_pair_is_refused_with_its_place(tables, options, labels, what):

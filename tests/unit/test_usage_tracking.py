@@ -30,7 +30,9 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions, RequestError
+from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
@@ -52,7 +54,7 @@ def on_disk(tmp_path: Path) -> Callable[[Table], OnDisk]:
 
 
 def asked(*features: str, acknowledge: bool = True, **known: Any) -> EnableFeatureOptions:
-    return EnableFeatureOptions(features or (FEATURE,), acknowledge_writer_lockout=acknowledge, **known)
+    return EnableFeatureOptions(features=features or (FEATURE,), acknowledge_writer_lockout=acknowledge, **known)
 
 
 def planned(disk: OnDisk, options: EnableFeatureOptions | None = None, foreign: str | None = None) -> Planned:
@@ -355,7 +357,7 @@ def test_steps_have_no_sql_and_say_so():
 
 
 def creating(columns: dict[str, str], **known: Any) -> CreateTableOptions:
-    return CreateTableOptions(columns, acknowledge_writer_lockout=True, **known)
+    return CreateTableOptions(columns=columns, acknowledge_writer_lockout=True, **known)
 
 
 def created(on_disk: Callable[[Table], OnDisk], options: CreateTableOptions) -> OnDisk:
@@ -417,7 +419,7 @@ def test_request_for_a_table_that_makes_no_sense_is_refused(known, message):
 
 
 def test_new_table_needs_the_acknowledgement_too():
-    refusal = check_lockout("t", CreateTableOptions({"a": "int"}))
+    refusal = check_lockout("t", CreateTableOptions(columns={"a": "int"}))
     assert refusal is not None
     assert (refusal.code, "Delta Spark" in refusal.message) == ("RQ55", True)
     assert check_lockout("t", creating({"a": "int"})) is None

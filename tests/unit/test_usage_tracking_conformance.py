@@ -20,7 +20,8 @@ from airflow_delta_provider.domain.changes.usage_tracking.create import new_tabl
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, edit_of, plan_tracking
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.request.options import CreateTableOptions, EnableFeatureOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
@@ -50,7 +51,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
     def turn_on(table: Table) -> Actions:
         disk = OnDisk(tmp_path / "on", table)
         state = disk.opened.log.read_state()
-        options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
+        options = EnableFeatureOptions(features=(FEATURE,), acknowledge_writer_lockout=True)
         planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
@@ -129,7 +130,7 @@ def test_one_table_property_holds_it(tracked):
 
 
 def test_the_property_is_false_when_a_table_is_created():
-    options = CreateTableOptions({"a": "int", "s": "struct<x:int>"}, acknowledge_writer_lockout=True)
+    options = CreateTableOptions(columns={"a": "int", "s": "struct<x:int>"}, acknowledge_writer_lockout=True)
     table, refusals = new_table(options)
     assert refusals == ()
     assert table is not None
@@ -220,7 +221,7 @@ def test_the_highest_id_is_in_the_property_max_column_id(tracked):
 
 def test_users_cannot_configure_the_highest_id_nor_the_property():
     for name in (MAX, PROPERTY):
-        options = EnableFeatureOptions(("columnMapping",), {name: "7"}, allow_protocol_upgrade=True)
+        options = EnableFeatureOptions(features=("columnMapping",), properties={name: "7"}, allow_protocol_upgrade=True)
         (refusal,) = plan_enabling(TABLE, options, state_of(struct(field("a", "integer"))), ENGINE).refusals
         assert refusal.code == "RQ08"
 

@@ -14,7 +14,8 @@ from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import a
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions, RequestError
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.arguments import RequestError
 from tests.tables.delta_rs import UnreadableError, rows_by_delta_rs
 from tests.tables.usage_tracking_model import (
     PARTITION,

@@ -20,7 +20,9 @@ from airflow_delta_provider.domain.changes.usage_tracking import enable as enabl
 from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions, EnableFeatureOptions, RequestError
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
@@ -129,7 +131,7 @@ class TrackedTable:
     def track_again(self) -> None:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
         self.commit(drop_edit)
-        options = EnableFeatureOptions((FEATURE,), acknowledge_writer_lockout=True)
+        options = EnableFeatureOptions(features=(FEATURE,), acknowledge_writer_lockout=True)
         evidence = enabling.Evidence(read_past_columns(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None

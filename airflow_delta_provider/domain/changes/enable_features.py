@@ -30,7 +30,7 @@ from airflow_delta_provider.domain.delta.table_properties import (
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.suggestion import did_you_mean
 

@@ -33,8 +33,8 @@ from airflow_delta_provider.domain.delta.type_widening import (
 )
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.job_options import JobOptions
+from airflow_delta_provider.domain.request.options import Options
 
 
-@dataclass(frozen=True)
-class AlterColumnsOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class AlterColumnsOptions(Options):
     """Drop, rename and add columns, in this order.
 
     :param add: SQL type by column path, a path of the schema as it is after drops and renames

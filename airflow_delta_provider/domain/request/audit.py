@@ -11,14 +11,14 @@ from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
 from airflow_delta_provider.domain.checks.registry import CATALOGUE
 from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.request.job_options import ReadsFiles
+from airflow_delta_provider.domain.request.options import ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: From which severity on a finding makes a table VIOLATED.
 FAIL_ON = ("error", "warning")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditOptions(ReadsFiles):
     """Judge the history of a table by every rule.
 

@@ -10,16 +10,14 @@ from functools import singledispatch
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError, parse_type
 from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.arguments import RequestError
-from airflow_delta_provider.domain.request.options import (
-    AlterColumnsOptions,
-    CreateTableOptions,
-    DropFeatureOptions,
-    EnableFeatureOptions,
-    Options,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.table_name import TableName, is_relative, normal_location
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names, version_or_none
-from airflow_delta_provider.domain.request.job_options import ReadsFiles
+from airflow_delta_provider.domain.request.options import ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: What a check reads: snapshots, schemas and manifests; or the rows, too.
@@ -15,7 +15,7 @@ LEVELS = ("metadata", "data")
 SOURCES = ("auto", "native", "catalog")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PaimonCheckRowTrackingOptions(ReadsFiles):
     """Check that row tracking holds, in the metadata of all snapshots that are kept, or in the rows, too.
 

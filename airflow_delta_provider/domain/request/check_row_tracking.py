@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, names, version_or_none
-from airflow_delta_provider.domain.request.job_options import ReadsFiles
+from airflow_delta_provider.domain.request.options import ReadsFiles
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: What a check reads, each level what the one before it reads and more.
 LEVELS = ("log", "footers", "data")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckRowTrackingOptions(ReadsFiles):
     """Check that row ids are unique, and stable since a version.
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.job_options import JobOptions
+from airflow_delta_provider.domain.request.options import Options
 
 
-@dataclass(frozen=True)
-class CreateTableOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class CreateTableOptions(Options):
     """Create an empty table with ``columnMappingUsageTracking`` and column mapping by name.
 
     :param columns: SQL type by name, in their order; all are nullable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_delta_provider.domain.request.job_options import ReadsFiles
+from airflow_delta_provider.domain.request.options import ReadsFiles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DetailOptions(ReadsFiles):
     """Say what tables are."""
 

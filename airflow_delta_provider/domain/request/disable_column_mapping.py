@@ -1,4 +1,4 @@
-"""What the jobs about column mapping may be asked for."""
+"""What disabling column mapping may be asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
-from airflow_delta_provider.domain.request.job_options import JobOptions, ReadsFiles
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Ways to leave column mapping.
@@ -15,15 +15,8 @@ STRATEGIES = ("auto", "metadata-only", "rewrite")
 VERIFY = ("footers", "full")
 
 
-@dataclass(frozen=True)
-class ColumnMappingUsageOptions(ReadsFiles):
-    """Tell whether columns were ever renamed or dropped."""
-
-    kind: ClassVar[str] = "column-mapping-usage"
-
-
-@dataclass(frozen=True)
-class DisableColumnMappingOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class DisableColumnMappingOptions(Options):
     """Take the column mapping of a table away.
 
     :param strategy: ``metadata-only``, ``rewrite`` by the engine, or ``auto``: the first where it is proven to be

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.job_options import JobOptions
+from airflow_delta_provider.domain.request.options import Options
 
 
-@dataclass(frozen=True)
-class DropFeatureOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class DropFeatureOptions(Options):
     """Drop table features.
 
     :param features: names as in the protocol, in any case

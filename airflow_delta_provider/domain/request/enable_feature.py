@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.job_options import JobOptions
+from airflow_delta_provider.domain.request.options import Options
 
 
-@dataclass(frozen=True)
-class EnableFeatureOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class EnableFeatureOptions(Options):
     """Enable table features.
 
     :param features: names as in the protocol, in any case

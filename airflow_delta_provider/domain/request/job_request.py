@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.confirmation import Receipts
-from airflow_delta_provider.domain.request.arguments import check_text
-from airflow_delta_provider.domain.request.options import Options, RequestError, options_from_json, options_to_json
+from airflow_delta_provider.domain.request.arguments import RequestError, check_text
+from airflow_delta_provider.domain.request.kinds import options_from_json
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 SCHEMA_VERSION = 1
@@ -32,6 +33,7 @@ class JobRequest:
 
     tables: tuple[str, ...]
     options: Options
+    _: KW_ONLY
     dry_run: bool = False
     labels: Mapping[str, Any] = field(default_factory=dict)
     allowed_locations: tuple[str, ...] = ()
@@ -47,7 +49,7 @@ class JobRequest:
         if not self.tables:
             raise RequestError("There is no table. Name at least one.")
         check_text("a table", self.tables)
-        for option, value in options_to_json(self.options).items():
+        for option, value in self.options.to_json().items():
             check_text(option, value)
         check_text("a label", self.labels)
 
@@ -73,7 +75,7 @@ class JobRequest:
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
             "tables": list(self.tables),
-            "options": options_to_json(self.options),
+            "options": self.options.to_json(),
             "dry_run": self.dry_run,
             "labels": dict(self.labels),
             "allowed_locations": list(self.allowed_locations),
@@ -96,12 +98,12 @@ class JobRequest:
         return cls(
             tuple(wire["tables"]),
             options_from_json(wire["kind"], wire["options"]),
-            bool(wire.get("dry_run", False)),
-            dict(wire.get("labels", {})),
-            tuple(wire.get("allowed_locations", ())),
-            wire.get("receipt"),
-            dict(wire.get("received", {})),
-            wire.get("retry_since"),
+            dry_run=bool(wire.get("dry_run", False)),
+            labels=dict(wire.get("labels", {})),
+            allowed_locations=tuple(wire.get("allowed_locations", ())),
+            receipt=wire.get("receipt"),
+            received=dict(wire.get("received", {})),
+            retry_since=wire.get("retry_since"),
         )
 
 

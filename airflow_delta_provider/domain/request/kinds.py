@@ -6,54 +6,23 @@ The operators, the command line and the wire format share these; ``OPTIONS`` map
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.column_mapping import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.domain.suggestion import did_you_mean
-
-__all__ = [
-    "OPTIONS",
-    "AlterColumnsOptions",
-    "AuditOptions",
-    "CheckRowTrackingOptions",
-    "ColumnMappingUsageOptions",
-    "CreateTableOptions",
-    "DetailOptions",
-    "DisableColumnMappingOptions",
-    "DropFeatureOptions",
-    "EnableFeatureOptions",
-    "Options",
-    "PaimonCheckRowTrackingOptions",
-    "RequestError",
-    "WidenTypesOptions",
-    "options_from_json",
-    "options_to_json",
-]
-
-Options = (
-    EnableFeatureOptions
-    | WidenTypesOptions
-    | CheckRowTrackingOptions
-    | AuditOptions
-    | DetailOptions
-    | ColumnMappingUsageOptions
-    | DisableColumnMappingOptions
-    | AlterColumnsOptions
-    | CreateTableOptions
-    | DropFeatureOptions
-    | PaimonCheckRowTrackingOptions
-)
 
 OPTIONS: dict[str, type[Options]] = {
     options.kind: options
@@ -71,11 +40,6 @@ OPTIONS: dict[str, type[Options]] = {
         PaimonCheckRowTrackingOptions,
     )
 }
-
-
-def options_to_json(options: Options) -> dict[str, Any]:
-    """Return the wire form."""
-    return asdict(options)
 
 
 def options_from_json(kind: str, wire: Mapping[str, Any]) -> Options:

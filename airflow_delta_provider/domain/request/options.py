@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 
-class JobOptions:
+@dataclass(frozen=True, kw_only=True)
+class Options:
     """Options of a kind that asks the engine."""
+
+    kind: ClassVar[str]
 
     #: Whether a table may be named by a pattern that stands for many.
     takes_patterns: ClassVar[bool] = False
@@ -19,8 +23,13 @@ class JobOptions:
         del by_name
         return True
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return asdict(self)
 
-class ReadsFiles(JobOptions):
+
+@dataclass(frozen=True, kw_only=True)
+class ReadsFiles(Options):
     """Options of a kind that reads logs and data files itself: only a catalog may need Delta."""
 
     def needs_delta(self, *, by_name: bool) -> bool:

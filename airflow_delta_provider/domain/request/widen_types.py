@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.arguments import RequestError, check_flags
-from airflow_delta_provider.domain.request.job_options import JobOptions
+from airflow_delta_provider.domain.request.options import Options
 
 
-@dataclass(frozen=True)
-class WidenTypesOptions(JobOptions):
+@dataclass(frozen=True, kw_only=True)
+class WidenTypesOptions(Options):
     """Widen the types of columns.
 
     :param columns: new SQL type by column path

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import AuditOptions, PaimonCheckRowTrackingOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import memory_store
 from airflow_delta_provider.jobs.paimon.check import baseline_store
 from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table, parse_name

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.changes.usage_tracking.consistency import is_
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.table_change import Change

@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import CreateTableOptions
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent

@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs

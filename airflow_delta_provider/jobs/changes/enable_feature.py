@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import find_foreign_columns
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit

@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource, UnknownShapeError
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows

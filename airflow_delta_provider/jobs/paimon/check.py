@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel

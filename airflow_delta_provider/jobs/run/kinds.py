@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import (
-    AlterColumnsOptions,
-    AuditOptions,
-    CheckRowTrackingOptions,
-    ColumnMappingUsageOptions,
-    CreateTableOptions,
-    DetailOptions,
-    DisableColumnMappingOptions,
-    DropFeatureOptions,
-    EnableFeatureOptions,
-    PaimonCheckRowTrackingOptions,
-    WidenTypesOptions,
-)
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableColumnMapping

@@ -30,7 +30,7 @@ from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import CreateTableOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 
 #: What Delta Spark gives every new table.
 _USUAL = Protocol(1, 2)

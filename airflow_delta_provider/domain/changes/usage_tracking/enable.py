@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
 _MAPPING = "columnMapping"

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.options import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.changes.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import AlterColumnsOptions
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.pairs import each_once, path_and_name, path_and_type
 from airflow_delta_provider.jobs.run.command_line.unsafe_log_store import add_unsafe_log_store
@@ -35,10 +35,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> AlterColumnsOptions:
     return AlterColumnsOptions(
-        each_once("--add", parsed.add),
-        each_once("--rename", parsed.rename),
-        tuple(parsed.drop),
-        parsed.allow_unsafe_log_store,
+        add=each_once("--add", parsed.add),
+        rename=each_once("--rename", parsed.rename),
+        drop=tuple(parsed.drop),
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

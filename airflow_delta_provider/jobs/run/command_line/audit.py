@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.request.audit import FAIL_ON
+from airflow_delta_provider.domain.request.audit import FAIL_ON, AuditOptions
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.request.options import AuditOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 
 
@@ -36,16 +35,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> AuditOptions:
     return AuditOptions(
-        parsed.level,
-        parsed.since_version,
-        parsed.version,
-        parsed.timestamp,
-        tuple(parsed.rule),
-        parsed.fail_on,
-        parsed.waivers,
-        parsed.state_path,
-        parsed.owners,
-        parsed.seconds_per_table,
+        level=parsed.level,
+        since_version=parsed.since_version,
+        version=parsed.version,
+        timestamp=parsed.timestamp,
+        rules=tuple(parsed.rule),
+        fail_on=parsed.fail_on,
+        waivers=parsed.waivers,
+        state_path=parsed.state_path,
+        ownership=parsed.owners,
+        seconds_per_table=parsed.seconds_per_table,
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.request.options import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import LEVELS, CheckRowTrackingOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 
 
@@ -24,7 +23,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _options(parsed: argparse.Namespace) -> CheckRowTrackingOptions:
-    return CheckRowTrackingOptions(parsed.level, parsed.compare_to, tuple(parsed.key))
+    return CheckRowTrackingOptions(
+        level=parsed.level, compare_to_version=parsed.compare_to, key_columns=tuple(parsed.key)
+    )
 
 
 CHECK_ROW_TRACKING = Command(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.column_mapping import STRATEGIES, VERIFY
-from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import STRATEGIES, VERIFY, DisableColumnMappingOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.unsafe_log_store import add_unsafe_log_store
 
@@ -36,7 +36,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> DisableColumnMappingOptions:
     return DisableColumnMappingOptions(
-        parsed.strategy, parsed.allow_rewrite, parsed.verify, parsed.allow_unsafe_log_store
+        strategy=parsed.strategy,
+        allow_rewrite=parsed.allow_rewrite,
+        verify=parsed.verify,
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

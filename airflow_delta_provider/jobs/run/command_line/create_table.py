@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import CreateTableOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.pairs import each_once, path_and_type
 from airflow_delta_provider.jobs.run.command_line.unsafe_log_store import add_unsafe_log_store
@@ -29,10 +29,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> CreateTableOptions:
     return CreateTableOptions(
-        each_once("--column", parsed.column),
-        tuple(parsed.partition_by),
-        parsed.acknowledge_writer_lockout,
-        parsed.allow_unsafe_log_store,
+        columns=each_once("--column", parsed.column),
+        partition_by=tuple(parsed.partition_by),
+        acknowledge_writer_lockout=parsed.acknowledge_writer_lockout,
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 
 

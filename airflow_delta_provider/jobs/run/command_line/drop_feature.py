@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import DropFeatureOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.protocol_upgrade import add_protocol_upgrade
 from airflow_delta_provider.jobs.run.command_line.unsafe_log_store import add_unsafe_log_store
@@ -22,13 +22,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> DropFeatureOptions:
     return DropFeatureOptions(
-        tuple(parsed.feature),
-        parsed.truncate_history,
-        parsed.allow_protocol_upgrade,
-        parsed.allow_rewrite,
-        parsed.acknowledge_history_loss,
-        parsed.acknowledge_row_id_loss,
-        parsed.allow_unsafe_log_store,
+        features=tuple(parsed.feature),
+        truncate_history=parsed.truncate_history,
+        allow_protocol_upgrade=parsed.allow_protocol_upgrade,
+        allow_rewrite=parsed.allow_rewrite,
+        acknowledge_history_loss=parsed.acknowledge_history_loss,
+        acknowledge_row_id_loss=parsed.acknowledge_row_id_loss,
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

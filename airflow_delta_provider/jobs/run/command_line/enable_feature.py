@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import EnableFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.pairs import each_once, name_and_value
 from airflow_delta_provider.jobs.run.command_line.protocol_upgrade import add_protocol_upgrade
@@ -32,12 +32,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> EnableFeatureOptions:
     return EnableFeatureOptions(
-        tuple(parsed.feature),
-        each_once("--property", parsed.property),
-        parsed.allow_protocol_upgrade,
-        parsed.allow_special,
-        parsed.acknowledge_writer_lockout,
-        parsed.allow_unsafe_log_store,
+        features=tuple(parsed.feature),
+        properties=each_once("--property", parsed.property),
+        allow_protocol_upgrade=parsed.allow_protocol_upgrade,
+        allow_special=parsed.allow_special,
+        acknowledge_writer_lockout=parsed.acknowledge_writer_lockout,
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.paimon_check_row_tracking import LEVELS, SOURCES
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import (
+    LEVELS,
+    SOURCES,
+    PaimonCheckRowTrackingOptions,
+)
 from airflow_delta_provider.jobs.run.command_line.command import Command
 
 
@@ -32,12 +35,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> PaimonCheckRowTrackingOptions:
     return PaimonCheckRowTrackingOptions(
-        parsed.level,
-        parsed.since_snapshot,
-        tuple(parsed.key),
-        parsed.source,
-        parsed.state_path,
-        parsed.fail_on_reassigned,
+        level=parsed.level,
+        since_snapshot=parsed.since_snapshot,
+        key_columns=tuple(parsed.key),
+        source=parsed.source,
+        state_path=parsed.state_path,
+        fail_on_reassigned=parsed.fail_on_reassigned,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from airflow_delta_provider.domain.request.options import WidenTypesOptions
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.run.command_line.command import Command
 from airflow_delta_provider.jobs.run.command_line.pairs import each_once, path_and_type
 from airflow_delta_provider.jobs.run.command_line.protocol_upgrade import add_protocol_upgrade
@@ -24,11 +24,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _options(parsed: argparse.Namespace) -> WidenTypesOptions:
     columns = each_once("--column", parsed.column)
     return WidenTypesOptions(
-        columns,
-        parsed.enable_type_widening,
-        parsed.allow_protocol_upgrade,
-        parsed.verify,
-        parsed.allow_unsafe_log_store,
+        columns=columns,
+        enable_type_widening=parsed.enable_type_widening,
+        allow_protocol_upgrade=parsed.allow_protocol_upgrade,
+        verify=parsed.verify,
+        allow_unsafe_log_store=parsed.allow_unsafe_log_store,
     )
 
 

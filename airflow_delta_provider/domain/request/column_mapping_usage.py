@@ -1,0 +1,15 @@
+"""What the report on the usage of column mapping may be asked for: nothing besides the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_delta_provider.domain.request.options import ReadsFiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnMappingUsageOptions(ReadsFiles):
+    """Tell whether columns were ever renamed or dropped."""
+
+    kind: ClassVar[str] = "column-mapping-usage"
