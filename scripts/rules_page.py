@@ -36,7 +36,7 @@ def render() -> str:
         )
         + "\n\nA single finding may weigh less than its rule, where less follows from it.",
         _table("scope", "what the rule looks at", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),
-        *(block for family, rules in FAMILIES.items() for block in _family(family, rules)),
+        *(block for family in FAMILIES for block in _family(family, family.rules)),
     ]
     return "\n\n".join(blocks) + "\n"
 

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -63,19 +63,19 @@ class Item:
     @property
     def title(self) -> str:
         """What the rule calls it; empty for a code that this version does not know."""
-        rule = CATALOGUE.get(self.finding.code)
+        rule = RULES.get(self.finding.code)
         return rule.title if rule else ""
 
     @property
     def remedy(self) -> str:
         """What the rule says is to be done; empty where the finding weighs less, since less may be to be done."""
-        rule = CATALOGUE.get(self.finding.code)
+        rule = RULES.get(self.finding.code)
         return rule.remedy if rule and rule.severity is self.finding.severity else ""
 
     @property
     def effect(self) -> str:
         """What the rule says that the fault can do; empty where the finding weighs less, as its remedy is."""
-        rule = CATALOGUE.get(self.finding.code)
+        rule = RULES.get(self.finding.code)
         return rule.effect if rule and rule.severity is self.finding.severity else ""
 
     def to_json(self) -> dict[str, Any]:

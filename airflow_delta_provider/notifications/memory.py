@@ -59,7 +59,7 @@ class Memory:
     def news_of(self, found: TableFinding, remind_after: timedelta | None = None) -> News | None:
         """Return why a finding is to be told, or None if it is not."""
         finding, trace = found.finding, self._traces.get(key_of(found))
-        if not finding.stands:
+        if not finding.is_open:
             return News.RESOLVED if _is_good_news(finding, trace) else None
         if trace is None:
             return _BY_STATUS.get(finding.status, News.NEW) if finding.status else News.NEW
@@ -106,13 +106,13 @@ class Memory:
 
     def _after(self, key: str, found: TableFinding, told: bool, delivered: bool) -> Trace | None:
         finding, before = found.finding, self._traces.get(key)
-        seen = Trace(found.table, self._source, self._now, finding.stands, _says(finding))
+        seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding))
         if told and delivered:
             return seen
         if told:
             # A resolved finding that nobody was told of stays as it was: it may be reported again.
-            return replace(seen, told=None) if finding.stands else before
-        if finding.stands:
+            return replace(seen, told=None) if finding.is_open else before
+        if finding.is_open:
             return before or seen
         # Accepted or healed: if it ever stands again, that is news.
         return before if before and not before.standing else replace(seen, told=None)
@@ -133,7 +133,7 @@ def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
 
 
 def _says(finding: Finding) -> str:
-    return _digest(finding.severity.value, finding.message, str(finding.version))
+    return f"{finding.digest} {finding.version}"
 
 
 def _digest(*parts: str) -> str:

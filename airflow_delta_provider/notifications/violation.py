@@ -170,7 +170,7 @@ class DeltaViolationNotifier(BaseNotifier):
             outcome.origin,
             outcome.verdict,
             worst_first(Item(found, news) for found, news in judged if news is not None),
-            unchanged=sum(found.finding.stands and news is None for found, news in judged),
+            unchanged=sum(found.finding.is_open and news is None for found, news in judged),
             truncated=outcome.truncated,
             failure=outcome.failure,
             limit=self.max_findings,

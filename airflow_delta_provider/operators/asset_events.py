@@ -41,7 +41,7 @@ def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport
 
 def extra_of(kind: str, table: TableReport) -> dict[str, Any]:
     """Return what an event says: bounded, and nothing but JSON."""
-    standing = [finding for finding in table.findings if finding.stands]
+    standing = [finding for finding in table.findings if finding.is_open]
     return {
         "kind": kind,
         "verdict": table.verdict.value,

@@ -22,7 +22,7 @@ def count_findings(report: JobReport) -> None:
         (finding.code, finding.severity.value)
         for table in report.tables
         for finding in table.findings
-        if finding.stands
+        if finding.is_open
     )
     for (code, severity), count in found.items():
         Stats.incr(FINDINGS, count, tags={"kind": report.kind, "code": code, "severity": severity})

@@ -186,7 +186,7 @@ def test_damage_after_an_audit_is_told_as_in_one_of_the_whole(
     path = table(builder, **arguments)
     with log.rewritten(path, version) as actions:
         damage(actions)
-    whole = {(f.code, f.severity, f.version, f.fingerprint) for f in audit(path, level=level).findings if f.stands}
+    whole = {(f.code, f.severity, f.version, f.fingerprint) for f in audit(path, level=level).findings if f.is_open}
     for cut in (0, version - 1, version):
         memory = str(tmp_path / f"memory-{cut}")
         later = tmp_path / f"later-{cut}"
@@ -197,4 +197,4 @@ def test_damage_after_an_audit_is_told_as_in_one_of_the_whole(
         for file, aside in moved:
             aside.rename(file)
         report = audit(path, level=level, state_path=memory)
-        assert {(f.code, f.severity, f.version, f.fingerprint) for f in report.findings if f.stands} == whole
+        assert {(f.code, f.severity, f.version, f.fingerprint) for f in report.findings if f.is_open} == whole

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from tests.tables import log
@@ -69,7 +69,7 @@ OTHERWISE = [
 
 def assert_found(report, code, files=()):
     assert {finding.code for finding in report.findings} == {code}
-    assert report.verdict is judge([CATALOGUE[code].severity])
+    assert report.verdict is judge([RULES[code].severity])
     said = " ".join(f"{finding.path} {finding.message}" for finding in report.findings)
     for file in files:
         assert file in said

@@ -240,7 +240,7 @@ def test_damages_are_named_by_their_rule_at_the_snapshot_that_did_them_and_the_o
         what: expected for what, (_, _, expected) in DAMAGES.items()
     }
     for report in reports:
-        standing = {finding.code for finding in report.findings if finding.stands and finding.code != "PM13"}
+        standing = {finding.code for finding in report.findings if finding.is_open and finding.code != "PM13"}
         expected = Verdict.UNDETERMINED if standing == {"PD13"} else Verdict.VIOLATED if standing else Verdict.PASS
         assert report.verdict is expected
 

@@ -106,7 +106,7 @@ def seen(findings: Iterable[Finding], since: int) -> set[Seen]:
 
 
 def _seen(finding: Finding) -> Seen:
-    what = finding.code, finding.severity, finding.stands, finding.healed_version
+    what = finding.code, finding.severity, finding.is_open, finding.healed_version
     if finding.healed_version is not None and finding.severity is Severity.WARNING:
         return what  # all of a rule are told as one, from the first on, though that may be healed for long
     return (*what, finding.version, finding.fingerprint)

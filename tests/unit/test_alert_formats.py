@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -152,7 +152,7 @@ WRITTEN = {
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
 def test_rule_that_many_tables_break_is_written_once_and_names_them_all(written: Callable[[Alert], str]) -> None:
     items = fleet()
-    rule = CATALOGUE["RT08"]
+    rule = RULES["RT08"]
     said = written(alert(*items))
     assert "120 findings in 120 tables" in said
     assert all(f"/lake/sales/t{n:03d}" in said for n in range(120))
@@ -167,10 +167,10 @@ def test_what_all_findings_of_a_rule_have_in_common_is_said_once() -> None:
     same = [item("Ids overlap. RESTORE it.", table=f"/lake/t{n}", version=n, operation="MERGE") for n in (1, 2)]
     lines = text.render(alert(*same)).splitlines()
     assert lines[3:] == [
-        f"NEW ERROR RT08 {CATALOGUE['RT08'].title} (2 findings in 2 tables)",
+        f"NEW ERROR RT08 {RULES['RT08'].title} (2 findings in 2 tables)",
         "    engine: Delta Spark 4.4.0",
         "    operation: MERGE",
-        *(f"    {line}" for line in textwrap.wrap(CATALOGUE["RT08"].effect, 96)),
+        *(f"    {line}" for line in textwrap.wrap(RULES["RT08"].effect, 96)),
         "    Ids overlap. RESTORE it.",
         "    - /lake/t1  version 1",
         "    - /lake/t2  version 2",
@@ -281,7 +281,7 @@ def test_long_message_is_shortened_and_still_says_what_to_do() -> None:
     said, remedy = facts.message(long).splitlines()
     assert len(said) == facts.MAX_MESSAGE
     assert said.endswith("…")
-    assert remedy == CATALOGUE["RT08"].remedy
+    assert remedy == RULES["RT08"].remedy
     assert facts.message(item("y" * facts.MAX_MESSAGE)) == "y" * facts.MAX_MESSAGE
 
 

@@ -43,8 +43,8 @@ class Violation:
     changed: int = 99
 
     def finding(self, night: int) -> Finding:
-        message = "worse" if night >= self.changed else "bad"
-        return Finding(self.code, Severity.ERROR, message, version=self.first, fingerprint=self.code)
+        facts = {"files": 2 if night >= self.changed else 1}
+        return Finding(self.code, Severity.ERROR, "bad", version=self.first, fingerprint=self.code, facts=facts)
 
 
 STANDS, HEALED, GONE, SHORT, SHORT_GONE, OLD, WORSE = VIOLATIONS = (
@@ -290,11 +290,11 @@ def test_receipts_that_wait_are_bounded_and_kept_small_where_reports_say_the_sam
 
 
 def test_later_report_that_was_received_counts_more_than_an_earlier_one() -> None:
-    first = after(Reported(), finding(message="one"), receipt="1")
-    second = after(first, finding(message="two"), receipt="2")
-    assert statuses(second.received({"2": None}, ""), finding(message="two")) == {"A": Status.KNOWN}
-    assert statuses(second.received({"1": None, "2": None}, ""), finding(message="two")) == {"A": Status.KNOWN}
-    assert statuses(second.received({"1": None}, ""), finding(message="two")) == {"A": Status.CHANGED}
+    first = after(Reported(), finding(facts={"files": 1}), receipt="1")
+    second = after(first, finding(facts={"files": 2}), receipt="2")
+    assert statuses(second.received({"2": None}, ""), finding(facts={"files": 2})) == {"A": Status.KNOWN}
+    assert statuses(second.received({"1": None, "2": None}, ""), finding(facts={"files": 2})) == {"A": Status.KNOWN}
+    assert statuses(second.received({"1": None}, ""), finding(facts={"files": 2})) == {"A": Status.CHANGED}
     assert second.received({"2": None}, "").pending == ()
 
 
@@ -321,13 +321,13 @@ def test_history_that_is_not_kept_is_told_until_that_was_received_and_then_no_mo
     for _ in range(2):
         compared = known.compare(())
         (again,) = compared.with_status(compared.findings)
-        assert (again.code, again.status, again.stands) == ("LG01", Status.NEW, True)
+        assert (again.code, again.status, again.is_open) == ("LG01", Status.NEW, True)
         known = compared.reported([again], "again")
     assert known.received({"again": None}, "").compare(()).findings == ()
 
 
 def test_findings_of_one_fingerprint_are_known_together() -> None:
-    two = (finding(message="one"), finding(message="two"))
+    two = (finding(facts={"files": 1}), finding(facts={"files": 2}))
     known = after(Reported(), *two, receipt=None)
     assert [found.status for found in audit(known, *two)] == [Status.KNOWN, Status.KNOWN]
     assert [found.status for found in audit(known, two[0])] == [Status.CHANGED]

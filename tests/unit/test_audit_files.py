@@ -144,10 +144,10 @@ def test_files_that_are_counted_are_counted_anew() -> None:
     first.take(2, [info("WRITE"), add("b", 10, 1, 10), add("c", 20, 1, 10), mark(29)])
     first.look_at_files(map(wrong_type, "abc"), no_rows)
     known = first.findings()
-    assert known[0].message == "wrong The same is wrong with 2 more."
+    assert known[0].message == "wrong 2 more files have the same problem."
     again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=[*map(StandingViolation.of, known)])
     again.look_at_files(map(wrong_type, "ab"), no_rows)
-    assert told(again)["TW16"].message == "wrong The same is wrong with 1 more."
+    assert told(again)["TW16"].message == "wrong 1 more file has the same problem."
 
 
 def test_what_commits_did_to_rows_is_handed_on() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
@@ -58,7 +58,7 @@ def told(findings: list[Finding]) -> list[tuple[str, int | None, str | None]]:
 def test_every_rule_that_commits_can_break_is_broken_here() -> None:
     scopes = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
     families = {"TF", "MD", "CM", "UT", "TW", "RT", "LG", "AC"}
-    rules = {rule.code for rule in CATALOGUE.values() if rule.scope in scopes and rule.code[:2] in families}
+    rules = {rule.code for rule in RULES.values() if rule.scope in scopes and rule.code[:2] in families}
     assert rules - NOT_OF_COMMITS - WITHOUT_STATES - FOLLOWING == {case.code for case in CASES}
 
 
@@ -273,7 +273,8 @@ def test_rule_that_a_later_commit_breaks_once_more_is_told_with_both(damage: Any
         damage = metadata(id="a third") if code == "MD08" else damage
     found = {finding.severity: finding for finding in audited(table.commits) if finding.code == code}
     assert found[Severity.ERROR].version == 5
-    assert found[Severity.ERROR].message.endswith("The same is wrong with 1 more, the last one in version 7.")
+    assert (found[Severity.ERROR].alike, found[Severity.ERROR].alike_until) == (1, 7)
+    assert "1 more commit has the same problem, most recently in version 7." in found[Severity.ERROR].message
     assert (Severity.WARNING in found) == (code == "MD08")
 
 
@@ -329,7 +330,7 @@ def test_rule_that_is_broken_for_many_files_is_one_finding_with_their_number() -
         table.damaged(rename_all).append(500)
     (finding,) = audited(table.commits)
     assert (finding.code, finding.version) == ("CM14", 4)
-    assert finding.message.endswith("The same is wrong with 1499 more, the last one in version 6.")
+    assert "1,499 more files have the same problem, most recently in version 6." in finding.message
 
 
 def test_file_added_again_under_changed_partition_columns_is_a_consequence() -> None:
@@ -350,7 +351,7 @@ def test_row_ids_that_many_files_share_are_one_finding_with_their_number() -> No
     table = histories.tracked().damaged(all_at_once).append(20)
     findings = audited(table.commits)
     assert [(f.code, f.version, f.caused_by is None) for f in findings] == [("RT08", 3, False), ("RT15", 3, True)]
-    assert findings[1].message.endswith("The same is wrong with 19 more.")
+    assert "19 more files have the same problem." in findings[1].message
     assert all(finding.engine == CULPRIT for finding in findings)
 
 
@@ -603,7 +604,7 @@ def test_warnings_leave_errors_alone() -> None:
     for case in CASES:
         table, version = damaged(case)
         root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
-        assert root.severity is CATALOGUE[case.code].severity or root.severity is Severity.WARNING, named(case)
+        assert root.severity is RULES[case.code].severity or root.severity is Severity.WARNING, named(case)
 
 
 def test_mark_that_the_first_files_lack_is_the_fault_of_the_commit_that_adds_them() -> None:
@@ -619,7 +620,7 @@ def test_mark_that_a_restore_loses_is_not_found_again_by_ids_that_begin_anew() -
     before = table.version
     table.drop_row_tracking().optimize().restore(before)
     lost = table.version
-    found = {finding.code: finding for finding in audited(table.append().append().commits) if finding.stands}
+    found = {finding.code: finding for finding in audited(table.append().append().commits) if finding.is_open}
     assert (found["RT10"].version, found["RT10"].healed_version) == (lost, None)
     follows = {code: finding.version for code, finding in found.items() if finding.caused_by}
     assert follows == dict.fromkeys(("RT07", "RT08", "RT11", "RT15"), lost + 1)

@@ -22,7 +22,14 @@ STATE = TableState(
 
 
 def finding(code="RT08", **known):
-    return Finding(code, Severity.ERROR, known.pop("message", "x"), fingerprint=known.pop("fingerprint", code), **known)
+    return Finding(
+        code,
+        Severity.ERROR,
+        known.pop("message", "x"),
+        evidence="x",
+        fingerprint=known.pop("fingerprint", code),
+        **known,
+    )
 
 
 def memory(*findings):
@@ -58,7 +65,7 @@ def test_findings_are_new_known_changed_or_resolved():
     before = memory(finding("RT01"), finding("RT02"), finding("RT03"), finding("RT04"))
     now = [
         finding("RT01"),
-        finding("RT02", message="more files"),
+        finding("RT02", facts={"files": 2}),
         finding("RT03", healed_version=8),
         finding("RT09"),
         finding("RT10", healed_version=8),

@@ -35,7 +35,7 @@ def waived(*entries, finding=FOUND, table="/lake/t"):
 def test_waiver_covers_what_fits_all_its_bounds_up_to_its_last_day(bounds):
     found = waived(entry(**bounds))
     assert (found.waiver.owner, found.waiver.reason, found.waiver.expires) == ("ann", "a pilot", "2026-06-01")
-    assert not found.stands
+    assert not found.is_open
 
 
 @pytest.mark.parametrize("bounds", [{"table": "/pond/*"}, {"column": "a"}, {"fingerprint": "bad"}, {"code": "RT07"}])
@@ -45,7 +45,7 @@ def test_waiver_covers_nothing_else(bounds):
 
 def test_waiver_that_expired_covers_nothing_and_is_said():
     found = waived(entry(expires="2026-05-30"), entry(expires="2026-05-31", owner="bob"))
-    assert found.stands
+    assert found.is_open
     assert found.message == "Overlap. The waiver of bob expired on 2026-05-31."
     assert waived(entry(expires="2026-05-31"), entry(owner="bob")).waiver.owner == "bob"
 

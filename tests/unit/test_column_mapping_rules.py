@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.checks.column_mapping.added_file_names import
 from airflow_delta_provider.domain.checks.column_mapping.checks import MOST_FINDINGS, check_transition
 from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
 from airflow_delta_provider.domain.checks.metadata import clustering
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -141,7 +141,7 @@ def test_clustering_column_that_has_no_name_without_mapping_weighs_less() -> Non
 def test_broken_mapping_has_one_finding(state: TableState, code: str, column: str | None) -> None:
     findings = list(check_state(state))
     assert said(findings) == [(code, column)]
-    assert findings[0].severity is CATALOGUE[code].severity
+    assert findings[0].severity is RULES[code].severity
     assert findings[0].version == 3
 
 
@@ -245,7 +245,7 @@ def test_broken_commit_has_its_finding(transition: Transition, expected: list[tu
     findings = list(check_transition(transition))
     assert said(findings) == expected
     assert {(f.version, f.engine, f.operation) for f in findings} == {(3, "writer", "WRITE")}
-    assert {f.severity for f in findings} == {CATALOGUE[code].severity for code, _ in expected}
+    assert {f.severity for f in findings} == {RULES[code].severity for code, _ in expected}
     assert list(check_transition(replace(transition, replaces_all=True))) == []
     assert list(check_transition(replace(transition, restores=True))) == []
 

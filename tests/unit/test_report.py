@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_detail import detail_of
@@ -58,7 +58,7 @@ details = st.none() | st.builds(
 )
 findings = st.builds(
     Finding,
-    st.sampled_from(sorted(CATALOGUE)),
+    st.sampled_from(sorted(RULES)),
     st.sampled_from(Severity),
     texts,
     version=versions,

@@ -13,7 +13,7 @@ import pytest
 import airflow_delta_provider
 from airflow_delta_provider.domain import checks
 from airflow_delta_provider.domain.checks import disable_mapping, faults, requests
-from airflow_delta_provider.domain.checks.registry import CATALOGUE, FAMILIES
+from airflow_delta_provider.domain.checks.registry import FAMILIES, RULES
 from airflow_delta_provider.domain.checks.rule import Rule, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
 from scripts.rules_page import PAGE, render
@@ -22,11 +22,11 @@ PACKAGE = Path(airflow_delta_provider.__file__).parent
 CODE = re.compile(rf"\b(?:{'|'.join(family.prefix for family in FAMILIES)})\d\d\b")
 SENTENCE = re.compile(r"[A-Z].{5,200}[^.…]\.")
 THREAD = re.compile(r"[\w-]+/[\w-]+#\d+")
-each_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE)
+each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 
 def test_codes_are_unique_and_of_their_family():
-    codes = [(family.prefix, rule.code) for family, rules in FAMILIES.items() for rule in rules]
+    codes = [(family.prefix, rule.code) for family in FAMILIES for rule in family.rules]
     assert [code for code, times in Counter(code for _, code in codes).items() if times > 1] == []
     assert [code for prefix, code in codes if not re.fullmatch(rf"{prefix}\d\d", code)] == []
 
@@ -34,13 +34,13 @@ def test_codes_are_unique_and_of_their_family():
 def test_catalogue_has_the_rules_of_every_module():
     names = [module.name for module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")]
     rules = [rule for name in names for rule in vars(importlib.import_module(name)).values() if isinstance(rule, Rule)]
-    assert {id(rule) for rule in rules} == {id(rule) for rule in CATALOGUE.values()}
+    assert {id(rule) for rule in rules} == {id(rule) for rule in RULES.values()}
 
 
 def test_codes_that_the_package_and_its_pages_name_are_in_the_catalogue():
     files = [*PACKAGE.rglob("*.py"), *PAGE.parent.glob("*.md"), PAGE.parents[1] / "README.md"]
     named = {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
-    assert named - CATALOGUE.keys() == set()
+    assert named - RULES.keys() == set()
 
 
 def test_rules_and_findings_are_made_of_the_catalogue_alone():
@@ -58,10 +58,12 @@ def test_rule_says_what_is_wrong_what_to_do_and_of_a_table_what_it_can_do(rule: 
 
 
 def test_requests_and_faults_are_no_rules_about_tables():
-    assert {(rule.scope, rule.severity) for rule in requests.RULES} == {(Scope.REQUEST, Severity.ERROR)}
-    assert {rule.scope for rule in faults.RULES} == {Scope.PLATFORM}
+    assert {(rule.scope, rule.severity) for rule in requests.FAMILY.rules} == {(Scope.REQUEST, Severity.ERROR)}
+    assert {rule.scope for rule in faults.FAMILY.rules} == {Scope.PLATFORM}
     others = [
-        rule for rule in CATALOGUE.values() if rule not in (*requests.RULES, *faults.RULES, *disable_mapping.RULES)
+        rule
+        for rule in RULES.values()
+        if rule not in (*requests.FAMILY.rules, *faults.FAMILY.rules, *disable_mapping.FAMILY.rules)
     ]
     assert all(rule.scope.is_table for rule in others)
 
@@ -81,4 +83,4 @@ def test_page_leads_to_each_family_and_each_thread():
 def test_each_rule_is_named_by_a_test():
     tests = Path(__file__).parents[1]
     named = {code for file in tests.rglob("*.py") for code in CODE.findall(file.read_text(encoding="utf-8"))}
-    assert CATALOGUE.keys() - named == set()
+    assert RULES.keys() - named == set()

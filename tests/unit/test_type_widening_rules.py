@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.type_widening.checks import check_state, check_transition
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -175,7 +175,7 @@ BROKEN = {
 def test_broken_record_has_one_finding(state: TableState, code: str, name: str | None) -> None:
     findings = list(check_state(state))
     assert said(findings) == [(code, name)]
-    assert findings[0].severity is CATALOGUE[code].severity
+    assert findings[0].severity is RULES[code].severity
     assert findings[0].version == 3
 
 
@@ -311,7 +311,7 @@ def test_broken_commit_has_one_finding(transition: Transition, code: str, name: 
     (finding,) = check_transition(transition)
     assert (finding.code, finding.column) == (code, name)
     assert (finding.version, finding.engine, finding.operation) == (3, "writer", "WRITE")
-    assert finding.severity is CATALOGUE[code].severity
+    assert finding.severity is RULES[code].severity
     assert list(check_transition(replace(transition, replaces_all=True))) == []
     assert list(check_transition(replace(transition, restores=True))) == []
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, check_state, check_transition
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
@@ -62,7 +62,7 @@ STATES = {
 def test_state(state: TableState, code: str | None) -> None:
     findings = list(check_state(state))
     assert [finding.code for finding in findings] == ([] if code is None else [code])
-    assert all(finding.severity is CATALOGUE[finding.code].severity for finding in findings)
+    assert all(finding.severity is RULES[finding.code].severity for finding in findings)
 
 
 MAPPED_BEFORE = tracked(None, protocol=MAPPING)
@@ -112,6 +112,6 @@ def test_what_was_ever_true_stays_so() -> None:
 
 
 def test_errors_weigh_as_the_catalogue_says() -> None:
-    codes = {code: rule.severity for code, rule in CATALOGUE.items() if code.startswith("UT")}
+    codes = {code: rule.severity for code, rule in RULES.items() if code.startswith("UT")}
     assert [code for code, severity in codes.items() if severity is Severity.WARNING] == ["UT02", "UT03"]
     assert len(codes) == 8

@@ -6,32 +6,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Characters of an excerpt, and of a text in it.
 _MOST, _MOST_TEXT = 800, 300
-#: The kind of action that the rules of a family are about; files are found by their paths.
-_KINDS = {"TF": "protocol", "MD": "metaData", "CM": "metaData", "TW": "metaData", "UT": "metaData", "AC": "commitInfo"}
-_KINDS_OF_RULES = {
-    "RT18": "commitInfo",
-    "RT10": "domainMetadata",
-    "RT11": "domainMetadata",
-    "RT17": "metaData",
-    "TF14": "protocol",
-    "TF15": "metaData",
-    "TF22": "metaData",
-    "TF25": "metaData",
-    "MD14": "domainMetadata",
-    "UT08": "protocol",
-    "CM17": "domainMetadata",
-    "AC04": "domainMetadata",
-    "AC05": "domainMetadata",
-    "AC07": "txn",
-    "AC11": "metaData",
-}
 #: Where to look when the commit has no such action: what it changed all the same.
+_REMOVE = "remove"
 _OTHERWISE = ("metaData", "protocol", "domainMetadata")
 
 
@@ -50,12 +34,15 @@ def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
 
 
 def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]:
+    rule = RULES.get(finding.code)
+    shown = _OTHERWISE[0] if rule is None else rule.shows or rule.family.shows
     if finding.path is not None:
-        removed = finding.code in ("RT12", "AC03", "AC09", "AC14") or finding.subject == "remove"
+        removed = shown == _REMOVE or finding.subject == _REMOVE
         for kind in ("remove", "add", "cdc") if removed else ("add", "remove", "cdc"):
             yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
-    what = finding.subject if finding.code in ("AC16", "AC17") else _KINDS_OF_RULES.get(finding.code)
-    what = what or _KINDS.get(finding.code[:2], _OTHERWISE[0])
+    what = (finding.subject if shown == OF_SUBJECT else shown) or _OTHERWISE[0]
+    if what == _REMOVE and rule is not None:
+        what = rule.family.shows
     for kind in (what, *_OTHERWISE):
         found = [action for action in actions if kind in action]
         yield from (

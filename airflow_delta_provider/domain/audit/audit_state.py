@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.audit.confirmation import Reported
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
 from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.rules import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.rules import MATERIALIZED_NAMES_CHANGED
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -147,7 +147,7 @@ def _is_older(finding: Finding, begin: int) -> bool:
 
 def _needs_more(finding: Finding) -> bool:
     """Whether the commit of the finding and the state before do not show it."""
-    rule = CATALOGUE.get(finding.code)
+    rule = RULES.get(finding.code)
     return rule is None or rule.scope is Scope.DATA or rule is REUSED_PATH
 
 

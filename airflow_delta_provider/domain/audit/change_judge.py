@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from airflow_delta_provider.domain.audit.healing import path_is_anothers
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.restore_detection import Restored
-from airflow_delta_provider.domain.audit.violated import Broken
-from airflow_delta_provider.domain.audit.violations import Before, Stands, Violation, key_of, sound_before
+from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
 from airflow_delta_provider.domain.checks.column_mapping import mapping_changes
+from airflow_delta_provider.domain.checks.column_mapping.healing import until_path_of_column_is_free
 from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
+from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.metadata import metadata_changes
 from airflow_delta_provider.domain.checks.protocol import protocol_changes
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.protocol.rules import FAMILY as PROTOCOL
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.type_widening import type_changes
+from airflow_delta_provider.domain.checks.type_widening.rules import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature
@@ -34,10 +38,6 @@ ChangeRule = Callable[[Transition], Iterator[Finding]]
 
 #: Rules that need to know no more than the commit.
 _RULES: tuple[ChangeRule, ...] = (mapping_changes.check_transition, type_changes.check_transition)
-#: Families of such rules.
-_FAMILIES = frozenset({"TF", "MD", "CM", "TW", "UT"})
-#: Rules about older files: a change back to what was before a damage breaks them for what was written meanwhile.
-_WRITTEN_UNDER = frozenset({"CM09", "CM11", "CM12", "MD11", "TW08", "TW09"})
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -90,7 +90,7 @@ class ChangeJudge:
 
     def judge(
         self, transition: Transition, restored: Restored, healed: Sequence[Violation], *, written: bool
-    ) -> Iterator[Broken]:
+    ) -> Iterator[Detected]:
         """Yield what a commit breaks.
 
         :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
@@ -106,25 +106,27 @@ class ChangeJudge:
             found = [
                 (finding, stands)
                 for finding, stands in found
-                if key_of(finding) in still or (written and finding.code in _WRITTEN_UNDER)
+                if key_of(finding) in still or (written and RULES[finding.code].about_older_files)
             ]
-        found += [(finding, path_is_anothers(finding, transition.after)) for finding in self._paths.take(transition)]
+        found += [
+            (finding, until_path_of_column_is_free(finding, transition.after))
+            for finding in self._paths.take(transition)
+        ]
         for finding, stands in found:
             if restored.untold is not None and finding.severity is Severity.ERROR:
-                message = finding.message + _UNTOLD.format(restored.untold)
-                finding = replace(finding, severity=Severity.UNDECIDED, message=message)
-            yield Broken(finding, stands, before)
+                finding = _undecided(finding, restored.untold)
+            yield Detected(finding, stands, before)
         self._used |= used_features(transition.after)
 
-    def recall(self, finding: Finding, base: TableState, before: Before | None) -> Stands | None:
+    def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:
         """Return what tells whether a change of long ago is still wrong; None where no later commit can tell.
 
         :param base: the state of now
         :param before: gives that of before the change, where the log may have it
         """
-        if finding.code == "CM16":
+        if RULES.get(finding.code) is REUSED_PATH:
             then = None if finding.at_or_before else self._log.state_at(finding.version or 0)
-            return path_is_anothers(finding, then or base)
+            return until_path_of_column_is_free(finding, then or base)
         return self._remembered(finding, before) if self.compares(finding) else None
 
     def _rules(self, transition: Transition, restored: Restored) -> tuple[ChangeRule, ...]:
@@ -149,7 +151,8 @@ class ChangeJudge:
     @staticmethod
     def compares(finding: Finding) -> bool:
         """Whether it is about a change of protocol or metadata, and so compares with the state before."""
-        return finding.code[:2] in _FAMILIES
+        rule = RULES.get(finding.code)
+        return rule is not None and rule.family.compares
 
     def before(self, finding: Finding, known: TableState | None) -> Before | None:
         """Return what gives the state before a finding of long ago, read once, when it is asked for.
@@ -163,7 +166,7 @@ class ChangeJudge:
             return None
         return cache(lambda: self._log.state_at(version - 1))
 
-    def _remembered(self, finding: Finding, before: Before | None) -> Stands:
+    def _remembered(self, finding: Finding, before: Before | None) -> StillOpen:
         """Return what compares with the state before a finding, as far as the log has that."""
         rules: tuple[ChangeRule, ...] = (
             *_RULES,
@@ -172,31 +175,38 @@ class ChangeJudge:
             lambda change: usage_tracking.check_transition(change, self._ever_dropped),
         )
 
-        def stands(later: Transition) -> bool:
+        def holds(later: Transition) -> bool:
             if not (later.commit.metadata or later.commit.protocols):
                 return True
             state = None if before is None else before()
             return state is None or any(_compared(rule, finding, state)(later) for rule in rules)
 
-        return stands
+        return StillOpen(holds)
 
 
-def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> Stands:
+def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> StillOpen:
     """Return what tells whether later states still differ so from ``before`` that the rule is broken."""
-    key = key_of(finding)
+    key, broken = key_of(finding), RULES.get(finding.code)
+    of_protocol = broken is not None and broken.family is PROTOCOL
+    of_removal = broken is RECORD_LEFT_BY_DROP
+    survives = broken is not None and broken.survives_replacement
 
-    def stands(later: Transition) -> bool:
+    def holds(later: Transition) -> bool:
         commit = later.commit
-        of_protocol = finding.code.startswith("TF")
-        if later.replaces_all and commit.metadata and finding.code not in ("TF09", "TW15"):
+        if later.replaces_all and commit.metadata and not survives:
             listed = later.after.protocol.features
             needed = with_requirements(used_features(later.after) | listed)
             return of_protocol and any(not has_feature(listed, name) for name in needed)
         changes = commit.protocols if of_protocol else commit.metadata
-        if not (changes or (finding.code == "TW15" and commit.protocols)):
+        if not (changes or (of_removal and commit.protocols)):
             return True
         as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
         found = [key_of(finding) for finding in rule(Transition(before, as_if, later.after, {}))]
-        return any(key[0] == "TW15" for key in found) if key[0] == "TW15" else key in found
+        return any(code == key[0] for code, *_ in found) if of_removal else key in found
 
-    return stands
+    return StillOpen(holds)
+
+
+def _undecided(finding: Finding, version: int) -> Finding:
+    evidence = (finding.evidence or finding.message) + _UNTOLD.format(version)
+    return worded(replace(finding, severity=Severity.UNDECIDED, evidence=evidence))

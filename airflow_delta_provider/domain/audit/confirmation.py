@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks.log.rules import HISTORY_NOT_KEPT
-from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Finding, Status
 
 #: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
 #: findings, or their identities.
@@ -62,7 +62,22 @@ class Reported:
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Reported:
         """Return what counts as confirmed where nothing is known of receipts."""
-        return cls(_what_they_say(findings))
+        found = tuple(findings)
+        said = _what_they_say(found)
+        older = {identity(finding) for finding in found if finding.evidence is None and finding.facts is None}
+        return cls({key: "" if key in older else digest for key, digest in said.items()})
+
+    def by_facts(self, now: Mapping[str, str]) -> Reported:
+        """Return the same where an older release wrote it, which compared sentences, with digests of facts.
+
+        :param now: by identity what is said of the findings that are open now
+        """
+        confirmed = {key: _by_facts(said, now.get(key)) or said for key, said in self.confirmed.items()}
+        pending = tuple(
+            replace(each, said={key: _by_facts(said, now.get(key)) for key, said in each.said.items()})
+            for each in self.pending
+        )
+        return Reported(confirmed, pending, self.over)
 
     def received(self, receipts: Receipts, table: str) -> Reported:
         """Return what is known after reports were received.
@@ -140,10 +155,10 @@ class Comparison:
     def __init__(
         self, reported: Reported, findings: tuple[Finding, ...], before: tuple[Finding, ...], whole: bool
     ) -> None:
-        self._reported = reported
         self._whole = whole
         found = {identity(finding) for finding in findings}
         self._open = _what_they_say(finding for finding in findings if finding.healed_version is None)
+        self._reported = reported = reported.by_facts(self._open)
         over = [finding for finding in reported.over if identity(finding) not in found]
         known = found | set(map(identity, over))
         gone = [f for f in before if whole and identity(f) not in known and reported.may_be_known(identity(f))]
@@ -245,8 +260,18 @@ def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
     """Return by identity a digest of what findings say."""
     said: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        said[identity(finding)].add(_digest(finding.severity.value, finding.message))
-    return {key: digests.pop() if len(digests) == 1 else _digest(*sorted(digests)) for key, digests in said.items()}
+        said[identity(finding)].add(finding.digest)
+    return {
+        key: digests.pop() if len(digests) == 1 else DIGEST_OF_FACTS + _digest(*sorted(digests))
+        for key, digests in said.items()
+    }
+
+
+def _by_facts(said: str | None, now: str | None) -> str | None:
+    """Return a digest of facts. One that an older release made of sentences is taken for what is said now."""
+    if said is None or now is None or said.removeprefix(_ACCEPTED).startswith(DIGEST_OF_FACTS):
+        return said
+    return _ACCEPTED + now if said.startswith(_ACCEPTED) else now
 
 
 def _digest(*parts: str) -> str:

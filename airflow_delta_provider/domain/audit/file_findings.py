@@ -10,8 +10,15 @@ from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking import state_rules
+from airflow_delta_provider.domain.checks.row_tracking.rules import (
+    ABOVE_HIGH_WATER_MARK,
+    FOREIGN_COMMIT_VERSION,
+    FOREIGN_ROW_ID,
+    OVERLAPPING_ROW_IDS,
+    UNKNOWN_ROW_COUNT,
+)
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount
@@ -20,7 +27,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
-_OF_COMMITS = frozenset({"RT22", "RT23"})
+_OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
 #: What a finding says of the commit that is to blame.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp")
 
@@ -51,8 +58,8 @@ class FileFindings:
     def recall(self, violation: StandingViolation) -> None:
         """Take what an earlier audit found, if only a look at the files tells whether it is still so."""
         finding = violation.finding
-        rule = CATALOGUE.get(finding.code)
-        of_data = rule is not None and rule.scope is Scope.DATA and finding.code not in _OF_COMMITS
+        rule = RULES.get(finding.code)
+        of_data = rule is not None and rule.scope is Scope.DATA and rule not in _OF_COMMITS
         if of_data or violation.of_state:
             for path in violation.paths or (finding.path,):
                 self._recalled[key_of(replace(finding, path=path))] = finding
@@ -67,12 +74,13 @@ class FileFindings:
         self._rows_of = rows_of
         fresh = list(state_rules.check_fresh_ids(state, row_tracking_of(state), rows_of))
         miscounted = {file.path for file in _files(state) if file.num_records != rows_of(file)}
-        for code, paths in (("RT06", None), ("RT07", miscounted), ("RT08", None)):
-            if all(finding.code != code for finding in fresh):
-                self._violations.withdraw(code, paths)
-        impossible = [finding for finding in fresh if CATALOGUE[finding.code].scope is Scope.DATA]
+        undone = ((UNKNOWN_ROW_COUNT, None), (ABOVE_HIGH_WATER_MARK, miscounted), (OVERLAPPING_ROW_IDS, None))
+        for rule, paths in undone:
+            if all(finding.code != rule.code for finding in fresh):
+                self._violations.withdraw(rule, paths)
+        impossible = [finding for finding in fresh if RULES[finding.code].scope is Scope.DATA]
         for code, path, *_ in self._recalled if whole else ():
-            self._violations.withdraw(code, {path})
+            self._violations.withdraw(RULES[code], {path})
         self._take(state, [*found, *impossible])
 
     def finish(self, state: TableState) -> None:
@@ -98,7 +106,7 @@ class FileFindings:
                 continue
             file, commit = files.get(finding.path or ""), commits.get(finding.path or "")
             lowered = self._tracking.lowered
-            if finding.code == "RT07" and lowered is not None:
+            if finding.code == ABOVE_HIGH_WATER_MARK.code and lowered is not None:
                 commit = max((commit or lowered, lowered), key=lambda either: either.version)
             if self._since is not None and (commit is None or commit.version <= self._since):
                 continue  # of a file from before: not what is asked for

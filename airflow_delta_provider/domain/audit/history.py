@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -11,25 +10,33 @@ from typing import Any
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
-from airflow_delta_provider.domain.audit.healing import needs_details, remains, remains_by
+from airflow_delta_provider.domain.audit.healing import (
+    HEALED_BY_FILES,
+    HEALED_BY_RESTORE,
+    still_open_after,
+    still_open_by,
+)
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
 from airflow_delta_provider.domain.audit.past_log import LogMemory
-from airflow_delta_provider.domain.audit.past_needs import Need, needing
+from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
-from airflow_delta_provider.domain.audit.violated import Broken
-from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations
+from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.actions import commit_actions
 from airflow_delta_provider.domain.checks.actions.action_fields import check_actions
 from airflow_delta_provider.domain.checks.metadata import checks as metadata
 from airflow_delta_provider.domain.checks.metadata import metadata_changes
+from airflow_delta_provider.domain.checks.metadata.rules import FIRST_WITHOUT_METADATA
 from airflow_delta_provider.domain.checks.protocol import checks as protocol
 from airflow_delta_provider.domain.checks.protocol import protocol_changes
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.protocol.rules import FIRST_WITHOUT_PROTOCOL
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking import commit_rules
+from airflow_delta_provider.domain.checks.row_tracking.rules import FAMILY as ROW_TRACKING
+from airflow_delta_provider.domain.checks.row_tracking.rules import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
-from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.checks.state import check_state
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -39,14 +46,14 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: What the first commit has to have: protocol and metadata.
-_FIRST = ("TF10", "MD04")
-#: Rules about files that a commit may put right which changes nothing but files.
-_OF_FILES = ("AC03", "AC06", "AC09", "AC10", "AC13", "AC15", "RT14")
-
-#: Rules that a commit may break which leads back to an earlier version, and those that such a commit puts right.
+#: Rules that a commit may break which leads back to an earlier version.
 _OF_VERSIONS = needing(Need.VERSIONS)
-_HEALED_BY_VERSIONS = ("AC14", "RT07", "RT10", "RT11")
+
+
+#: What the first commit has to have: protocol and metadata.
+_FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
+#: What is checked of a state at once: protocol, metadata and domains; the domain of row tracking.
+_HEAD, _TRACKING = "head", "row tracking"
 
 
 class HistoryAudit:
@@ -225,22 +232,19 @@ class HistoryAudit:
         self._file_findings.recall(violation)
         if violation.of_state and self._knows_files:
             return
-        rule = CATALOGUE.get(finding.code)
+        rule = RULES.get(finding.code)
         aspect: str | None = None
-        stands: Stands | None = None
         before = self._changes.before(finding, violation.before)
-        if violation.details is not None or (rule is not None and not needs_details(finding.code)):
-            with suppress(KeyError, TypeError, ValueError):
-                stands = remains_by(finding, {**(violation.details or {})})
-        if stands is None and rule is not None and finding.path is None and base is not None:
-            if finding.code == "RT10":
-                stands = self._tracking.recall(base)
+        still_open = still_open_by(finding, violation.details)
+        if still_open is None and rule is not None and finding.path is None and base is not None:
+            if rule is _NO_MARK:
+                still_open = self._tracking.recall(base)
             elif rule.scope is Scope.STATE:
-                aspect = "row tracking" if finding.code.startswith("RT") else "head"
+                aspect = _TRACKING if rule.family is ROW_TRACKING else _HEAD
             else:
-                stands = self._changes.recall(finding, base, before)
-        compares = aspect is not None or (stands is not None and ChangeJudge.compares(finding))
-        self._violations.recall(violation, aspect, stands, before if compares else None)
+                still_open = self._changes.recall(finding, base, before)
+        compares = aspect is not None or (still_open is not None and ChangeJudge.compares(finding))
+        self._violations.recall(violation, aspect, still_open, before if compares else None)
 
     def _begin_late(self, base: TableState) -> None:
         self._file_findings.begin(base)
@@ -265,7 +269,7 @@ class HistoryAudit:
             if finding.code in _FIRST:
                 self._violations.look(finding.code, commit.version, [self._placed(finding, {}, actions)])
             else:
-                self._open(Broken(finding), actions)
+                self._open(Detected(finding), actions)
         for code, is_there in zip(_FIRST, (self._replay.has_protocol, self._replay.has_metadata)):
             if is_there:
                 self._violations.look(code, commit.version, ())
@@ -274,7 +278,7 @@ class HistoryAudit:
         state = self.state()
         self._begin(state, commit.provenance, actions)
         for finding in commit_actions.check_change(transition, self._previous):
-            self._open(Broken(finding, remains(finding, transition)), actions)
+            self._open(Detected(finding, still_open_after(finding, transition)), actions)
         for broken in self._tracking.judge_first(transition):
             self._open(broken, actions)
         self._describe(transition, actions, ())
@@ -287,7 +291,7 @@ class HistoryAudit:
             transition = replace(transition, restores=restored.version is not None)
             self._violations.identify(commit.version, transition.after.metadata.id)
         healed: list[Violation] = []
-        if head or commit.domains or commit.transactions or any(map(self._violations.stands, _OF_FILES)):
+        if head or commit.domains or commit.transactions or self._violations.any_open(HEALED_BY_FILES):
             healed += self._violations.look_again(transition)
         if self._violations.has_files:
             self._violations.gone(self._files.gone(transition), commit.version)
@@ -295,7 +299,7 @@ class HistoryAudit:
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = replace(transition.after, files=live)
             healed += self._look(state, commit.provenance, actions, transition.before)
-        elif commit.domains or (not self._violations.stands("RT10") and gives_ids_without_mark(transition)):
+        elif commit.domains or (not self._violations.is_open(_NO_MARK) and gives_ids_without_mark(transition)):
             state = replace(transition.after, files=live)
             healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):
@@ -311,7 +315,7 @@ class HistoryAudit:
             commit_actions.check_change(transition, self._previous),
             commit_rules.check_transition(transition, ()),
         )
-        return any(map(self._violations.stands, _HEALED_BY_VERSIONS)) or any(f.code in _OF_VERSIONS for f in found)
+        return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 
     def _describe(self, transition: Transition, actions: Sequence[Action], old: Container[str]) -> None:
         """Judge how the actions of a commit are written.
@@ -327,7 +331,7 @@ class HistoryAudit:
         again: frozenset[str],
         restored: Restored,
         healed: Sequence[Violation],
-    ) -> Iterator[Broken]:
+    ) -> Iterator[Detected]:
         """Yield what a commit breaks; one after the other, as each judge may look at what stands."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
@@ -335,11 +339,11 @@ class HistoryAudit:
             yield from self._changes.judge(transition, restored, healed, written=written)
             state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.enabled_by(transition, state):
-                yield Broken(replace(finding, **commit.provenance))
+                yield Detected(replace(finding, **commit.provenance))
         for finding in commit_actions.check_transition(transition, self._previous):
-            yield Broken(finding, remains(finding, transition))
+            yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
-        yield from map(Broken, commit_actions.check_live_vectors(transition, twice))
+        yield from map(Detected, commit_actions.check_live_vectors(transition, twice))
         # A path that is live with another deletion vector is no new one, either.
         yield from self._tracking.judge(transition, again | {file.path for file in twice}, healed)
 
@@ -352,7 +356,7 @@ class HistoryAudit:
     ) -> list[Violation]:
         """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
         found = [self._placed(finding, where, actions) for finding in check_state(state)]
-        healed = self._violations.look("head", state.version, found, before)
+        healed = self._violations.look(_HEAD, state.version, found, before)
         return healed + self._look_at_tracking(state, where, actions, before)
 
     def _look_at_tracking(
@@ -365,15 +369,15 @@ class HistoryAudit:
         found = self._tracking.look(state)
         placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]
         for broken in placed:
-            recalled = before is None and self._violations.stands(broken.finding.code)
-            if broken.stands is not None and not recalled:
-                self._violations.open(broken.finding, broken.stands)
-        seen = [broken.finding for broken in placed if broken.stands is None]
-        return self._violations.look("row tracking", state.version, seen, before)
+            recalled = before is None and self._violations.any_open([broken.finding.code])
+            if broken.still_open is not None and not recalled:
+                self._violations.open(broken.finding, broken.still_open)
+        seen = [broken.finding for broken in placed if broken.still_open is None]
+        return self._violations.look(_TRACKING, state.version, seen, before)
 
-    def _open(self, broken: Broken, actions: Sequence[Action]) -> None:
+    def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
         finding = replace(broken.finding, action=excerpt(broken.finding, actions))
-        self._violations.open(finding, broken.stands, broken.before)
+        self._violations.open(finding, broken.still_open, broken.before)
 
     def _placed(self, finding: Finding, where: Mapping[str, Any], actions: Sequence[Action]) -> Finding:
         return replace(finding, action=excerpt(finding, actions), **where)

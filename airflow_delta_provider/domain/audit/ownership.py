@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -54,8 +54,8 @@ class Ownership:
         severities = {}
         for code, value in given.items():
             named = "off" if value is False else str(value).lower()  # YAML reads off as false
-            if code not in CATALOGUE:
-                raise OwnershipError(f"{entry['table']} weighs {code!r}.{did_you_mean(str(code), CATALOGUE)}")
+            if code not in RULES:
+                raise OwnershipError(f"{entry['table']} weighs {code!r}.{did_you_mean(str(code), RULES)}")
             if named not in _SEVERITIES:
                 known = ", ".join(_SEVERITIES)
                 raise OwnershipError(f"{code} of {entry['table']} is {value!r}; it has to be one of {known}")

@@ -6,13 +6,19 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.healing import mark_is_below, remains
+from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
-from airflow_delta_provider.domain.audit.violated import Broken
-from airflow_delta_provider.domain.audit.violations import Stands, Violation, Violations, key_of, sound_before
+from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
+from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.row_tracking import commit_rules, history_rules, state_rules
+from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
+from airflow_delta_provider.domain.checks.row_tracking.rules import (
+    MATERIALIZED_NAMES_CHANGED,
+    NO_HIGH_WATER_MARK,
+    OVERLAPPING_ROW_IDS,
+)
 from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, moves_of, tracked
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -58,31 +64,31 @@ class TrackingJudge:
         """Note that commits were left out."""
         self._begun_late = True
 
-    def look(self, state: TableState) -> list[Broken]:
+    def look(self, state: TableState) -> list[Detected]:
         """Return what is wrong with properties and domain of a state: where the mark was lost, any mark will not do.
 
         :param state: with its files
         """
         if readable_columns(state.metadata) is None:
             return []
-        found = [Broken(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
-        if all(broken.finding.code != "RT10" for broken in found):
+        found = [Detected(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
+        if not any(map(_is_lost_mark, found)):
             return found
         self._due = self._given(state)
-        stands = self.recall(state)
-        return [replace(broken, stands=stands) if broken.finding.code == "RT10" else broken for broken in found]
+        still_open = self.recall(state)
+        return [replace(each, still_open=still_open) if _is_lost_mark(each) else each for each in found]
 
-    def recall(self, state: TableState) -> Stands | None:
+    def recall(self, state: TableState) -> StillOpen | None:
         """Return what tells until when the mark is lost that a state, with its files, lacks."""
         given = self._given(state)
-        return None if given is None else mark_is_below(given)
+        return None if given is None else until_mark_reaches(given)
 
     def _given(self, state: TableState) -> int | None:
         """Return the last row id that was given out, as far as the mark and the live files tell."""
         given = (last_id(file) for file in (state.files or {}).values())
         return max((last for last in (self._mark, *given) if last is not None), default=None)
 
-    def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Broken]:
+    def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Detected]:
         """Yield what a commit breaks.
 
         :param again: paths that it adds which were removed before
@@ -104,15 +110,17 @@ class TrackingJudge:
             self._follow(moves_of(transition, earlier, unplaced))
         right = {key_of(violation.finding) for violation in healed}
         for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
-            if finding.code == "RT17" and _has_names_of(sound_before(healed), transition.after):
+            if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(
+                sound_before(healed), transition.after
+            ):
                 continue
             if key_of(finding) not in right:
-                yield Broken(finding, remains(finding, transition))
+                yield Detected(finding, still_open_after(finding, transition))
 
-    def judge_first(self, transition: Transition) -> Iterator[Broken]:
+    def judge_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
         for finding in (*commit_rules.check_transition(transition, ()), *history_rules.check_history(transition)):
-            yield Broken(finding, remains(finding, transition))
+            yield Detected(finding, still_open_after(finding, transition))
 
     def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:
         """Yield what is wrong with all files where a commit enables row tracking.
@@ -139,17 +147,17 @@ class TrackingJudge:
         if not state.protocol.supports("rowTracking"):
             return
         tracking = row_tracking_of(state)
-        yield from (f for f in self.of_files(state) if not violations.stands(f.code))
+        yield from (f for f in self.of_files(state) if not violations.any_open([f.code]))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap] = {}
         for finding in state_rules.check_fresh_ids(state, tracking, rows_of):
-            if finding.code != "RT08":
-                if not violations.stands(finding.code):
+            if finding.code != OVERLAPPING_ROW_IDS.code:
+                if not violations.any_open([finding.code]):
                     yield finding
                 continue
             pairs = pairs or {pair.other.path: pair for pair in overlaps(in_order(files), rows_of)}
             if finding.path is None:
-                violations.count("RT08", len(pairs) - state_rules.MOST_FINDINGS)
+                violations.count(OVERLAPPING_ROW_IDS, len(pairs) - state_rules.MOST_FINDINGS)
             else:
                 yield replace(finding, path=self._newer(pairs[finding.path].one, pairs[finding.path].other))
 
@@ -173,6 +181,10 @@ class TrackingJudge:
         commits = self._log.commits_that_added([one, other])
         versions = {path: commit.version for path, commit in commits.items()}
         return max((one.path, other.path), key=lambda path: versions.get(path, -1))
+
+
+def _is_lost_mark(detected: Detected) -> bool:
+    return detected.finding.code == NO_HIGH_WATER_MARK.code
 
 
 def gives_ids_without_mark(transition: Transition) -> bool:

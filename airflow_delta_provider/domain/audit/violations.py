@@ -6,11 +6,11 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from airflow_delta_provider.domain.audit.causes import BACKWARD, BESIDE, CAUSES, LASTING, OF_LIVE_FILES, OF_ONE_FILE
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.checks.log.rules import HISTORY_NOT_KEPT
+from airflow_delta_provider.domain.checks.healing import StillOpen
+from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
+from airflow_delta_provider.domain.checks.rule import Causes, Rule
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -20,10 +20,6 @@ from airflow_delta_provider.domain.report.verdict import Severity
 Key = tuple[str, str | None, str | None, str | None]
 #: The same, and the commit that did it; None where it is about a state, whoever brought the table there.
 _Violated = tuple[Key, "int | None"]
-#: Whether a commit leaves a violation standing.
-Stands = Callable[[Transition], bool]
-#: Plain JSON, which may change as commits are taken.
-Details = dict[str, Any]
 #: Gives the state before a violation; None where the log no longer has it.
 Before = Callable[[], "TableState | None"]
 
@@ -34,28 +30,12 @@ _MOST_ALIKE = 1000
 _ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
 
 
-@dataclass(frozen=True)
-class Remains:
-    """Tells of commits whether they leave a violation standing.
-
-    :param stands: does so
-    :param details: what that depends on besides the finding
-    """
-
-    stands: Stands
-    details: Details
-
-    def __call__(self, later: Transition) -> bool:
-        """Whether a commit leaves it standing."""
-        return self.stands(later)
-
-
 @dataclass(eq=False)
 class Violation:
     """A broken rule.
 
     :param finding: as of the commit that broke it
-    :param stands: looks at later commits; None where only its file's removal heals it, if anything does
+    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
     :param before: gives the state that the commit found, where the rule compares with it
     :param paths: the files that are still wrong, where it is about files: it is healed when none is left
     :param files: how many were wrong
@@ -65,7 +45,7 @@ class Violation:
 
     finding: Finding
     key: _Violated
-    stands: Stands | None = None
+    still_open: StillOpen | None = None
     before: Before | None = None
     paths: set[str] = field(default_factory=set)
     files: int = 1
@@ -82,6 +62,19 @@ class Violation:
     def root(self) -> Violation:
         """What it follows from in the end: itself where it follows from nothing."""
         return self if self.cause is None else self.cause.root
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A violation, as the check of a commit returns it.
+
+    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
+    :param before: the state before, of a change of protocol or metadata
+    """
+
+    finding: Finding
+    still_open: StillOpen | None = None
+    before: TableState | None = None
 
 
 class Violations:
@@ -122,7 +115,7 @@ class Violations:
     def open(
         self,
         finding: Finding,
-        stands: Stands | None = None,
+        still_open: StillOpen | None = None,
         before: TableState | None = None,
         *,
         of_state: bool = False,
@@ -132,28 +125,28 @@ class Violations:
         :param of_state: whether it is wrong with the last state, however the table came there
         """
         known = None if before is None else lambda: before
-        self._open((key_of(finding), finding.version), finding, stands, known, of_state=of_state)
+        self._open((key_of(finding), finding.version), finding, still_open, known, of_state=of_state)
 
     def _open(
         self,
         key: _Violated,
         finding: Finding,
-        stands: Stands | None,
+        still_open: StillOpen | None,
         before: Before | None,
         *,
         of_state: bool = False,
     ) -> None:
         if key in self._standing:
             return
-        violation = Violation(finding, key, stands, before, of_state=of_state)
+        violation = Violation(finding, key, still_open, before, of_state=of_state)
         if finding.path is not None:
             if self._is_known(finding, finding.path):
                 return
-            if stands is None or self._files[finding.code] >= _MOST_FILES:
+            if still_open is None or self._files[finding.code] >= _MOST_FILES:
                 group = (finding.code, finding.severity, finding.column, finding.subject, finding.version)
                 known = self._groups.get(group)
                 violation = violation if known is None or known.healed is not None else known
-                violation.stands = None
+                violation.still_open = None
                 self._groups[group] = violation
             else:
                 self._files[finding.code] += 1
@@ -166,9 +159,9 @@ class Violations:
         self._codes[finding.code] += 1
         self._changes += before is not None
 
-    def count(self, code: str, more: int) -> None:
+    def count(self, rule: Rule, more: int) -> None:
         """Take note of so many more that are wrong in the same way, without a finding each."""
-        self._uncounted[code] += more
+        self._uncounted[rule.code] += more
 
     def forget(self) -> None:
         """Tell nothing of what stands now: it was there before the history began."""
@@ -178,7 +171,7 @@ class Violations:
         self,
         recalled: StandingViolation,
         aspect: str | None,
-        stands: Stands | None = None,
+        still_open: StillOpen | None = None,
         before: Before | None = None,
     ) -> None:
         """Take what is remembered of an earlier audit.
@@ -187,7 +180,7 @@ class Violations:
         """
         finding = recalled.finding
         key: _Violated = (key_of(finding), finding.version if aspect is None else None)
-        self._open(key, finding, stands, before)
+        self._open(key, finding, still_open, before)
         if aspect is not None:
             self._aspects[aspect].add(key)
         violation = self._standing.get(key)
@@ -211,18 +204,22 @@ class Violations:
                 self._drop(key)
         self._settled = frozenset(self._healed)
 
-    def withdraw(self, code: str, paths: Collection[str | None] | None = None) -> None:
+    def withdraw(self, rule: Rule, paths: Collection[str | None] | None = None) -> None:
         """Take back what stands of a rule: it was said for want of knowing better.
 
         :param paths: of the files of which it is taken back; None for all
         """
-        for key in [key for key in self._standing if key[0][0] == code and (paths is None or key[0][1] in paths)]:
+        for key in [key for key in self._standing if key[0][0] == rule.code and (paths is None or key[0][1] in paths)]:
             violation = self._drop(key)
             self._groups = {group: other for group, other in self._groups.items() if other is not violation}
 
-    def stands(self, code: str) -> bool:
-        """Whether the rule is broken now."""
-        return self._codes[code] > 0
+    def is_open(self, rule: Rule) -> bool:
+        """Whether a rule is broken now."""
+        return self._codes[rule.code] > 0
+
+    def any_open(self, codes: Iterable[str]) -> bool:
+        """Whether one of the rules with those codes is broken now."""
+        return any(self._codes[code] > 0 for code in codes)
 
     @property
     def has_changes(self) -> bool:
@@ -233,7 +230,7 @@ class Violations:
         """Heal what a commit puts right, and return it."""
         healed = []
         for key, violation in list(self._standing.items()):
-            if violation.stands is not None and not violation.stands(transition):
+            if violation.still_open is not None and not violation.still_open(transition):
                 self._heal(key, transition.commit.version)
                 healed.append(violation)
         return healed
@@ -251,7 +248,7 @@ class Violations:
 
         :param live: the paths of those that are
         """
-        gone = {path for path, found in self._paths.items() if any(v.finding.code in OF_LIVE_FILES for v in found)}
+        gone = {path for path, found in self._paths.items() if any(_is_about_live_files(v.finding) for v in found)}
         self.gone([path for path in gone if path and path not in live], version)
 
     @property
@@ -268,7 +265,7 @@ class Violations:
     def _remembered_as(self, violation: Violation) -> StandingViolation:
         finding = replace(violation.finding, fingerprint=self._fingerprint(violation.finding))
         before = None if violation.before is None else violation.before()
-        details = violation.stands.details if isinstance(violation.stands, Remains) else None
+        details = None if violation.still_open is None else violation.still_open.details
         state = None if before is None else replace(before, files=None)
         return StandingViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
 
@@ -293,16 +290,17 @@ class Violations:
             more = sum(violation.number for violation in (first, *others)) - 1
             more += 0 if first.healed is not None else self._uncounted[finding.code]
             last = max((other.finding.version or 0 for other in others), default=finding.version)
-            until = "" if last == finding.version else f", the last one in version {last}"
-            message = finding.message if not more else f"{finding.message} The same is wrong with {more} more{until}."
+            alike = (more, None if last == finding.version else last) if more else (None, None)
             healed = [violation.healed for violation in (first, *others) if violation.healed is not None]
-            yield replace(
+            told = replace(
                 finding,
-                message=message,
+                alike=alike[0],
+                alike_until=alike[1],
                 healed_version=max(healed, default=None),
                 fingerprint=self._fingerprint(finding),
                 caused_by=None if root is first else self._fingerprint(told_as.get(id(root), root.finding)),
             )
+            yield worded(told)
 
     def _fingerprint(self, finding: Finding) -> str:
         """Return that of an earlier audit, where it comes from one; else one of the table as it was then."""
@@ -365,10 +363,23 @@ def key_of(finding: Finding) -> Key:
 def fingerprint(finding: Finding, table_id: str) -> str:
     """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
     # Which version is the oldest that is kept changes from day to day.
-    version = None if finding.at_or_before or finding.code == HISTORY_NOT_KEPT.code else finding.version
+    rule = RULES.get(finding.code)
+    once = rule is not None and rule.reported_once
+    version = None if finding.at_or_before or once else finding.version
     parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
     text = "\0".join("" if part is None else str(part) for part in parts)
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
+
+
+def worded(finding: Finding) -> Finding:
+    """Return a finding with its message composed again: of what it says now."""
+    rule = RULES.get(finding.code)
+    if rule is None or finding.evidence is None:
+        extra = finding.alike_text
+        return (
+            finding if not extra or extra in finding.message else replace(finding, message=f"{finding.message} {extra}")
+        )
+    return rule.worded(finding)
 
 
 def _rank(violation: Violation) -> tuple[int, int, str]:
@@ -379,27 +390,38 @@ def _rank(violation: Violation) -> tuple[int, int, str]:
 def _cause(violation: Violation, others: list[Violation]) -> Violation | None:
     """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
     finding = violation.finding
-    if finding.code in BESIDE:
+    how = _causes(finding)
+    if how.any_commit:
         return next((other for other in others if _explains(other.finding, finding)), None)
     for code in CAUSES.get(finding.code, ()):
         for other in others:
             cause = other.finding
             if other is violation or cause.code != code:
                 continue
-            later = (cause.version or 0) > (finding.version or 0)
-            allowed = finding.code in (BACKWARD if later else LASTING) or cause.version == finding.version
+            is_later = (cause.version or 0) > (finding.version or 0)
+            allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
             columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
-            if finding.code in OF_ONE_FILE and cause.path != finding.path:
+            if how.same_file and cause.path != finding.path:
                 continue
             if columns and allowed and _has_no_part_in(other, violation):
                 return other
     return None
 
 
-def _explains(cause: Finding, beside: Finding) -> bool:
-    """Whether a file beside the commits may contradict them because of ``cause``."""
-    from_commit = cause.code not in BESIDE and cause.severity is Severity.ERROR and cause.action is not None
-    return from_commit and (cause.version or 0) <= (beside.version or 0)
+def _causes(finding: Finding) -> Causes:
+    rule = RULES.get(finding.code)
+    return Causes() if rule is None else rule.follows_from
+
+
+def _is_about_live_files(finding: Finding) -> bool:
+    rule = RULES.get(finding.code)
+    return rule is not None and rule.about_live_files
+
+
+def _explains(cause: Finding, derived: Finding) -> bool:
+    """Whether a file that was derived from the commits may contradict them because of ``cause``."""
+    from_commit = not _causes(cause).any_commit and cause.severity is Severity.ERROR and cause.action is not None
+    return from_commit and (cause.version or 0) <= (derived.version or 0)
 
 
 def _related(one: str, other: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding, Waiver
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -79,8 +79,8 @@ def _entry(number: int, entry: Any) -> _Entry:
     for name in _REQUIRED:
         if not texts.get(name):
             raise WaiverError(f"entry {number} has no {name}. Each needs {', '.join(_REQUIRED)}")
-    if texts["code"] not in CATALOGUE:
-        raise WaiverError(f"entry {number} waives {texts['code']!r}.{did_you_mean(texts['code'], CATALOGUE)}")
+    if texts["code"] not in RULES:
+        raise WaiverError(f"entry {number} waives {texts['code']!r}.{did_you_mean(texts['code'], RULES)}")
     try:
         expires = date.fromisoformat(texts["expires"])
     except ValueError:

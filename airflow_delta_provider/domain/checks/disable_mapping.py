@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
 _SPEC = "PROTOCOL.md, Column Mapping"
 _THREADS = ("delta-io/delta#2481", "delta-io/delta#2682")
@@ -93,5 +93,3 @@ CLUSTERED = _request.error(
     remedy="ALTER TABLE … CLUSTER BY NONE first; afterwards CLUSTER BY the columns again.",
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -30,5 +30,3 @@ UNVERIFIED = _platform.undecided(
     effect="The table was changed, and nobody has looked whether it came out right.",
     remedy="See to what the message names, and run the job again: with nothing left to do, it verifies only.",
 )
-
-RULES = (STORAGE, ENGINE, UNEXPECTED, UNVERIFIED)

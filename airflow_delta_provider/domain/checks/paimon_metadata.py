@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
 _TRACKING = "Apache Paimon, Row Tracking"
 _SNAPSHOT = "Apache Paimon, Specification, Snapshot"
@@ -149,5 +149,3 @@ ROWS_NOT_READ = _state.undecided(
     effect="Whether ids and sequence numbers of rows are right is not known.",
     remedy="See to what the other findings say of the table's metadata first.",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
 FAMILY = RuleFamily(
     "PD",
@@ -91,5 +91,3 @@ KEYS_NOT_USABLE = _data.undecided(
     effect="Whether these keys kept their row ids is not known.",
     remedy="Name columns that together have no value twice.",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -1,9 +1,10 @@
-"""All rules by family and by code."""
+"""All rules: by family, by code, and by what follows from what."""
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_rows, requests
-from airflow_delta_provider.domain.checks import paimon_metadata as paimon
+from collections.abc import Mapping
+
+from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import rules as actions
 from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
 from airflow_delta_provider.domain.checks.data_files import rules as data_files
@@ -15,23 +16,42 @@ from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
 from airflow_delta_provider.domain.checks.type_widening import rules as type_widening
 from airflow_delta_provider.domain.checks.usage_tracking import rules as usage_tracking
 
-_MODULES = (
-    requests,
-    faults,
-    log,
-    actions,
-    protocol,
-    metadata,
-    column_mapping,
-    usage_tracking,
-    disable_mapping,
-    type_widening,
-    row_tracking,
-    data_files,
-    paimon,
-    paimon_rows,
+FAMILIES: tuple[RuleFamily, ...] = (
+    requests.FAMILY,
+    faults.FAMILY,
+    log.FAMILY,
+    actions.FAMILY,
+    protocol.FAMILY,
+    metadata.FAMILY,
+    column_mapping.FAMILY,
+    usage_tracking.FAMILY,
+    disable_mapping.FAMILY,
+    type_widening.FAMILY,
+    row_tracking.FAMILY,
+    data_files.FAMILY,
+    paimon_metadata.FAMILY,
+    paimon_rows.FAMILY,
 )
 
-FAMILIES: dict[RuleFamily, tuple[Rule, ...]] = {module.FAMILY: module.RULES for module in _MODULES}
+#: By code.
+RULES: Mapping[str, Rule] = {rule.code: rule for family in FAMILIES for rule in family.rules}
 
-CATALOGUE: dict[str, Rule] = {rule.code: rule for rules in FAMILIES.values() for rule in rules}
+
+def _causes() -> Mapping[str, tuple[str, ...]]:
+    found = {rule.code: [_code(cause) for cause in rule.follows_from.rules] for rule in RULES.values()}
+    for rule in RULES.values():
+        for consequence in rule.leads_to:
+            found[consequence.code].append(rule.code)
+    return {code: tuple(codes) for code, codes in found.items() if codes}
+
+
+def _code(rule: Rule | str) -> str:
+    """Return the code of a rule that is named by it, or given itself.
+
+    :raises KeyError: if there is none
+    """
+    return rule.code if isinstance(rule, Rule) else RULES[rule].code
+
+
+#: By the code of what follows, the codes of what it may follow from, the likeliest first.
+CAUSES: Mapping[str, tuple[str, ...]] = _causes()

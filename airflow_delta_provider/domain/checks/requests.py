@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 from airflow_delta_provider.domain.report.finding import Finding
 
 _FEATURES = "PROTOCOL.md, Table Features"
@@ -247,6 +247,3 @@ def catalog_managed(table: str, by: str) -> Finding:
         f"{table} is managed by its catalog ({by}): its directory alone does not say what the table is. Change it "
         "through the catalog that owns it."
     )
-
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

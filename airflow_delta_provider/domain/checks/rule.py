@@ -1,11 +1,13 @@
-"""A rule: the stable code of one kind of finding."""
+"""A rule: the stable code of one kind of finding, and all that the package knows about it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any
 
+from airflow_delta_provider.domain.checks.evidence import comparable, sentence
+from airflow_delta_provider.domain.checks.healing import Healing
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -45,10 +47,70 @@ _MEANINGS = {
 }
 
 
+class Need(Enum):
+    """What a rule needs of the past, besides the commit that it checks.
+
+    An audit that begins at a version has the past from its commits. One that resumes from the state of an earlier
+    audit must not judge by less.
+    """
+
+    STATE = auto()
+    """Protocol, metadata and domains of the version before: saved."""
+    COMMIT = auto()
+    """What the commit before says of itself: saved."""
+    FILES = auto()
+    """The live files: read again where a commit may be about one of them."""
+    PATHS = auto()
+    """Whether a file was ever part of the table: read again where the commit alone would break the rule."""
+    VERSIONS = auto()
+    """Whether the table was like this in an earlier version: read again where the commit would break the rule."""
+    COLUMN_IDS = auto()
+    """Which columns each physical path has led to: saved."""
+    USED_FEATURES = auto()
+    """Features that some version used: saved."""
+    EVER_DROPPED = auto()
+    """Whether some version said that columns had been dropped: saved."""
+    HIGH_WATER_MARK = auto()
+    """The last high water mark of row ids that was there: saved."""
+    LOG = auto()
+    """Files of the log besides the new commits: looked at where they are new since."""
+
+
 @dataclass(frozen=True)
+class Causes:
+    """The rules that a violation may be a mere consequence of: it is shown below the finding that caused it.
+
+    :param rules: the likeliest first; of the rule's own family also by code, for those that are defined later
+    :param later: whether it shows in later commits than the cause, too
+    :param earlier: whether it is wrong with files that were right before the cause
+    :param same_file: whether it follows only where both are about the same file
+    :param any_commit: whether it follows from any error in a commit
+    """
+
+    rules: tuple[Rule | str, ...] = ()
+    later: bool = False
+    earlier: bool = False
+    same_file: bool = False
+    any_commit: bool = False
+
+
+def causes(*rules: Rule | str, later: bool = False, earlier: bool = False, same_file: bool = False) -> Causes:
+    """Return causes; the parameters as in :class:`Causes`."""
+    return Causes(rules, later, earlier, same_file)
+
+
+#: What follows from any error in a commit, as a file does that was derived from the commits.
+ANY_COMMIT = Causes(later=True, any_commit=True)
+
+#: Shown with a finding: the action whose kind its subject names.
+OF_SUBJECT = "subject"
+
+
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One entry of the catalogue.
 
+    :param family: that its code begins with
     :param code: stable code
     :param severity: severity of its findings, where they do not say another
     :param title: what is wrong, in a few words
@@ -57,8 +119,22 @@ class Rule:
     :param effect: what it can do to readers or writers of the table, in a sentence
     :param source: where it comes from: sections of PROTOCOL.md
     :param threads: public threads about it, as ``owner/repository#number``
+    :param follows_from: what its violations may be consequences of
+    :param leads_to: rules of families below whose violations may be consequences of this one
+    :param healing: until when it stays broken, where later commits can tell; else until its files are gone, or
+        until the state is right again
+    :param needs: of the past
+    :param shows: kind of the action that is shown with a finding; ``remove``: of a file, its ``remove`` action first;
+        None: as its family
+    :param about_live_files: whether its findings name a file that is live as long as they are open
+    :param about_older_files: whether a change back to what was before the damage breaks it for what was written in
+        the meantime
+    :param of_first_commit: whether it says what the first commit of a table lacks, and later ones may bring
+    :param survives_replacement: whether replacing all of the table does not heal it
+    :param reported_once: whether it is reported once, though it stays true
     """
 
+    family: RuleFamily
     code: str
     severity: Severity
     title: str
@@ -67,13 +143,74 @@ class Rule:
     effect: str = ""
     source: str = ""
     threads: tuple[str, ...] = ()
+    follows_from: Causes = Causes()
+    leads_to: tuple[Rule, ...] = ()
+    healing: Healing | None = None
+    needs: frozenset[Need] = frozenset()
+    shows: str | None = None
+    about_live_files: bool = False
+    about_older_files: bool = False
+    of_first_commit: bool = False
+    survives_replacement: bool = False
+    reported_once: bool = False
+
+    def found(
+        self,
+        evidence: str,
+        *,
+        severity: Severity | None = None,
+        effect: str | None = None,
+        remedy: str | None = None,
+        version: int | None = None,
+        path: str | None = None,
+        column: object = None,
+        subject: str | None = None,
+        **facts: Any,
+    ) -> Finding:
+        """Return a finding of this rule.
+
+        The facts of the evidence, and where it is, decide whether a later finding says the same: a value of which that
+        must not depend is given as :class:`~.evidence.Prose`.
+
+        :param evidence: what is wrong, with names and numbers: a sentence, in which ``{name}`` stands for a fact
+        :param severity: if it is another than the rule's
+        :param effect: what it does to readers or writers, if it is something else than the rule says
+        :param remedy: what to do about it, if it is something else than the rule says
+        :param facts: plain values, which the evidence may name
+        """
+        finding = Finding(
+            self.code,
+            severity or self.severity,
+            "",
+            version=version,
+            path=path,
+            column=None if column is None else str(column),
+            subject=subject,
+            facts=comparable(facts),
+            effect=effect,
+            remedy=remedy,
+        )
+        where = {"version": version, "path": path, "column": finding.column, "subject": subject}
+        return self.worded(replace(finding, evidence=sentence(evidence, {**where, **facts})))
+
+    def worded(self, finding: Finding) -> Finding:
+        """Return a finding of this rule with the message composed again; one that has no evidence stays as it is."""
+        if finding.evidence is None:
+            return finding
+        parts = (
+            finding.evidence,
+            finding.alike_text,
+            self.effect if finding.effect is None else finding.effect,
+            self.remedy if finding.remedy is None else finding.remedy,
+        )
+        return replace(finding, message=" ".join(part for part in parts if part))
 
     def finding(self, message: str, **where: Any) -> Finding:
-        """Return a finding of this rule; ``where`` as in :class:`Finding`."""
+        """Return a finding of this rule that says no more than a message; ``where`` as in :class:`Finding`."""
         return Finding(self.code, self.severity, message, **where)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RuleFamily:
     """Rules whose codes begin alike.
 
@@ -81,23 +218,44 @@ class RuleFamily:
     :param title: what they are about, in a few words
     :param about: the same, in a sentence or two
     :param source: where those come from that name no source of their own
+    :param shows: kind of the action that is shown with findings
+    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
+        state before a violation
     """
 
     prefix: str
     title: str
     about: str
     source: str = ""
+    shows: str = "metaData"
+    compares: bool = False
+    _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules of the family, by code."""
+        return tuple(rule for _, rule in sorted(self._rules.items()))
 
     def of(self, scope: Scope, source: str | None = None) -> RuleGroup:
         """Return what makes those rules of the family that look at ``scope``."""
-        return RuleGroup(self.prefix, scope, self.source if source is None else source)
+        return RuleGroup(self, scope, self.source if source is None else source)
+
+    def register(self, rule: Rule) -> Rule:
+        """Take a rule into the family, and return it.
+
+        :raises ValueError: if the family has its code already
+        """
+        if rule.code in self._rules:
+            raise ValueError(f"There are two rules with the code {rule.code}.")
+        self._rules[rule.code] = rule
+        return rule
 
 
 @dataclass(frozen=True)
 class RuleGroup:
     """Makes the rules of a family that look at one scope: ``group.error(1, "title", effect="…", remedy="…")``."""
 
-    prefix: str
+    family: RuleFamily
     scope: Scope
     source: str
 
@@ -133,8 +291,26 @@ class RuleMaker:
         effect: str = "",
         source: str | None = None,
         threads: tuple[str, ...] = (),
+        needs: tuple[Need, ...] = (),
+        **facts: Any,
     ) -> Rule:
-        """Return the rule of that number in its family; the rest as in :class:`Rule`."""
-        code = f"{self.group.prefix}{number:02d}"
-        source = self.group.source if source is None else source
-        return Rule(code, self.severity, title, self.group.scope, remedy, effect, source, threads)
+        """Register and return the rule of that number in its family.
+
+        The rest, ``facts`` among it, as in :class:`Rule`.
+        """
+        family = self.group.family
+        return family.register(
+            Rule(
+                family,
+                f"{family.prefix}{number:02d}",
+                self.severity,
+                title,
+                self.group.scope,
+                remedy,
+                effect,
+                self.group.source if source is None else source,
+                threads,
+                needs=frozenset(needs),
+                **facts,
+            )
+        )

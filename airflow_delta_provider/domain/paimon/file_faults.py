@@ -73,7 +73,7 @@ def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Findi
         by_rule[rule].append(rule.finding(message, path=None if others else first, healed_version=gone, **where))
     told: list[Finding] = []
     for found in by_rule.values():
-        found.sort(key=lambda finding: (not finding.stands, finding.version or 0))
+        found.sort(key=lambda finding: (not finding.is_open, finding.version or 0))
         if (rest := len(found) - _MOST) > 0:
             found[_MOST - 1] = replace(
                 found[_MOST - 1], message=f"{found[_MOST - 1].message} So it is, in other ways, with {rest:,} more."

@@ -11,7 +11,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: What is said of these depends on why it could not be told, and so does what to do.
 _SAID = frozenset((paimon_rows.UNREAD.code, paimon_rows.KEYS_NOT_USABLE.code))
-_REMEDIES = {rule.code: rule.remedy for rule in (*paimon.RULES, *paimon_rows.RULES) if rule.code not in _SAID}
+_REMEDIES = {
+    rule.code: rule.remedy for rule in (*paimon.FAMILY.rules, *paimon_rows.FAMILY.rules) if rule.code not in _SAID
+}
 
 
 def with_remedies(findings: Iterable[Finding]) -> list[Finding]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -18,6 +20,10 @@ class Status(str, Enum):
     KNOWN = "KNOWN"
     CHANGED = "CHANGED"
     RESOLVED = "RESOLVED"
+
+
+#: What a digest of facts begins with. Releases that compared sentences wrote 16 or 32 hexadecimal digits alone.
+DIGEST_OF_FACTS = "f:"
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class Finding:
 
     :param code: stable code of the rule, for instance ``RT05`` or ``RQ06``
     :param severity: how much it weighs
-    :param message: a sentence that names the thing and says what to do about it
+    :param message: what is wrong, what it does to readers or writers, what to do: composed of the evidence and the
+        texts of the rule
     :param version: table version that the finding is about; of a broken rule, the first that broke it
     :param at_or_before: whether the log is not kept far enough back to tell whether an earlier version broke it
     :param path: data or log file, relative to the table
@@ -56,6 +63,12 @@ class Finding:
     :param status: against the reports that were received before, of jobs that remember
     :param waiver: by whom it is accepted
     :param earliest: when what it waits for may be done, ISO 8601, UTC
+    :param evidence: what is wrong, with names and numbers, in a sentence
+    :param facts: the names and numbers of the evidence, besides where it applies: plain JSON
+    :param effect: what it does to readers or writers, where that is not what the rule says
+    :param remedy: what to do about it, where that is not what the rule says
+    :param alike: how many more files, or commits, have the same problem
+    :param alike_until: the last version of those, if it is another
     """
 
     code: str
@@ -78,17 +91,41 @@ class Finding:
     status: Status | None = None
     waiver: Waiver | None = None
     earliest: str | None = None
+    evidence: str | None = None
+    facts: Mapping[str, Any] | None = None
+    effect: str | None = None
+    remedy: str | None = None
+    alike: int | None = None
+    alike_until: int | None = None
 
     @property
-    def stands(self) -> bool:
-        """Whether it still says something about the table, that nobody has accepted."""
+    def is_open(self) -> bool:
+        """Whether it is still true of the table, and nobody has accepted it."""
         return self.healed_version is None and self.waiver is None and self.status is not Status.RESOLVED
+
+    @property
+    def alike_text(self) -> str:
+        """How many more have the same problem, as a sentence; empty for none."""
+        if not self.alike:
+            return ""
+        until = "" if self.alike_until is None else f", most recently in version {self.alike_until}"
+        what = "commit" if self.path is None else "file"
+        who = f"1 more {what} has" if self.alike == 1 else f"{self.alike:,} more {what}s have"
+        return f"{who} the same problem{until}."
+
+    @property
+    def digest(self) -> str:
+        """The same as long as the finding says the same, 18 characters: of its facts, whatever the sentences."""
+        said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
+        text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+        return DIGEST_OF_FACTS + hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
         wire = {field.name: getattr(self, field.name) for field in fields(self)}
         wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
         wire["waiver"] = None if self.waiver is None else vars(self.waiver)
+        wire["facts"] = dict(self.facts) if self.facts else None
         return {key: value for key, value in wire.items() if value is not None}
 
     @classmethod

@@ -61,7 +61,7 @@ class TableReport:
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
         """A table that was looked at: the severities of those findings decide that still stand."""
-        return cls(table, judge(f.severity for f in findings if f.stands), findings=findings, **known)
+        return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipError
 from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
-from airflow_delta_provider.domain.checks.registry import CATALOGUE
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from airflow_delta_provider.domain.request.options import ReadsFiles
@@ -92,6 +92,6 @@ class AuditOptions(ReadsFiles):
 def _codes(given: Any) -> tuple[str, ...]:
     codes = names("rules", given)
     for code in codes:
-        if code not in CATALOGUE:
-            raise RequestError(f"rules names {code!r}.{did_you_mean(code, CATALOGUE)} docs/rules.md lists all codes.")
+        if code not in RULES:
+            raise RequestError(f"rules names {code!r}.{did_you_mean(code, RULES)} docs/rules.md lists all codes.")
     return codes

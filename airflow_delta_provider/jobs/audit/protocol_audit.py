@@ -189,7 +189,7 @@ class ProtocolAudit:
             evidence["owner"] = ownership.owner
         seen: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
         report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
-        if options.fail_on == "warning" and any(f.stands and f.severity is Severity.WARNING for f in waived):
+        if options.fail_on == "warning" and any(f.is_open and f.severity is Severity.WARNING for f in waived):
             return replace(report, verdict=Verdict.VIOLATED)
         return report
 

@@ -146,4 +146,4 @@ def _audit(table: OpenTable, before: TableState, commits: Mapping[int, list[Acti
         return
     span = find_span(names, newest_version(names), before.version)
     audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(span, known=True)
-    yield from (finding for finding in audit.findings() if finding.version in commits and finding.stands)
+    yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)

@@ -265,7 +265,7 @@ class PaimonRowTrackingCheck:
         """
         if self._store is None:
             return None
-        if any(finding.severity is not Severity.WARNING and finding.stands for finding in findings):
+        if any(finding.severity is not Severity.WARNING and finding.is_open for finding in findings):
             baseline, passed = self._stored, known.over
         else:
             baseline, passed = self._baseline(history) or self._stored, tuple(findings)

@@ -242,7 +242,7 @@ class RowLevel:
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
         """Yield that commits were not compared where no other finding that stands says why."""
-        if not comparisons or any(finding.stands and finding.code in _UNREAD for finding in self._result.findings):
+        if not comparisons or any(finding.is_open and finding.code in _UNREAD for finding in self._result.findings):
             return
         texts = listed(str(comparison.snapshot.id) for comparison in comparisons)
         yield rules.UNREAD.finding(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.actions import rules
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
-from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.in_commit_timestamps import due_enablement, has_timestamps
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -41,22 +40,6 @@ def check_timestamps(transition: Transition, previous: Commit | None) -> Iterato
             f"version before: readers that look for a version by its time get the wrong one. {_REMEDY}.",
             **commit.provenance,
         )
-
-
-def has_timestamps(state: TableState) -> bool:
-    """Whether in-commit timestamps are enabled."""
-    return state.metadata.properties.in_commit_timestamps and state.protocol.supports("inCommitTimestamp")
-
-
-def due_enablement(transition: Transition) -> Mapping[str, str]:
-    """Return the properties by which a commit has to say since when there are such timestamps."""
-    if not has_timestamps(transition.before):
-        now = transition.commit.info.get("inCommitTimestamp")
-        return {ENABLEMENT_VERSION: str(transition.commit.version), ENABLEMENT_TIMESTAMP: str(now)}
-    said = transition.before.metadata.configuration
-    if said.get(ENABLEMENT_VERSION, "0") == "0":
-        return {}  # since the table is there, as far as anybody knows
-    return {name: said[name] for name in (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP) if name in said}
 
 
 def _enablement(transition: Transition) -> Iterator[Finding]:

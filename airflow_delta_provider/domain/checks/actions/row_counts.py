@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.checks.actions import rules
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
-from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -75,8 +74,8 @@ def _not_enabled(transition: Transition) -> Iterator[Finding]:
     if (
         transition.restores
         or not after.protocol.supports("deletionVectors")
-        or writes_vectors(before)
-        or writes_vectors(after)
+        or before.metadata.properties.deletion_vectors
+        or after.metadata.properties.deletion_vectors
     ):
         return
     for file in transition.commit.adds:
@@ -93,8 +92,3 @@ def _not_enabled(transition: Transition) -> Iterator[Finding]:
                 **transition.commit.provenance,
             )
             return
-
-
-def writes_vectors(state: TableState) -> bool:
-    """Whether deletion vectors are enabled, if the protocol has them."""
-    return state.metadata.properties.deletion_vectors

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.actions import healing
+from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Need, RuleFamily, Scope, causes
 
 _TIMESTAMPS = "PROTOCOL.md, Writer Requirements for In-Commit Timestamps"
 
@@ -11,6 +18,7 @@ FAMILY = RuleFamily(
     "actions of a commit",
     "Actions that a commit must not hold together, or not on such a table, beyond what the other families say.",
     "PROTOCOL.md, Delta Log Entries",
+    shows="commitInfo",
 )
 _commit = FAMILY.of(Scope.COMMIT)
 _pair = FAMILY.of(Scope.PAIR)
@@ -30,6 +38,7 @@ TIMESTAMP_NOT_LATER = _pair.error(
     effect="Readers that look for a version by its time get the wrong one.",
     remedy=_UPDATE_ENGINE,
     source=_TIMESTAMPS,
+    needs=(Need.STATE, Need.COMMIT),
 )
 REMOVED_FROM_APPEND_ONLY = _pair.error(
     3,
@@ -37,12 +46,17 @@ REMOVED_FROM_APPEND_ONLY = _pair.error(
     effect="Readers that follow the table by what is appended never learn of it.",
     remedy="RESTORE the table to the version before, or set delta.appendOnly to false if that was meant.",
     source="PROTOCOL.md, Append-only Tables",
+    healing=Healing(healing.until_file_is_back, by_files=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    shows="remove",
 )
 DOMAIN_TWICE = _commit.error(
     4,
     "several domainMetadata actions for one domain in a commit",
     effect="Which one counts is up to the reader.",
     remedy="Set the domain again in one commit, and update the engine that wrote this one.",
+    healing=Healing(healing.until_domain_is_set_once),
+    shows="domainMetadata",
 )
 DOMAIN_WITHOUT_FEATURE = _commit.error(
     5,
@@ -50,6 +64,16 @@ DOMAIN_WITHOUT_FEATURE = _commit.error(
     effect="Writers may lose the domain without a word.",
     remedy="Enable the feature domainMetadata.",
     source="PROTOCOL.md, Domain Metadata",
+    follows_from=causes(
+        protocol.FEATURE_VANISHED,
+        protocol.VERSION_LOWERED,
+        protocol.MISSING_DEPENDENCY,
+        row_tracking.ENABLED_WITHOUT_FEATURE,
+        *protocol.LISTS,
+        later=True,
+    ),
+    healing=Healing(healing.until_domain_is_allowed),
+    shows="domainMetadata",
 )
 DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     6,
@@ -57,12 +81,17 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature deletionVectors.",
     source="PROTOCOL.md, Writer Requirement for Deletion Vectors",
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS, later=True),
+    healing=Healing(healing.until_vector_is_allowed, by_files=True),
+    about_live_files=True,
 )
 TRANSACTION_TWICE = _commit.error(
     7,
     "several txn actions for one application in a commit",
     effect="A stream that goes on from there may write data twice, or leave some out.",
     remedy="Update the engine that wrote the commit.",
+    healing=Healing(healing.until_transaction_is_set_once),
+    shows="txn",
 )
 NO_PARTITION_VALUES = _commit.error(
     8,
@@ -71,6 +100,14 @@ NO_PARTITION_VALUES = _commit.error(
     remedy="RESTORE the table to the version before, write the data again, and update the engine that wrote the "
     "commit.",
     source="PROTOCOL.md, Add File and Remove File",
+    follows_from=causes(
+        metadata.PARTITIONING_CHANGED,
+        column_mapping.ILLEGAL_MODE_CHANGE,
+        column_mapping.UNKNOWN_MODE,
+        metadata.FIELD_MISSING,
+        later=True,
+    ),
+    about_live_files=True,
 )
 ROWS_NOT_KEPT = _pair.error(
     9,
@@ -79,6 +116,10 @@ ROWS_NOT_KEPT = _pair.error(
     "of it.",
     remedy="RESTORE the table to the version before, and update the engine that wrote the commit.",
     source="PROTOCOL.md, Add File and Remove File",
+    follows_from=causes("AC10", later=True),
+    healing=Healing(healing.until_rows_are_back, by_files=True),
+    needs=(Need.FILES,),
+    shows="remove",
 )
 WRONG_CARDINALITY = _commit.error(
     10,
@@ -87,6 +128,8 @@ WRONG_CARDINALITY = _commit.error(
     remedy="RESTORE the table to the version before, write the change again, and update the engine that wrote the "
     "commit.",
     source="PROTOCOL.md, Writer Requirement for Deletion Vectors",
+    healing=Healing(healing.until_another_vector, healing.vectors_now, needs_details=True, by_files=True),
+    about_live_files=True,
 )
 NO_ENABLEMENT = _pair.error(
     11,
@@ -95,6 +138,9 @@ NO_ENABLEMENT = _pair.error(
     remedy="Set delta.inCommitTimestampEnablementVersion and -Timestamp to version and inCommitTimestamp of the commit "
     "that enabled them, by enabling them anew with an up-to-date engine.",
     source=_TIMESTAMPS,
+    healing=Healing(healing.until_enablement_is_right, healing.enablement_due, needs_details=True),
+    needs=(Need.STATE,),
+    shows="metaData",
 )
 WRONG_PARTITION_VALUE = _commit.error(
     12,
@@ -111,6 +157,9 @@ VECTOR_NOT_ENABLED = _pair.error(
     "know them stay locked out.",
     remedy="REORG TABLE … APPLY (PURGE) takes it away; update the engine that wrote the commit.",
     source="PROTOCOL.md, Deletion Vectors",
+    healing=Healing(healing.until_vector_is_wanted, by_files=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_live_files=True,
 )
 REMOVED_NOT_LIVE = _pair.warning(
     14,
@@ -119,6 +168,10 @@ REMOVED_NOT_LIVE = _pair.warning(
     remedy="Compare the table with its version before; if rows are there twice or deleted ones came back, RESTORE that "
     "version and write the change again.",
     source="PROTOCOL.md, Action Reconciliation",
+    follows_from=causes(log.TWO_DELETION_VECTORS),
+    healing=Healing(healing.until_all_is_replaced, by_restore=True),
+    needs=(Need.FILES, Need.VERSIONS),
+    shows="remove",
 )
 FILE_OVERWRITTEN = _pair.error(
     15,
@@ -126,6 +179,9 @@ FILE_OVERWRITTEN = _pair.error(
     effect="The file was overwritten, or is not what one of the two commits says: readers fail, or read other rows.",
     remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
     source="PROTOCOL.md, Delta Data Files",
+    healing=Healing(healing.until_size_is_right, healing.size_before, needs_details=True, by_files=True),
+    needs=(Need.FILES,),
+    about_live_files=True,
 )
 WRONG_FIELD = _commit.error(
     16,
@@ -134,6 +190,7 @@ WRONG_FIELD = _commit.error(
     remedy="RESTORE the table to the version before, write the change again, and update the engine that wrote the "
     "commit.",
     source="PROTOCOL.md, Actions",
+    shows=OF_SUBJECT,
 )
 OF_CHECKPOINTS = _commit.warning(
     17,
@@ -141,6 +198,5 @@ OF_CHECKPOINTS = _commit.warning(
     effect="Readers leave it out, or refuse the commit.",
     remedy="Update the engine that wrote the commit.",
     source="PROTOCOL.md, Action Reconciliation",
+    shows=OF_SUBJECT,
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
 FAMILY = RuleFamily("DF", "data files", "Data files and deletion vectors that are not what the log says of them.")
 _data = FAMILY.of(Scope.DATA)
@@ -43,5 +43,3 @@ ENCRYPTED = _data.undecided(
     effect="The rows of the file are not part of the proof; readers that have its keys do not mind.",
     remedy="Rewrite the file without encryption if its rows have to be part of the proof.",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, RuleFamily, Scope
 
 _ENTRIES = "PROTOCOL.md, Delta Log Entries"
 _CHECKPOINTS = "PROTOCOL.md, Checkpoints"
@@ -26,12 +26,15 @@ HISTORY_NOT_KEPT = _history.undecided(
     effect="What earlier commits did cannot be judged, but for the state that they led to.",
     remedy="Audit the table more often than its log is cleaned up, or since the version that the message names.",
     source="PROTOCOL.md, Metadata Cleanup",
+    needs=(Need.LOG,),
+    reported_once=True,
 )
 GAP = _history.error(
     2,
     "commit missing",
     effect="The versions after the gap, or those before the next checkpoint, cannot be read any more.",
     remedy=_BRING_BACK,
+    needs=(Need.LOG,),
 )
 FILE_TWICE = _commit.error(
     3,
@@ -46,6 +49,8 @@ TWO_DELETION_VECTORS = _state.error(
     effect="Rows of the file are read twice, with the same row ids.",
     remedy="RESTORE the table to the version before.",
     source="PROTOCOL.md, Action Reconciliation",
+    needs=(Need.FILES,),
+    about_live_files=True,
 )
 DOMAIN_NOT_IN_CHECKPOINT = _history.warning(
     5,
@@ -54,6 +59,8 @@ DOMAIN_NOT_IN_CHECKPOINT = _history.warning(
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     source=_CHECKPOINTS,
     threads=("delta-io/delta-kernel-rs#1716",),
+    follows_from=ANY_COMMIT,
+    needs=(Need.LOG,),
 )
 CATALOG_MANAGED = _state.undecided(
     6,
@@ -68,6 +75,8 @@ CONTRADICTING_CHECKPOINT = _history.error(
     effect="Readers that start from the checkpoint see another table than those that replay the commits.",
     remedy="Find out which of the two is right, and bring the other back from a backup.",
     source=_CHECKPOINTS,
+    follows_from=ANY_COMMIT,
+    needs=(Need.LOG,),
 )
 CONTRADICTING_CHECKSUM = _state.error(
     8,
@@ -75,6 +84,8 @@ CONTRADICTING_CHECKSUM = _state.error(
     effect="Engines that go by the checksum take the version for damaged, or take its wrong numbers for the table's.",
     remedy=_DELETE,
     source="PROTOCOL.md, Version Checksum File",
+    follows_from=ANY_COMMIT,
+    needs=(Need.STATE, Need.FILES, Need.LOG),
 )
 DAMAGED_COMMIT = _commit.error(
     9,
@@ -88,6 +99,7 @@ DAMAGED_CHECKPOINT = _history.error(
     effect="Readers fail on it, or have to find their way from an earlier checkpoint or from version 0.",
     remedy=_BRING_BACK,
     source=_CHECKPOINTS,
+    needs=(Need.LOG,),
 )
 WRONG_POINTER = _state.warning(
     11,
@@ -102,6 +114,8 @@ CONTRADICTING_COMPACTION = _history.error(
     effect="Readers that use it see another table than those that replay the commits.",
     remedy=_DELETE,
     source="PROTOCOL.md, Log Compaction Files",
+    follows_from=ANY_COMMIT,
+    needs=(Need.LOG,),
 )
 OUT_OF_TIME = _history.undecided(
     13,
@@ -110,5 +124,3 @@ OUT_OF_TIME = _history.undecided(
     remedy="Give the audit more seconds_per_table, a state_path or a lower level.",
     source="",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

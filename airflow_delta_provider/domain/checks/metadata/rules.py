@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "PROTOCOL.md, Change Metadata"
 _ENTRIES = "PROTOCOL.md, Delta Log Entries"
@@ -13,6 +13,7 @@ FAMILY = RuleFamily(
     "metadata",
     "The metaData action: the table's id, schema, partition columns, format and properties.",
     _SPEC,
+    compares=True,
 )
 _state = FAMILY.of(Scope.STATE)
 _commit = FAMILY.of(Scope.COMMIT)
@@ -60,6 +61,7 @@ NO_METADATA = _state.error(
     effect="Nobody can tell which columns the table has.",
     remedy="Bring the missing files of the log back from a backup or another replica.",
     source="PROTOCOL.md, Action Reconciliation",
+    follows_from=causes("MD04", later=True),
 )
 UNKNOWN_TYPE_OR_VALUE = _state.error(
     13,
@@ -84,18 +86,21 @@ FIRST_WITHOUT_METADATA = _commit.error(
     "first version without metaData action",
     effect="Nobody can tell which columns the table has, and engines refuse to open it.",
     remedy="Bring the file back from a backup or another replica of the log.",
+    of_first_commit=True,
 )
 ID_CHANGED = _pair.error(
     8,
     "table id changed",
     effect="Streams refuse to go on, and caches and shares take it for another table.",
     remedy="RESTORE the table to the version before; to replace all rows and keep the id, use INSERT OVERWRITE.",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 CREATED_TIME_CHANGED = _pair.warning(
     10,
     "createdTime changed",
     effect="Readers do not mind; what asks for the table's age gets a wrong answer.",
     remedy="Nothing has to be done.",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 PARTITIONING_CHANGED = _pair.error(
     11,
@@ -104,12 +109,16 @@ PARTITIONING_CHANGED = _pair.error(
     remedy="RESTORE the table to the version before; to change partitions, rewrite the whole table.",
     source="PROTOCOL.md, Consistency Between Table Metadata and Data Files",
     threads=("delta-io/delta-rs#2468",),
+    follows_from=causes("MD17"),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_older_files=True,
 )
 NOTHING_CHANGED = _pair.warning(
     12,
     "metaData action that changes nothing",
     effect="Every writer at work on the table meanwhile fails, since the metadata seems to have changed.",
     remedy="Leave such commits out.",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 CLUSTERED_AND_PARTITIONED = _state.error(
     14,
@@ -117,6 +126,7 @@ CLUSTERED_AND_PARTITIONED = _state.error(
     effect="Engines refuse the table, or no longer cluster it.",
     remedy="Rewrite the table with the one or the other; ALTER TABLE … CLUSTER BY NONE takes clustering away.",
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
+    shows="domainMetadata",
 )
 IDENTITY_SET_BACK = _pair.warning(
     15,
@@ -124,6 +134,7 @@ IDENTITY_SET_BACK = _pair.warning(
     effect="The next rows get values that other rows have.",
     remedy="Raise the mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
     source="PROTOCOL.md, Identity Columns",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 COLUMN_LOST = _pair.warning(
     16,
@@ -131,6 +142,7 @@ COLUMN_LOST = _pair.warning(
     effect="Its values can no longer be read, and come back under the next column of its name, or make it unreadable.",
     remedy="RESTORE the table to the version before; to drop a column, enable column mapping first.",
     source="PROTOCOL.md, Consistency Between Table Metadata and Data Files",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 FIELD_MISSING = _state.error(
     17,
@@ -145,5 +157,3 @@ BROKEN_IDENTITY = _state.error(
     remedy="RESTORE the table to the version before.",
     source="PROTOCOL.md, Identity Columns",
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _EVOLUTION = "PROTOCOL.md, Protocol Evolution"
 _FEATURES = "PROTOCOL.md, Table Features"
@@ -15,6 +15,8 @@ FAMILY = RuleFamily(
     "TF",
     "protocol and table features",
     "The protocol action: who may read and write the table, and what they have to know for it.",
+    shows="protocol",
+    compares=True,
 )
 _state = FAMILY.of(Scope.STATE)
 _commit = FAMILY.of(Scope.COMMIT)
@@ -86,6 +88,7 @@ MISSING_DEPENDENCY = _state.error(
     effect="Engines refuse the table, or write it without what the feature rests on.",
     remedy="Add the feature that is required to the protocol.",
     source=_FEATURES,
+    follows_from=causes("TF11", "TF12", "TF14"),
 )
 NO_PROTOCOL = _state.error(
     13,
@@ -93,6 +96,7 @@ NO_PROTOCOL = _state.error(
     effect="Nobody can tell what it takes to read the table.",
     remedy="Bring the missing files of the log back from a backup or another replica.",
     source=_RECONCILIATION,
+    follows_from=causes("TF10", later=True),
 )
 ORPHAN_PROPERTY = _state.warning(
     15,
@@ -101,6 +105,8 @@ ORPHAN_PROPERTY = _state.warning(
     remedy="Enable the feature, or unset the property.",
     source=_FEATURES,
     threads=("trinodb/trino#23622",),
+    follows_from=causes("TF11", "TF12", "TF14"),
+    shows="metaData",
 )
 PREVIEW_AND_STABLE = _state.warning(
     16,
@@ -138,6 +144,8 @@ FEATURE_NEEDED = _state.error(
     remedy=_ENABLE,
     source=_FEATURES,
     threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),
+    follows_from=causes("TF11", "TF12", "TF14"),
+    shows="metaData",
 )
 
 # A commit, and a commit and the state before it.
@@ -147,6 +155,7 @@ SEVERAL_PROTOCOLS = _commit.error(
     effect="Which one counts is up to the reader, so that some ignore a feature that others keep to.",
     remedy="Write one protocol action that lists the features in use, and update the engine that wrote the commit.",
     source="PROTOCOL.md, Delta Log Entries",
+    survives_replacement=True,
 )
 FIRST_WITHOUT_PROTOCOL = _commit.error(
     10,
@@ -154,6 +163,7 @@ FIRST_WITHOUT_PROTOCOL = _commit.error(
     effect="Nobody can tell what it takes to read the table, and engines refuse it.",
     remedy="Bring the file back from a backup or another replica of the log.",
     source=_RECONCILIATION,
+    of_first_commit=True,
 )
 FEATURE_VANISHED = _pair.warning(
     11,
@@ -161,6 +171,7 @@ FEATURE_VANISHED = _pair.warning(
     effect="Files and properties that need the feature may still be there, and engines no longer know.",
     remedy=_ENABLE_AGAIN,
     source=_SUPPORTED,
+    needs=(Need.STATE, Need.VERSIONS),
 )
 VERSION_LOWERED = _pair.warning(
     12,
@@ -169,6 +180,7 @@ VERSION_LOWERED = _pair.warning(
     remedy=_ENABLE_AGAIN,
     source=_EVOLUTION,
     threads=("delta-io/delta#1432",),
+    needs=(Need.STATE, Need.VERSIONS),
 )
 USED_FEATURE_NOT_LISTED = _pair.warning(
     14,
@@ -176,6 +188,7 @@ USED_FEATURE_NOT_LISTED = _pair.warning(
     effect="Writers no longer keep to a feature that the table makes or made use of.",
     remedy=_ENABLE,
     source=_NEW_TABLES,
+    needs=(Need.STATE, Need.VERSIONS, Need.USED_FEATURES),
 )
 
 # What a job verifies after its own work.
@@ -210,6 +223,16 @@ NOT_ICEBERG_COMPATIBLE = _state.error(
     effect="The table cannot be converted for readers of Iceberg, and Delta's writers refuse to go on.",
     remedy="Take back what does not go with it, or set delta.enableIcebergCompatV1 or -V2 to false.",
     source="PROTOCOL.md, Iceberg Compatibility V1 and V2",
+    follows_from=causes("TF11", "TF12"),
+    shows="metaData",
 )
 
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))
+#: What is wrong with the lists of features: then nobody can tell which of them the table has.
+LISTS = (
+    NO_READER_FEATURES,
+    NO_WRITER_FEATURES,
+    READER_FEATURES_NOT_ALLOWED,
+    WRITER_FEATURES_NOT_ALLOWED,
+    WRITER_VERSION_TOO_LOW,
+    READER_FEATURE_ONLY,
+)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.row_tracking import healing
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "PROTOCOL.md, Row Tracking"
 _WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"
@@ -44,6 +47,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     effect="Readers expect row ids that no writer assigns.",
     remedy="Enable the feature rowTracking, or unset the property.",
     source=_SPEC,
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS),
 )
 ENABLED_AND_SUSPENDED = _state.error(
     2,
@@ -69,6 +73,8 @@ MISSING_ROW_IDS = _state.error(
     "live file without baseRowId or defaultRowCommitVersion",
     effect=_NO_IDS,
     remedy=_FILL_IN,
+    follows_from=causes("RT02", "RT13", later=True),
+    about_live_files=True,
 )
 UNKNOWN_ROW_COUNT = _state.undecided(
     6,
@@ -76,24 +82,33 @@ UNKNOWN_ROW_COUNT = _state.undecided(
     effect="Which row ids the file gives out cannot be told from the log.",
     remedy="Check at level footers or data, which reads the number from the file.",
     source=_SPEC,
+    about_live_files=True,
 )
 ABOVE_HIGH_WATER_MARK = _state.error(
     7,
     "row ids above the high water mark",
     effect="The next insert gives out ids that exist already.",
     remedy=_STOP,
+    follows_from=causes("RT11", "RT10", "RT14", later=True),
+    healing=Healing(healing.until_mark_is_high_enough, healing.highest_added, needs_details=True, by_restore=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    about_live_files=True,
 )
 OVERLAPPING_ROW_IDS = _state.error(
     8,
     "two files give out the same row ids",
     effect="Whatever joins on row ids mixes up the rows that share one.",
     remedy=_NEW_IDS,
+    follows_from=causes("RT15", "RT14", "RT11", "RT10", "RT07", later=True),
+    needs=(Need.STATE, Need.FILES),
+    about_live_files=True,
 )
 COMMIT_VERSION_IN_FUTURE = _state.error(
     9,
     "defaultRowCommitVersion above the table's version",
     effect="The rows of these files seem to be of a commit that does not exist yet.",
     remedy=_NEW_IDS,
+    about_live_files=True,
 )
 NO_HIGH_WATER_MARK = _state.error(
     10,
@@ -101,6 +116,10 @@ NO_HIGH_WATER_MARK = _state.error(
     effect="Engines take the mark for 0, and give the same ids out again with the next insert.",
     remedy=_STOP,
     threads=("delta-io/delta#4923",),
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED),
+    healing=Healing(healing.until_mark_is_high_enough, needs_details=True, by_restore=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    shows="domainMetadata",
 )
 
 # A commit, and a commit and the state before it.
@@ -109,48 +128,70 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
     "row id high water mark lowered",
     effect="Ids that were given out before are given out again by the next insert, to other rows.",
     remedy=_STOP,
+    follows_from=causes("RT10", later=True),
+    healing=Healing(healing.until_mark_is_high_enough, healing.mark_before, needs_details=True, by_restore=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    shows="domainMetadata",
 )
 REMOVED_WITH_OTHER_BASE = _pair.error(
     12,
     "file removed with other row ids than it had",
     effect="Whoever reads changes takes the rows that went away for other rows.",
     remedy="The log cannot be mended; read changes from a version after this one.",
+    follows_from=causes("RT15", "RT14", later=True, same_file=True),
+    needs=(Need.STATE, Need.FILES),
+    shows="remove",
 )
 ADDED_WITHOUT_ROW_IDS = _commit.error(
     13,
     "file added without row ids",
     effect=_NO_IDS,
     remedy=_FILL_IN,
+    about_live_files=True,
 )
 REASSIGNED_BASE = _pair.error(
     14,
     "row ids of a file changed",
     effect="Rows that nobody touched have other ids or commit versions than before.",
     remedy=_RESTORE,
+    follows_from=causes("RT15", later=True, same_file=True),
+    healing=Healing(healing.until_ids_are_back, healing.ids_before, needs_details=True, by_files=True),
+    needs=(Need.STATE, Need.FILES),
+    about_live_files=True,
 )
 REISSUED_ROW_IDS = _pair.error(
     15,
     "row ids given out a second time",
     effect="The ids of the new rows are, or once were, other rows'.",
     remedy="RESTORE the table to the version before, and write the rows again.",
+    follows_from=causes("RT10", later=True),
+    needs=(Need.STATE, Need.PATHS, Need.HIGH_WATER_MARK),
+    about_live_files=True,
 )
 OTHER_COMMIT_VERSION = _commit.warning(
     16,
     "new file with another commit's defaultRowCommitVersion",
     effect="Whoever reads changes by row commit version sees these rows too early or too late.",
     remedy="If changes are read so, RESTORE the table to the version before, and write the rows again.",
+    follows_from=causes("RT15", "RT09"),
+    needs=(Need.STATE, Need.PATHS),
+    about_live_files=True,
 )
 MATERIALIZED_NAMES_CHANGED = _pair.warning(
     17,
     "names of the materialized columns changed",
     effect="Rows in older files lose the ids or commit versions that were kept for them.",
     remedy="Restore the property.",
+    follows_from=causes("RT04"),
+    healing=Healing(healing.until_names_are_back, healing.names_before, needs_details=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 NOT_PRESERVED = _commit.warning(
     18,
     "row ids not preserved by a rewrite",
     effect="Whoever follows row ids may take the rows that were moved for other ones.",
     remedy="Let an engine write the table that preserves row ids.",
+    shows="commitInfo",
 )
 
 # The rows themselves.
@@ -159,6 +200,7 @@ DUPLICATE_ROW_IDS = _data.error(
     "row ids that are not unique",
     effect="Whatever joins on row ids takes different rows for one.",
     remedy=_FIND_WRITER,
+    follows_from=causes("RT22", "RT15", "RT14", "RT11", later=True),
 )
 IMPOSSIBLE_ROW_ID = _data.error(
     21,
@@ -166,6 +208,7 @@ IMPOSSIBLE_ROW_ID = _data.error(
     effect="Ids above the mark will be given out again by later inserts; negative ones no writer gives out.",
     remedy=_FIND_WRITER,
     source=_READERS,
+    follows_from=causes("RT07", "RT22", later=True),
 )
 FOREIGN_ROW_ID = _data.error(
     22,
@@ -244,5 +287,3 @@ SUSPENDED = _state.undecided(
     remedy="Unset delta.rowTrackingSuspended, then enable the feature rowTracking.",
     source=_SPEC,
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

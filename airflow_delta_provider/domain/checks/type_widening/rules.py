@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "PROTOCOL.md, Type Widening"
 _RECORD = "PROTOCOL.md, Type Change Metadata"
@@ -15,6 +17,7 @@ FAMILY = RuleFamily(
     "Changed types of columns and their record in delta.typeChanges, by which readers know that older files hold "
     "narrower types.",
     _RECORD,
+    compares=True,
 )
 _state = FAMILY.of(Scope.STATE)
 _pair = FAMILY.of(Scope.PAIR)
@@ -34,6 +37,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     "wrongly.",
     remedy="Enable the feature typeWidening, or unset the property.",
     source=_SPEC,
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, "TW15", *protocol.LISTS),
 )
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
@@ -41,12 +45,14 @@ RECORD_WITHOUT_FEATURE = _state.warning(
     effect=_UNKNOWING,
     remedy="Enable the feature typeWidening.",
     source=_SPEC,
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, "TW15"),
 )
 MALFORMED_RECORD = _state.error(
     3,
     "delta.typeChanges malformed",
     effect="Engines fail to read the table.",
     remedy=_RESTORE,
+    follows_from=causes("TW12"),
 )
 UNSUPPORTED_RECORD = _state.error(
     4,
@@ -55,24 +61,28 @@ UNSUPPORTED_RECORD = _state.error(
     remedy=_RESTORE,
     source=_READERS,
     threads=("delta-io/delta#3744",),
+    follows_from=causes("TW12", "TW08"),
 )
 UNRESOLVED_FIELD_PATH = _state.error(
     5,
     "fieldPath that leads nowhere",
     effect="Readers cannot tell which values changed their type, and may fail.",
     remedy=_RESTORE,
+    follows_from=causes("TW12"),
 )
 BROKEN_CHAIN = _state.warning(
     6,
     "recorded type changes do not follow on each other",
     effect=_UNEXPECTED_TYPES,
     remedy=_RESTORE_OR_REWRITE,
+    follows_from=causes("TW12"),
 )
 OTHER_LAST_TYPE = _state.warning(
     7,
     "last recorded type is not the column's type",
     effect=_UNEXPECTED_TYPES,
     remedy=_RESTORE_OR_REWRITE,
+    follows_from=causes("TW08", "TW09", "TW12", "TW11"),
 )
 PREVIEW_LEFTOVER = _state.warning(
     10,
@@ -102,12 +112,18 @@ UNSUPPORTED_CHANGE = _pair.error(
     effect="Readers fail on older files, or read wrong values.",
     remedy=_RESTORE,
     source=_WRITERS,
+    follows_from=causes(metadata.UNKNOWN_TYPE_OR_VALUE, metadata.DUPLICATE_COLUMN),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_older_files=True,
 )
 UNRECORDED_TYPE_CHANGE = _pair.error(
     9,
     "type change not recorded in delta.typeChanges",
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
     remedy="RESTORE the table to the version before, and widen the column again with an engine that records it.",
+    follows_from=causes("TW11", "TW04"),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_older_files=True,
 )
 CHANGE_NOT_ENABLED = _pair.error(
     11,
@@ -116,12 +132,15 @@ CHANGE_NOT_ENABLED = _pair.error(
     remedy="RESTORE the table to the version before, enable the feature typeWidening, and widen the column again.",
     source=_SPEC,
     threads=("delta-io/delta#7127",),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 LOST_TYPE_CHANGES = _pair.error(
     12,
     "earlier delta.typeChanges lost or rewritten",
     effect="Readers cannot tell any more that older files hold other types; they fail or read wrong values.",
     remedy=_RESTORE,
+    follows_from=causes("TW03", "TW08"),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 RECORD_LEFT_BY_DROP = _pair.error(
     15,
@@ -129,6 +148,9 @@ RECORD_LEFT_BY_DROP = _pair.error(
     effect="Readers that do not know the feature open the table now, and fail on older files or read them wrongly.",
     remedy="Enable the feature typeWidening again, and let ALTER TABLE … DROP FEATURE drop it.",
     source=_WRITERS,
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED),
+    needs=(Need.STATE,),
+    survives_replacement=True,
 )
 
 # The data files of a table.
@@ -139,6 +161,7 @@ UNREACHABLE_TYPE = _data.error(
     remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
     "writes the type of the table.",
     source=_READERS,
+    follows_from=causes("TW08", "TW09", "TW12", earlier=True),
 )
 
 # After a change that a job made.
@@ -156,5 +179,3 @@ VALUES_CHANGED = _data.error(
     "its files.",
     source=_READERS,
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

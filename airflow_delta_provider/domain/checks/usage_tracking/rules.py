@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "RFC Column Mapping Usage Tracking, Usage Tracking"
 _WRITERS = "RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking"
@@ -15,6 +17,7 @@ FAMILY = RuleFamily(
     "name of a dropped one in the data files, or takes the mapping away without rewriting them. The feature "
     "`columnMappingUsageTracking` is proposed, not part of the protocol.",
     _WRITERS,
+    compares=True,
 )
 _state = FAMILY.of(Scope.STATE)
 _pair = FAMILY.of(Scope.PAIR)
@@ -45,36 +48,47 @@ OTHER_NAMES = _state.warning(
     remedy="Set delta.columnMapping.hasDroppedOrRenamed to true, unless the columns are known to be called so from "
     "the beginning.",
     source=_SPEC,
+    follows_from=causes("UT05", "UT06", column_mapping.PHYSICAL_NAME_CHANGED),
 )
 NOT_WRITERS_ONLY = _state.error(
     8,
     "usage tracking not listed as a feature of writers",
     effect="Writers that do not know the feature drop and rename columns untracked, or readers refuse the table.",
     remedy="Write a protocol action with writer version 7 that has the feature in writerFeatures only.",
+    follows_from=causes(
+        protocol.WRITER_FEATURES_NOT_ALLOWED,
+        protocol.WRITER_VERSION_TOO_LOW,
+        protocol.READER_FEATURE_ONLY,
+        protocol.WRITERS_FEATURE_FOR_READERS,
+    ),
+    shows="protocol",
 )
 SET_BACK = _history.error(
     4,
     "usage tracking set back from true to false",
     effect=_RESURRECTED,
     remedy=_SET_TRUE,
+    needs=(Need.STATE, Need.FILES, Need.EVER_DROPPED),
 )
 TURNED_ON_AS_UNUSED = _pair.error(
     5,
     "usage tracking turned on as if nothing had been dropped",
     effect="Columns that were dropped before are not known of. " + _RESURRECTED,
     remedy=_SET_TRUE,
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 NOT_TRACKED = _pair.error(
     6,
     "column dropped or renamed without a trace",
     effect=_RESURRECTED,
     remedy=_SET_TRUE,
+    follows_from=causes("UT01", later=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 NAME_NOT_UNIQUE = _pair.error(
     7,
     "new column without a unique physical name",
     effect="A dropped column may lie under that name in data files, and its values are read as the new one's.",
     remedy="Drop the column, and let an engine with usage tracking add it.",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
-
-RULES = tuple(rule for rule in list(globals().values()) if isinstance(rule, Rule))

@@ -1,0 +1,58 @@
+"""Evidence: what a finding says is wrong, as a sentence and as the facts in it.
+
+The sentence is for people and may be reworded; whether a finding has changed is decided by the facts alone.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+#: Values of a fact: JSON.
+Fact = Any
+
+
+class Prose(str):
+    """Text that goes into the sentence of an evidence, and is not a fact: no change of it makes a finding another."""
+
+    __slots__ = ()
+
+
+def sentence(template: str, facts: Mapping[str, Fact]) -> str:
+    """Return the template with the facts in it.
+
+    Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``,
+    ``{keys:entry|entries}`` gives the second form where there is not exactly one.
+    """
+    text = _Sentence().vformat(template, (), facts) if facts else template
+    return text[:1].upper() + text[1:]
+
+
+def comparable(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts as JSON, without prose."""
+    return {name: _json(value) for name, value in facts.items() if not isinstance(value, Prose)}
+
+
+class _Sentence(string.Formatter):
+    def format_field(self, value: Fact, format_spec: str) -> str:
+        if isinstance(value, (list, tuple)):
+            return ", ".join(map(str, value))
+        if isinstance(value, int) and format_spec[:1].isalpha() and format_spec not in _NUMBER_FORMATS:
+            one, _, many = format_spec.partition("|")
+            return f"{value:,} {one if value == 1 else many or f'{one}s'}"
+        return str(super().format_field(value, format_spec))
+
+
+_NUMBER_FORMATS = frozenset("bcdeEfFgGnoxX")
+
+
+def _json(value: Fact) -> Fact:
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_json(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    return str(value)
