@@ -71,9 +71,9 @@ def test_what_was_told_is_not_told_again_whatever_its_status(status: Status | No
 def test_finding_that_changed_again_is_told_again() -> None:
     nights = Nights()
     assert nights.night(found(fingerprint="f")) == [News.NEW]
-    assert nights.night(found(fingerprint="f", status=Status.CHANGED, message="worse")) == [News.CHANGED]
-    assert nights.night(found(fingerprint="f", status=Status.CHANGED, message="worse")) == []
-    assert nights.night(found(fingerprint="f", status=Status.CHANGED, message="still worse")) == [News.CHANGED]
+    assert nights.night(found(fingerprint="f", status=Status.CHANGED, facts={"files": "worse"})) == [News.CHANGED]
+    assert nights.night(found(fingerprint="f", status=Status.CHANGED, facts={"files": "worse"})) == []
+    assert nights.night(found(fingerprint="f", status=Status.CHANGED, facts={"files": "still worse"})) == [News.CHANGED]
 
 
 def test_reminder_comes_when_the_time_has_passed_and_not_before() -> None:
