@@ -30,10 +30,10 @@ from typing import Any
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 RUNS = 9
 FILES = 10

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, C
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_zstandard
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
@@ -31,7 +32,6 @@ from airflow_delta_provider.jobs.session.garbage_collection import collect_seldo
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.spark_session import own_session
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from benchmarks.paimon_history import make_history
 
 

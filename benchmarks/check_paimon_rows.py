@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from benchmarks.paimon_rows import RowsTable
 from tests.unit.paimon_histories import history_of, layout_of
 
@@ -93,7 +93,7 @@ def _count(session: DeltaSession, root: Path) -> None:
     history = history_of(root)
     files = TableFiles(session.storage, session.storage.qualify(str(root)), layout_of(history))
     reader = RowReader(session, files, ROW_ID, SEQUENCE_NUMBER)
-    rows = reader.rows([FileRows(files.live_file(file), 0) for file in history.latest.files])
+    rows = reader.rows([FileRows(files.row_file(file), 0) for file in history.latest.files])
     with session.reading_files():
         ((count, ids),) = rows.selectExpr("count(*)", "count(DISTINCT id)").collect()
     if count != ids:

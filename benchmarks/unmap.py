@@ -24,10 +24,10 @@ from typing import Any
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _STATEMENT = "SET TBLPROPERTIES"
 #: Bytes of a row: four random numbers of eight, and what compresses well.

@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Context
 
-from airflow_delta_provider.domain.audit.confirmation import Receipts
+from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.job_report import JobReport
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 from airflow.providers.common.compat.sdk import BaseNotifier, Context
 
 from airflow_delta_provider.access import Access
-from airflow_delta_provider.domain.audit.confirmation import identity
+from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError

@@ -16,7 +16,7 @@ from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.configuration import report_folders
-from airflow_delta_provider.domain.audit.confirmation import Receipts
+from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise

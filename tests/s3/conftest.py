@@ -16,9 +16,9 @@ import pytest
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.paimon.archive import table_of, unpack
 
 

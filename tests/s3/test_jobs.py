@@ -21,8 +21,8 @@ from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOp
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 Job = Callable[[Options, str], TableReport]
 LAKE = "s3a://lake"

@@ -20,10 +20,10 @@ from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOp
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.progress import Progress, silent
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.log import newest
 from tests.tables.paimon.archive import unpack
 from tests.tables.row_tracking import operations, operations_without_vectors

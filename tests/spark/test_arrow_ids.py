@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
-from airflow_delta_provider.jobs.row_tracking import arrow_ids
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.row_ids import arrow_ids
+from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 from tests.tables.row_tracking_model import ID, Model
@@ -29,7 +29,7 @@ def reader_and_rows(session, path):
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
     tracking = row_tracking_of(state)
-    data = DataFiles(session.storage, table.location)
+    data = DeltaFiles(session.storage, table.location)
     files = (state.files or {}).values()
     found = survey(data, files, tracking.row_id_column).ids
     holding = [file for file in files if not found[file.path].all_fresh]

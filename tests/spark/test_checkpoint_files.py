@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.tables.log import arrow_checkpoint
+from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
 from tests.tables import log, row_tracking
 
 

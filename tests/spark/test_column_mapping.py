@@ -19,9 +19,9 @@ from airflow_delta_provider.domain.request.disable_column_mapping import Disable
 from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableColumnMapping
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.spark_settings import configured
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 from tests.tables import log
 from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small

@@ -18,10 +18,10 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource
 from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.paimon.archive import expected
 
 _SNAPSHOT = (

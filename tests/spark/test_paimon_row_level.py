@@ -16,13 +16,13 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
 from airflow_delta_provider.jobs.paimon.live_proof import LiveProof
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.tables.paimon.vectors import reencode
@@ -329,13 +329,13 @@ def test_ids_that_spark_compares_are_found_as_those_that_are_compared_in_one_pro
         tables.append(table.root)
 
     repeated = []
-    for room in (Room(), Room(ids=0, buckets=0, rows=0)):
+    for limits in (DriverLimits(), DriverLimits(ids=0, buckets=0, rows=0)):
         found = []
         for root in tables:
             history = history_of(root)
             data = TableFiles(session.storage, session.storage.qualify(str(root)), layout_of(history))
             surveyed = survey(history.latest.files, data, lambda _: True)
-            proof = LiveProof(session, data, history, DeletedRows(data, history), surveyed, {}, room)
+            proof = LiveProof(session, data, history, DeletedRows(data, history), surveyed, {}, limits)
             found.append([(one.finding.message, one.ids, one.count) for one in proof.repeated((), silent)])
         repeated.append(found)
 

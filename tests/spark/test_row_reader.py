@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 
@@ -29,7 +29,7 @@ def test_ids_and_commit_versions_are_those_that_spark_gives_every_row(built, ses
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
     tracking = row_tracking_of(state)
-    data = DataFiles(session.storage, table.location)
+    data = DeltaFiles(session.storage, table.location)
     rows = [FileRows(file, data.deleted(file, data.footer(file).num_rows)) for file in (state.files or {}).values()]
     reader = RowReader(session, data, tracking.row_id_column, tracking.commit_version_column)
     with session.reading_files():

@@ -12,13 +12,14 @@ import pytest
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, inline_bitmap
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Proof, Room, prove
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_tracking.uniqueness import Proof, prove
 from tests.tables.row_tracking_model import DataFile, Model
 
-NOTHING_FITS = Room(0, 0, 0)
+NOTHING_FITS = DriverLimits(0, 0, 0)
 
 
 def tracked() -> Model:
@@ -131,10 +132,10 @@ def proofs(session: DeltaSession, path: Path) -> tuple[Proof, Proof]:
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
     tracking = row_tracking_of(state)
-    data = DataFiles(session.storage, table.location)
+    data = DeltaFiles(session.storage, table.location)
     files: list[LiveFile] = list((state.files or {}).values())
     surveyed = survey(data, files, tracking.row_id_column)
-    one, other = (prove(session, data, files, surveyed, tracking, room) for room in (Room(), NOTHING_FITS))
+    one, other = (prove(session, data, files, surveyed, tracking, limits) for limits in (DriverLimits(), NOTHING_FITS))
     return one, other
 
 

@@ -24,7 +24,7 @@ _DAGS = Path(__file__).parent / "dags"
 #: What the job does, with findings from a file: compares, remembers table after table, and reports.
 _JOB = """
 from pathlib import Path
-from airflow_delta_provider.domain.audit.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.finding import Finding
 
 tables, state = [], Path(request["options"]["state_path"])

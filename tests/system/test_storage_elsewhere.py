@@ -42,7 +42,7 @@ APPLICATION = """
 import json, sys
 import airflow_delta_provider
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import submitted_session
 

@@ -15,10 +15,10 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 from tests.unit.local_table import LocalStorage
 from tests.unit.log_builder import Actions, Table
 

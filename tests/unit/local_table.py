@@ -10,9 +10,9 @@ from typing import Any
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.delta_session import OpenTable
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 from tests.unit.log_builder import Actions, Table
 
 

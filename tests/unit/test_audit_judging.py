@@ -11,10 +11,10 @@ from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 from tests.unit.damages.edits import metadata
 from tests.unit.local_table import LocalStorage, OnDisk
 from tests.unit.log_builder import Table

@@ -11,8 +11,8 @@ import pytest
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.tables.delta_session import OpenTable
 from tests.unit.local_table import LocalStorage, OnDisk
 from tests.unit.log_builder import Table, body
 from tests.unit.states import field

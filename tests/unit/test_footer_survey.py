@@ -8,9 +8,9 @@ import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
 from tests.unit.local_table import LocalStorage
 
 
@@ -36,7 +36,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path, changed, found):
     size, content = other.stat().st_size, changed(other.read_bytes())
     other.unlink() if content is None else other.write_bytes(content)
     files = [LiveFile.from_add({"path": path.name, "size": size, "baseRowId": 0}) for path in (sound, other)]
-    surveyed = survey(DataFiles(LocalStorage(), f"file:{tmp_path}"), files, None, None, TimeBudget(None))
+    surveyed = survey(DeltaFiles(LocalStorage(), f"file:{tmp_path}"), files, None, None, TimeBudget(None))
     assert [(finding.code, finding.severity) for finding in surveyed.findings] == found
     assert {finding.path for finding in surveyed.findings} <= {other.name}
     assert surveyed.rows_of(files[0]) == 2
@@ -48,9 +48,9 @@ def test_footer_is_that_of_the_file_whatever_other_threads_read_meanwhile(tmp_pa
     one, another = (
         LiveFile.from_add({"path": name, "size": (tmp_path / name).stat().st_size}) for name in ("one", "another")
     )
-    elsewhere = DataFiles(LocalStorage(), f"file:{tmp_path}").footer(another)
+    elsewhere = DeltaFiles(LocalStorage(), f"file:{tmp_path}").footer(another)
 
-    class Overtaken(DataFiles):
+    class Overtaken(DeltaFiles):
         """Another thread has always just read the footer of another file."""
 
         _last_footer = property(lambda _: elsewhere, lambda _, footer: None)

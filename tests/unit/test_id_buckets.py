@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import (
+from airflow_delta_provider.domain.row_ids.id_buckets import (
     IDS,
     IdBucket,
     buckets_of,

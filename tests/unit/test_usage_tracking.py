@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.request.create_table import CreateTableOption
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
+from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, fields_of

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.confirmation import Reported
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
 from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.rules import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
@@ -16,10 +15,13 @@ from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.verdict import Severity
 
 SCHEMA_VERSION = 1
+#: Codes that are reported once, although the finding stays.
+REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
 
 
 class BrokenMemoryError(ValueError):

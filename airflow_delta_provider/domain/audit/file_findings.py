@@ -21,10 +21,11 @@ from airflow_delta_provider.domain.checks.row_tracking.rules import (
 )
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
@@ -125,5 +126,5 @@ def _files(state: TableState) -> Iterable[LiveFile]:
     return (state.files or {}).values()
 
 
-def _said_rows(file: LiveFile) -> int | None:
+def _said_rows(file: RowFile) -> int | None:
     return file.num_records

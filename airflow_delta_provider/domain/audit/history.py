@@ -40,11 +40,11 @@ from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.checks.state import check_state
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.delta.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 
 #: Rules that a commit may break which leads back to an earlier version.
 _OF_VERSIONS = needing(Need.VERSIONS)

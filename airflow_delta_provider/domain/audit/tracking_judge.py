@@ -22,11 +22,11 @@ from airflow_delta_provider.domain.checks.row_tracking.rules import (
 from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, moves_of, tracked
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
 from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
 
 
 class TrackingJudge:
@@ -149,7 +149,7 @@ class TrackingJudge:
         tracking = row_tracking_of(state)
         yield from (f for f in self.of_files(state) if not violations.any_open([f.code]))
         files = (state.files or {}).values()
-        pairs: dict[str, Overlap] = {}
+        pairs: dict[str, Overlap[LiveFile]] = {}
         for finding in state_rules.check_fresh_ids(state, tracking, rows_of):
             if finding.code != OVERLAPPING_ROW_IDS.code:
                 if not violations.any_open([finding.code]):

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.formats.json_values import (
     parse_json,
     text_of,
 )
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: A logical file: its path and the id of its deletion vector, empty without one.
 FileKey = tuple[str, str]
@@ -23,21 +24,16 @@ _LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]
 
 
 @dataclass(frozen=True, slots=True)
-class LiveFile:
+class LiveFile(RowFile):
     """A data file of the table: what jobs need to know of its ``add`` action.
 
-    :param path: as in the log: relative to the table or absolute, URI-encoded
-    :param size: bytes
-    :param num_records: ``numRecords`` of its statistics: physical rows, deleted ones included
+    Its ``path`` is as in the log: relative to the table or absolute, URI-encoded; ``num_records`` is ``numRecords`` of
+    its statistics.
+
     :param deletion_vector: which of its rows are deleted
     :param data_change: whether the commit that added it changed data; says nothing in a checkpoint
     """
 
-    path: str
-    size: int
-    base_row_id: int | None
-    default_row_commit_version: int | None
-    num_records: int | None = None
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.audit.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import Reported
 
 SCHEMA_VERSION = 1
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.audit.confirmation import Receipts
+from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.request.arguments import RequestError, check_text
 from airflow_delta_provider.domain.request.kinds import options_from_json
 from airflow_delta_provider.domain.request.options import Options
@@ -26,7 +26,7 @@ class JobRequest:
     :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all
     :param receipt: names this submission; whoever receives its report confirms that with a later request. None where
         nobody will: then the report counts as received as soon as it is made
-    :param received: receipts that are confirmed, see ``domain/audit/confirmation.py``
+    :param received: receipts that are confirmed, see ``domain/report/confirmation.py``
     :param retry_since: where a task run may have had a try before: when it began, ISO 8601. What that committed under
         the same labels counts as changed by this one
     """

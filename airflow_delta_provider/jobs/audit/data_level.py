@@ -16,14 +16,14 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import OutOfTimeError, TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 #: What VACUUM does to the files of older versions.
 _GONE = frozenset({file_rules.MISSING.code, file_rules.DELETION_VECTOR.code})
@@ -90,7 +90,7 @@ class DataLevel:
         files = list((state.files or {}).values())
         tracking = row_tracking_of(state)
         column = tracking.row_id_column if tracking.relied_upon else None
-        data = DataFiles(self._session.storage, self._table.location)
+        data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {len(files)} files")
             surveyed = survey(data, files, column, FileSchemas(state.metadata), self._budget)
@@ -123,7 +123,7 @@ class DataLevel:
 
     def _moved(
         self,
-        data: DataFiles,
+        data: DeltaFiles,
         files: Collection[LiveFile],
         surveyed: FooterSurvey,
         tracking: RowTracking,

@@ -43,11 +43,11 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 _POINTER = "_last_checkpoint"
 #: Commits between two lines of progress.

@@ -11,11 +11,11 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit.protocol_audit import memory_store
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import baseline_store
 from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table, parse_name
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.storage.state_store import MemoryStore
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 
 def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progress: Progress) -> None:

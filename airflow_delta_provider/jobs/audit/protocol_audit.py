@@ -9,8 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
-from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported
+from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditMemory
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.version_range import find_span
@@ -24,6 +23,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     commit_versions,
     newest_version,
 )
+from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
@@ -31,12 +31,12 @@ from airflow_delta_provider.domain.request.arguments import time_or_none
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import MemoryStore
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class ProtocolAudit:
@@ -169,7 +169,7 @@ class ProtocolAudit:
         """
         options = self._options
         known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
-        compared = known.compare(findings, before.findings if before else (), whole=now is not None)
+        compared = known.compare(findings, before.findings if before else (), whole=now is not None, once=REPORTED_ONCE)
         ownership = next(filter(lambda entry: entry.fits(self._name), map(Ownership.parse, options.ownership)), None)
         found = list(compared.findings if self._store is not None else findings)
         weighed = found if ownership is None else ownership.weigh(found)

@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.table_change import Change
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
 class AlterColumns(Change):

@@ -16,9 +16,9 @@ from airflow_delta_provider.domain.delta.column_mapping import file_schema, phys
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.jobs.delta.delta_files import file_uri
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.tables.data_files import file_uri
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"

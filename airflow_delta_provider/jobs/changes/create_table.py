@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.request.table_name import TableName, TableNam
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 _TRIES = 10
 

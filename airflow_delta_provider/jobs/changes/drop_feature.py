@@ -37,12 +37,12 @@ from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.changes.table_change import Change
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
 _BY_HAND: Mapping[str, MakeEdit] = {FEATURE: drop_edit}
@@ -70,7 +70,7 @@ class DropFeatures(Change):
         """Plan on a state of the table."""
         features = features_of(self._options, state.protocol)
         survey = DropSurvey(
-            rewrite_costs(DataFiles(self._session.storage, table.location), features, state),
+            rewrite_costs(DeltaFiles(self._session.storage, table.location), features, state),
             self._earliest(table, state),
             recent_writers(table.log) if features else (),
             _BY_HAND.keys(),

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, commit_info, provenance_of
 from airflow_delta_provider.domain.request.arguments import time_or_none
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 #: How much clocks may differ.
 _MARGIN = timedelta(hours=1)

@@ -26,8 +26,8 @@ from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.tables.log.recent_writers import recent_writers
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 
 
 class EnableFeature(Change):

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.changes.expected_protocol import proposed_met
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 _NOTHING = {"schemaString": '{"fields":[]}'}
 #: What does most of our statements; where Spark's release is not the one that Delta was made for, it does not load.

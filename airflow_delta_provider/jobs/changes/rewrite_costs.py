@@ -11,11 +11,11 @@ from airflow_delta_provider.domain.delta.features.removal import REMOVALS, Rewri
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 
-def rewrite_costs(data: DataFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
+def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
     """Return what is rewritten, by feature; a file whose footer cannot be read counts as one.
 
     :param state: the table, with its files
@@ -40,7 +40,7 @@ def rewrite_costs(data: DataFiles, features: Iterable[str], state: TableState) -
     return found
 
 
-def _differences(data: DataFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
+def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
     compared = FileDifferences(state.metadata)
 
     def look(file: LiveFile) -> FileDifference | None:

@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.table_change import Change
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
 class WidenTypes(Change):

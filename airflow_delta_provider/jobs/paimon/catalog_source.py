@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _WHOLE = (spark_types.LongType, spark_types.IntegerType)
 _TEXT = (spark_types.StringType,)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.confirmation import Receipts, Reported, identity
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.checks import requests
@@ -17,12 +16,14 @@ from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.remedies import with_remedies
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.report.confirmation import Receipts, Reported, identity
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
@@ -37,7 +38,6 @@ from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, R
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import MemoryStore
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
 
 #: How often a check begins anew because snapshots that it reads have vanished.
 _TRIES = 3

@@ -23,9 +23,9 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     Outcome,
 )
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn, content_of
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 
 _STEPS = (
     "step: int, low: bigint, high: bigint, next_before: bigint, next_after: bigint, bounds: boolean, "

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, unread, unreadable
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER, carries_ids
+from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
@@ -32,7 +32,7 @@ class FileSurvey:
     """
 
     ids: dict[FileKey, FileIds] = field(default_factory=dict)
-    files: dict[FileKey, LiveFile] = field(default_factory=dict)
+    files: dict[FileKey, RowFile] = field(default_factory=dict)
     broken: set[FileKey] = field(default_factory=set)
     faults: list[FileFault] = field(default_factory=list)
     vanished: bool = False
@@ -65,7 +65,7 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
             result.broken.add(file.key)
         else:
             result.ids[file.key] = ids
-            result.files[file.key] = data.live_file(file)
+            result.files[file.key] = data.row_file(file)
     return result
 
 
@@ -77,7 +77,7 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
     if file.format != _PARQUET:
         return None, [unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")]
     try:
-        footer = data.footer(data.live_file(file))
+        footer = data.footer(data.row_file(file))
         ids = file_ids(footer, ROW_ID)
     except MissingFileError:
         return None

@@ -14,13 +14,13 @@ from airflow_delta_provider.domain.paimon.table_history import (
     vector_key,
     vectors_of,
 )
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
 from airflow_delta_provider.jobs.paimon.live_row_ids import LiveRowIds, RepeatedId
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: The lowest and the highest row id that a data file holds, by the file's name.
 Ranges = Mapping[str, tuple[int, int]]
@@ -33,7 +33,7 @@ class LiveProof:
 
     :param surveyed: the footers that were read, to which those are added that are read here
     :param kept: ranges of ids that an earlier check found
-    :param room: what is compared in this process; beyond it, Spark compares
+    :param limits: what is compared in this process; beyond it, Spark compares
     """
 
     session: DeltaSession
@@ -42,7 +42,7 @@ class LiveProof:
     deleted: DeletedRows
     surveyed: FileSurvey
     kept: Ranges
-    room: Room = field(default_factory=Room)
+    limits: DriverLimits = field(default_factory=DriverLimits)
     evidence: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class LiveProof:
             [file for file in live if not self._is_broken(file)],
             self.surveyed,
             lambda file: self.deleted(file, self._vector_of(file)),
-            self.room,
+            self.limits,
         )
         self.evidence["files_with_ids_read"] = len(chosen)
         if chosen:

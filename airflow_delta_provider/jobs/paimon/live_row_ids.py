@@ -10,23 +10,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import LocatedRow
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import base_of, in_order
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import Landings
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.row_rules import MOST_ROWS
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.row_ids.id_buckets import Landings
+from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
-from airflow_delta_provider.jobs.row_tracking.distributed_ids import DistributedIds
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.collected_ids import CollectedIds
+from airflow_delta_provider.jobs.row_ids.distributed_ids import DistributedIds
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 
 #: Files that findings name, and that are looked at to name them.
 _MOST_FILES = 20
@@ -62,20 +61,20 @@ class LiveRowIds:
         files: Collection[DataFile],
         surveyed: FileSurvey,
         deleted: Callable[[DataFile], int],
-        room: Room | None = None,
+        limits: DriverLimits,
     ) -> None:
         self._session = session
         self._data = data
         self._surveyed = surveyed
         self._deleted = deleted
-        self._room = room or Room()
+        self._limits = limits
         self._by_path: dict[str, DataFile] = {}
         self._files = files
 
     def repeated(self, chosen: Collection[FileKey]) -> Iterator[RepeatedId]:
         """Yield the ids that several rows have, one of them in a file of ``chosen``, whose ids are read."""
-        held: dict[str, LiveFile] = {}
-        fresh: list[LiveFile] = []
+        held: dict[str, RowFile] = {}
+        fresh: list[RowFile] = []
         ids = {}
         for file in self._files:
             if not file.holds_rows or not file.row_count:
@@ -86,7 +85,7 @@ class LiveRowIds:
                 held[live.path] = live
                 ids[live.path] = found
             elif file.first_row_id is not None and (found is None or found.all_fresh):
-                live = self._surveyed.files.get(file.key) or self._data.live_file(file)
+                live = self._surveyed.files.get(file.key) or self._data.row_file(file)
                 fresh.append(live)
             else:
                 continue
@@ -100,23 +99,23 @@ class LiveRowIds:
         reader = RowReader(self._session, self._data, ROW_ID, SEQUENCE_NUMBER)
         mixed = [row.file for row in rows if not row.all_materialized]
         row_ids = RowIds(self._session, reader, rows, self._without)
-        if self._room.holds(list(held.values()), FooterSurvey(ids)):
+        if self._limits.hold(list(ids.values())):
             expected = sum(found.rows for found in ids.values())
             collected = CollectedIds(row_ids, expected, mixed, _rows_of, None, self._without)
             yield from self._judge(collected, row_ids, in_order(fresh))
             return
         known = _Deleted(self._without, fresh)
-        distributed = DistributedIds(self._session, self._data, reader, rows, _rows_of, None, _no_vectors, known)
+        distributed = DistributedIds(self._session, reader, rows, _rows_of, None, known=known)
         try:
             yield from self._judge(distributed, row_ids, in_order(fresh))
         finally:
             distributed.release()
 
-    def _without(self, file: LiveFile) -> int:
+    def _without(self, file: RowFile) -> int:
         return self._deleted(self._by_path[file.path])
 
     def _judge(
-        self, compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[LiveFile]
+        self, compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile]
     ) -> Iterator[RepeatedId]:
         repeated = compared.repeated(MOST_ROWS)
         if repeated.count:
@@ -151,7 +150,7 @@ class LiveRowIds:
 class _Deleted(Mapping[str, int]):
     """Deleted rows by path, read as they are asked for."""
 
-    def __init__(self, deleted: Callable[[LiveFile], int], files: Sequence[LiveFile]) -> None:
+    def __init__(self, deleted: Callable[[RowFile], int], files: Sequence[RowFile]) -> None:
         self._deleted = deleted
         self._files = {file.path: file for file in files}
 
@@ -165,10 +164,5 @@ class _Deleted(Mapping[str, int]):
         return len(self._files)
 
 
-def _rows_of(file: LiveFile) -> int | None:
+def _rows_of(file: RowFile) -> int | None:
     return file.num_records
-
-
-def _no_vectors(file: LiveFile, why: str) -> None:
-    """Take what does not come: deleted rows are known here, so no deletion vector is read in Spark's tasks."""
-    raise RuntimeError(f"{file.path}: {why}")

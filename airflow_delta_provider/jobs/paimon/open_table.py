@@ -9,10 +9,10 @@ from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.tables.table_formats import DELTA, PAIMON, format_of
 
 

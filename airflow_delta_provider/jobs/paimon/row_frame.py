@@ -20,11 +20,11 @@ from airflow_delta_provider.domain.paimon.data_type import DataType
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.row_reader import words_of
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.jobs.row_ids.row_reader import words_of
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _LOOKUP = (
     "path: string, file: int, base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>, "
@@ -236,7 +236,7 @@ class RowFrame:
         return read.selectExpr(*values, *own, "_metadata.file_path AS path", "_metadata.row_index AS position")
 
     def _uri(self, file: DataFile) -> str:
-        return self._files.uri(self._files.live_file(file))
+        return self._files.uri(self._files.row_file(file))
 
 
 def files_of(occurrences: Sequence[Occurrence]) -> list[DataFile]:

@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.paimon.table_history import TableHistory, app
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
@@ -28,10 +29,9 @@ from airflow_delta_provider.jobs.paimon.live_proof import LiveProof, Ranges
 from airflow_delta_provider.jobs.paimon.live_row_ids import RepeatedId
 from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, UserColumn, comparable_columns, files_of
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Room
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, silent
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: What rows have with them, and nobody has any more once they are gone.
 _ABOUT_ROWS = frozenset(
@@ -57,14 +57,14 @@ class RowOptions:
     :param keys: columns that tell rows apart, by their names in the newest schema
     :param reassigned: severity of row ids that Paimon itself gave anew
     :param ranges: what an earlier check found; of files that are not among them, the footers tell
-    :param room: how many ids are compared in this process; of more, Spark compares them
+    :param limits: what is compared in this process; beyond it, Spark compares
     :param on_vanished: called if files are gone that the newest snapshot does not have; may raise
     """
 
     keys: Sequence[str] = ()
     reassigned: Severity = Severity.WARNING
     ranges: Ranges = field(default_factory=dict)
-    room: Room = field(default_factory=Room)
+    limits: DriverLimits = field(default_factory=DriverLimits)
     on_vanished: Callable[[], None] = lambda: None
 
 
@@ -135,7 +135,7 @@ class RowLevel:
         if surveyed.vanished:
             self._options.on_vanished()
         proof = LiveProof(
-            self._session, self._data, history, self._deleted, surveyed, self._options.ranges, self._options.room
+            self._session, self._data, history, self._deleted, surveyed, self._options.ranges, self._options.limits
         )
         broken = surveyed.broken | self._deleted.broken
         readable = [one for one in comparisons if not any(found.file.key in broken for found in one.occurrences)]

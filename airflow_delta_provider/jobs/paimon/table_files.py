@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.paimon.deletion_vector import deleted_rows
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
 from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_location
 
 
 class TableFiles(DataFiles):
     """The files of one table.
 
-    What reads ids from data files takes them as values of :class:`LiveFile`: path, size, first id, number of rows.
-
     :param location: the table's location as a URI
     """
 
-    _beyond = 1  # Spark, which lists files itself, takes what is behind for the footer
+    _beyond = 1  # Spark lists the files itself and takes the last bytes of each for its footer
 
     def __init__(self, storage: HadoopStorage, location: str, layout: DataLayout) -> None:
         super().__init__(storage, location)
-        self._table_storage = storage
-        self._table_location = location.rstrip("/")
         self._layout = layout
         self._last_index: tuple[IndexFile, bytes] | None = None
 
-    def uri(self, file: LiveFile) -> str:
-        """Return where a data file lies: unlike Delta's, paths are not encoded."""
-        return self._uri(file.path)
-
-    def live_file(self, file: DataFile) -> LiveFile:
-        """Return a data file as readers of ids take it; its sequence number stands for the commit's version.
+    def row_file(self, file: DataFile) -> RowFile:
+        """Return a data file as readers of row ids take it; its sequence number stands for the commit's version.
 
         :raises PaimonFormatError: if its partition's directory cannot be told
         """
         path = self._layout.data_file_path(file)
-        return LiveFile(path, file.size, file.first_row_id, file.max_sequence, file.row_count)
+        return RowFile(path, file.size, file.first_row_id, file.max_sequence, file.row_count)
 
     def deleted_by(self, file: DataFile, vector: Vector | None) -> int:
         """Return the rows of a data file that a deletion vector deletes, as a bit set.
@@ -55,11 +47,8 @@ class TableFiles(DataFiles):
     def _index(self, file: IndexFile) -> bytes:
         if self._last_index is None or self._last_index[0] != file:
             path = self._layout.index_file_path(file)
-            content = self._table_storage.read(self._uri(path))
+            content = self._storage.read(file_location(self._location, path))
             if len(content) != file.size:
                 raise PaimonFormatError(f"{path} has {len(content)} bytes, where its index manifest says {file.size}")
             self._last_index = file, content
         return self._last_index[1]
-
-    def _uri(self, path: str) -> str:
-        return path if ":/" in path or path.startswith("/") else f"{self._table_location}/{path}"

@@ -20,14 +20,14 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.table_log import History
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
 from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.tables.log.table_log import History
 
 
 class RowTrackingCheck:
@@ -93,7 +93,7 @@ class RowTrackingCheck:
         if self._options.level == "log" or not tracking.relied_upon:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text
-        data = DataFiles(self._session.storage, self._table.location)
+        data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{name}: reading the footers of {len(files)} files")
             surveyed = survey(data, files, tracking.row_id_column)

@@ -6,7 +6,7 @@ import json
 import re
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -23,11 +23,13 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.engine.session_profile import is_local
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Positions of a file that one row of the result tells of.
 _CHUNK = 32768
@@ -38,6 +40,50 @@ _IS_DELETED = f"bit_get(words[CAST(position % {_CHUNK} DIV {_WORD} AS INT)], CAS
 MISSING = "its file is missing"
 
 
+class VectorsInTasks:
+    """The deletion vectors of some files, decoded as they are asked for.
+
+    :param files: by path
+    :param unreadable: gets each file whose deletion vector cannot be read, and why; its rows then count as deleted
+    """
+
+    def __init__(
+        self,
+        session: DeltaSession,
+        data: DeltaFiles,
+        files: Mapping[str, LiveFile],
+        rows_of: RowCount,
+        unreadable: Callable[[LiveFile, str], None],
+    ) -> None:
+        self._session = session
+        self._data = data
+        self._files = files
+        self._rows_of = rows_of
+        self._unreadable = unreadable
+        self._kept: list[DeletedPositions] = []
+
+    def covers(self, file: RowFile) -> bool:
+        """Whether a file has a deletion vector."""
+        return self._files[file.path].deletion_vector is not None
+
+    def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
+        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+
+        :param files: by the number that ``file`` has
+        """
+        vectors = {number: (self._files[file.path], self._rows_of(file)) for number, file in files.items()}
+        deleted = DeletedPositions(self._session, self._data, vectors)
+        self._kept.append(deleted)
+        for number, why in deleted.errors().items():
+            self._unreadable(vectors[number][0], why)
+        return deleted.live(rows)
+
+    def release(self) -> None:
+        """Free what is kept."""
+        for kept in self._kept:
+            kept.release()
+
+
 class DeletedPositions:
     """Which rows of some files their deletion vectors delete.
 
@@ -45,7 +91,7 @@ class DeletedPositions:
     """
 
     def __init__(
-        self, session: DeltaSession, data: DataFiles, files: Mapping[int, tuple[LiveFile, int | None]]
+        self, session: DeltaSession, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]
     ) -> None:
         self._session = session
         self._decoded = self._decode(data, files).persist()
@@ -75,7 +121,7 @@ class DeletedPositions:
         """Free what is kept."""
         self._decoded.unpersist()
 
-    def _decode(self, data: DataFiles, files: Mapping[int, tuple[LiveFile, int | None]]) -> DataFrame:
+    def _decode(self, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]) -> DataFrame:
         spark = self._session.spark
         vectors: list[dict[str, Any]] = []
         for number, (file, rows) in files.items():
@@ -135,7 +181,7 @@ class DeletedPositions:
         return True
 
 
-def _source(data: DataFiles, file: LiveFile, vector: DeletionVector) -> str | None:
+def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | None:
     """Return where the file of a vector lies; None for one in the log, or one that names no file."""
     try:
         path = vector.file

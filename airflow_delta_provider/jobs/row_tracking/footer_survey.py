@@ -9,12 +9,13 @@ from airflow_delta_provider.domain.checks.data_files import rules as file_rules
 from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
 from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, FooterError
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
 
@@ -31,14 +32,14 @@ class FooterSurvey:
     findings: list[Finding] = field(default_factory=list)
     is_complete: bool = True
 
-    def rows_of(self, file: LiveFile) -> int | None:
+    def rows_of(self, file: RowFile) -> int | None:
         """Return the number of rows of a file; where its footer could not be read, what the log says."""
         ids = self.ids.get(file.path)
         return file.num_records if ids is None else ids.rows
 
 
 def survey(
-    data: DataFiles,
+    data: DeltaFiles,
     files: Collection[LiveFile],
     column: str | None,
     schemas: FileSchemas | None = None,
@@ -72,7 +73,7 @@ def survey(
 
 
 def _look(
-    data: DataFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
+    data: DeltaFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
 ) -> tuple[FileIds | None, list[Finding]]:
     wrong: list[Finding] = []
     try:

@@ -29,11 +29,11 @@ from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Mo
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
 from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.session.spark_settings import configured
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.

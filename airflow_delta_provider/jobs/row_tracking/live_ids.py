@@ -7,15 +7,16 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.row_tracking.row_rules import impossible_bounds
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 
 class LiveIds:
@@ -27,7 +28,7 @@ class LiveIds:
 
     def __init__(
         self,
-        data: DataFiles,
+        data: DeltaFiles,
         files: Collection[LiveFile],
         surveyed: FooterSurvey,
         tracking: RowTracking,
@@ -60,7 +61,7 @@ class LiveIds:
         with timings.phase("ids"):
             if self._holding:
                 progress(f"{name}: reading the row ids in {len(self._holding)} of them")
-            proof = prove(session, self._data, self._files, self._surveyed, self._tracking)
+            proof = prove(session, self._data, self._files, self._surveyed, self._tracking, DriverLimits())
         self._ids_read = proof.ids_read
         return proof.findings
 

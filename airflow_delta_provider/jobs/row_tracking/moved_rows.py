@@ -24,14 +24,14 @@ from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
 )
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {
@@ -57,7 +57,7 @@ class MovedRowsReader:
     :param column: the column of which ``known`` speaks
     """
 
-    def __init__(self, session: DeltaSession, data: DataFiles, known: Mapping[str, FileIds], column: str | None):
+    def __init__(self, session: DeltaSession, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None):
         self._session = session
         self._data = data
         self._footers: dict[tuple[str, str | None], FileIds | str] = {
@@ -187,8 +187,9 @@ class MovedRowsReader:
         else:
             old = taken.selectExpr("id AS old_id", "commit_version AS old_version")
             compared = rows.join(old, sql.expr("id = old_id"), "left")
+        changed = {file.path: file.data_change for file in moves.new}
         compared = compared.withColumn(
-            "changes", _by_file([row.file.data_change for row in new], "boolean")
+            "changes", _by_file([changed[row.file.path] for row in new], "boolean")
         ).selectExpr(
             "*",
             "CASE WHEN old_id IS NULL THEN 'foreign' WHEN commit_version <=> old_version THEN 'kept' "

@@ -23,14 +23,14 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.table_log import History, TableLog
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.tables.log.table_log import History, TableLog
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Stability:
         self._progress = progress
 
     def judge(
-        self, state: TableState, data: DataFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
+        self, state: TableState, data: DeltaFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
     ) -> Iterator[Finding]:
         """Yield what did not stay, and what cannot be decided.
 

@@ -7,7 +7,7 @@ of other files' rows. One that lands there is right only if that row is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.data_files import rules as file_rules
@@ -21,20 +21,20 @@ from airflow_delta_provider.domain.checks.row_tracking.row_rules import (
 from airflow_delta_provider.domain.checks.row_tracking.state_rules import MOST_FINDINGS
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import in_order, trusted_mark
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS
-from airflow_delta_provider.domain.delta.row_ids.materialized_ids import FileIds
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.row_tracking.collected_ids import CollectedIds
-from airflow_delta_provider.jobs.row_tracking.deleted_positions import MISSING
-from airflow_delta_provider.jobs.row_tracking.distributed_ids import DistributedIds
+from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.collected_ids import CollectedIds
+from airflow_delta_provider.jobs.row_ids.distributed_ids import DistributedIds
+from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.row_tracking.deleted_positions import MISSING, VectorsInTasks
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: All rows: what a deletion vector deletes that cannot be read.
 UNREADABLE = -1
@@ -51,42 +51,18 @@ class Proof:
     ids_read: int = 0
 
 
-@dataclass(frozen=True)
-class Room:
-    """What is compared in this process; beyond any of it, Spark compares.
-
-    :param ids: materialized ids; Spark compares a million as fast, and what lies far apart takes 4 KiB a bucket
-    :param buckets: bit sets of ids: 64 MiB of them
-    :param rows: rows of files with materialized ids and deletion vectors: a bit each, and some text to ship it
-    """
-
-    ids: int = 1_000_000
-    buckets: int = 16_384
-    rows: int = 1 << 24
-
-    def holds(self, files: Collection[LiveFile], survey: FooterSurvey) -> bool:
-        """Whether the ids of ``files``, which hold materialized ones, fit."""
-        held = [survey.ids[file.path] for file in files]
-        expected = sum(map(_most_materialized, held))
-        lows = [ids.minimum for ids in held if ids.minimum is not None]
-        highs = [ids.maximum for ids in held if ids.maximum is not None]
-        known = len(lows) == len(highs) == len(held)
-        buckets = min(expected, max(highs) // IDS - min(lows) // IDS + 1) if known else expected
-        with_vectors = sum(survey.ids[file.path].rows for file in files if file.deletion_vector)
-        return expected <= self.ids and buckets <= self.buckets and with_vectors <= self.rows
-
-
 def prove(
     session: DeltaSession,
-    data: DataFiles,
+    data: DeltaFiles,
     files: Collection[LiveFile],
     survey: FooterSurvey,
     tracking: RowTracking,
-    room: Room = Room(),
+    limits: DriverLimits,
 ) -> Proof:
     """Prove that live rows of ``files`` have unique ids, or find those that do not.
 
     :param files: whose fresh ranges are disjoint; those whose footers could not be read are left out
+    :param limits: what is compared in this process; beyond it, Spark compares
     """
     column = tracking.row_id_column
     proof = Proof([])
@@ -94,8 +70,9 @@ def prove(
     holding = [file for file in readable if not survey.ids[file.path].all_fresh]
     if not holding or column is None:
         return proof
-    deleted = _DeletedRows(data, survey, proof.findings)
-    here = room.holds(holding, survey)
+    deleted = _DeletedRows(data, survey, {file.path: file for file in files}, proof.findings)
+    ids = [survey.ids[file.path] for file in holding]
+    here = limits.hold(ids, sum(found.rows for file, found in zip(holding, ids) if file.deletion_vector))
     rows = [
         FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized, survey.ids[file.path].rows)
         for file in holding
@@ -110,26 +87,23 @@ def prove(
     mark = trusted_mark(ordered, survey.rows_of, tracking.high_water_mark)
     fresh = [file for file in ordered if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
     if here:
-        expected = sum(_most_materialized(survey.ids[row.file.path]) for row in rows)
+        expected = sum(survey.ids[row.file.path].most_materialized for row in rows)
         collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)
         proof.findings.extend(_judge(collected, row_ids, fresh, mark))
     else:
-        distributed = DistributedIds(session, data, reader, rows, survey.rows_of, mark, deleted.report)
+        vectors = VectorsInTasks(session, data, deleted.files, survey.rows_of, deleted.report)
+        distributed = DistributedIds(session, reader, rows, survey.rows_of, mark, vectors)
         try:
             proof.findings.extend(_judge(distributed, row_ids, fresh, mark))
         finally:
             distributed.release()
     read = [row.file.path for row in rows if row.file.path not in deleted.reported]
-    proof.ids_read = sum(_most_materialized(survey.ids[path]) for path in read)
+    proof.ids_read = sum(survey.ids[path].most_materialized for path in read)
     return proof
 
 
-def _most_materialized(ids: FileIds) -> int:
-    return ids.rows if ids.materialized is None else ids.materialized
-
-
 def _judge(
-    compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: list[LiveFile], high_water_mark: int | None
+    compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile], high_water_mark: int | None
 ) -> Iterator[Finding]:
     repeated = compared.repeated(MOST_ROWS)
     if repeated.count:
@@ -148,15 +122,19 @@ def _judge(
 class _DeletedRows:
     """Gives the deleted rows of files, and keeps what is wrong with deletion vectors as findings."""
 
-    def __init__(self, data: DataFiles, survey: FooterSurvey, findings: list[Finding]) -> None:
+    def __init__(
+        self, data: DeltaFiles, survey: FooterSurvey, files: Mapping[str, LiveFile], findings: list[Finding]
+    ) -> None:
         self._data = data
         self._survey = survey
+        self.files = files
         self._findings = findings
         self.reported: set[str] = set()
         self._last: tuple[LiveFile, int] | None = None
 
-    def __call__(self, file: LiveFile) -> int:
+    def __call__(self, file: RowFile) -> int:
         """Return them as a bit set; of a vector that cannot be read all rows, once it was reported."""
+        file = self.files[file.path]
         if file.deletion_vector is None:
             return 0
         if self._last is None or self._last[0] is not file:

@@ -28,11 +28,11 @@ from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeature
 from airflow_delta_provider.jobs.changes.table_change import Allowed, Change, TableChange
 from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.row_tracking.check import RowTrackingCheck
 from airflow_delta_provider.jobs.run.table_detail import TableDetail
 from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 #: Does what a request asks for to the table of a name and reports on it; raises TableError where there is none.
 RunTable = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]

@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.run.kinds import KINDS
 from airflow_delta_provider.jobs.run.table_patterns import expand
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, TableCount, silent
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.tables.reach import Reach
 
 #: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.session.spark_session import submitted_session
 from airflow_delta_provider.jobs.session.submitter import Submitter
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: Seconds for the JVM's thread that copies this process's output to finish after the last line.
 _DRAIN = 0.2

@@ -10,10 +10,10 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit
 from airflow_delta_provider.domain.delta.table_detail import detail_of
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class TableDetail:

@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, has_wildcard
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 
 def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:

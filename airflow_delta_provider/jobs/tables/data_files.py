@@ -1,20 +1,13 @@
-"""Reading parts of data files and of files of deletion vectors."""
+"""Reading footers and parts of data files, in whichever format the table is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
-from urllib.parse import unquote
 
-from airflow_delta_provider.domain.delta.deletion_vector import (
-    DeletionVector,
-    bitmap_in_range,
-    deleted_rows,
-    inline_bitmap,
-)
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, footer_size, parse_footer
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.storage.ranged_file import RangedFile
 
@@ -27,10 +20,9 @@ _TAIL = 32 * 1024
 _THREADS = 32
 
 
-def file_uri(location: str, path: str) -> str:
-    """Return where a file lies: paths in the log are URI-encoded, and relative unless they name a scheme."""
-    decoded = unquote(path)
-    return decoded if ":/" in path or path.startswith("/") else f"{location.rstrip('/')}/{decoded}"
+def file_location(location: str, path: str) -> str:
+    """Return where a file of the table at ``location`` lies; its path is relative to that, absolute or a URI."""
+    return path if ":/" in path or path.startswith("/") else f"{location.rstrip('/')}/{path}"
 
 
 class DataFiles:
@@ -39,7 +31,7 @@ class DataFiles:
     :param location: the table's location as a URI
     """
 
-    #: Bytes to look for behind a file's recorded end. Delta reads by the size that the log gives, whatever comes after.
+    #: Bytes to look for after a file's recorded end; 0 where engines read by the recorded size.
     _beyond = 0
 
     def __init__(self, storage: HadoopStorage, location: str) -> None:
@@ -47,19 +39,19 @@ class DataFiles:
         self._location = location
         self._last_footer: Footer | None = None
 
-    def uri(self, file: LiveFile) -> str:
+    def uri(self, file: RowFile) -> str:
         """Return where a data file lies."""
-        return file_uri(self._location, file.path)
+        return file_location(self._location, file.path)
 
-    def open(self, file: LiveFile) -> RangedFile:
+    def open(self, file: RowFile) -> RangedFile:
         """Return a data file to be read in parts; none of it is read yet."""
         return RangedFile(self._storage, self.uri(file), file.size)
 
-    def footer(self, file: LiveFile) -> Footer:
+    def footer(self, file: RowFile) -> Footer:
         """Return the footer of a data file.
 
         :raises MissingFileError: if there is no such file
-        :raises FooterError: if it is not a Parquet file of the size that the log says
+        :raises FooterError: if it is not a Parquet file of the recorded size
         """
         uri = self.uri(file)
         tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size + self._beyond)
@@ -74,18 +66,8 @@ class DataFiles:
         if size > len(tail):
             tail = self._storage.read_range(uri, file.size - size, file.size)
         footer = parse_footer(tail, self._last_footer)
-        self._last_footer = footer  # what other threads have put there meanwhile is theirs
+        self._last_footer = footer  # any footer of the table will do: only its schema may be shared
         return footer
-
-    def deleted(self, file: LiveFile, rows: int | None) -> int:
-        """Return the rows of a file that its deletion vector deletes, as a bit set.
-
-        :param rows: number of rows of the file
-        :raises MissingFileError: if the file of the deletion vector is missing
-        :raises BrokenDeletionVectorError: if it is damaged
-        """
-        vector = file.deletion_vector
-        return 0 if vector is None else deleted_rows(self._bitmap(vector), vector, rows)
 
     def map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
         """Call ``function`` for each item, in order; many at once where the table is not on this machine."""
@@ -94,11 +76,3 @@ class DataFiles:
             return
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(function, items)
-
-    def _bitmap(self, vector: DeletionVector) -> bytes:
-        path = vector.file
-        if path is None:
-            return inline_bitmap(vector)
-        uri = file_uri(self._location, path)
-        start, end = vector.byte_range
-        return bitmap_in_range(self._storage.read_range(uri, start, end), vector)

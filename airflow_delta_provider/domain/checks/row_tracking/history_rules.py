@@ -13,10 +13,10 @@ from airflow_delta_provider.domain.checks.row_tracking.state_rules import added_
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import in_order, last_id, overlaps
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, last_id, overlaps
 
 _RESTORE = "RESTORE the table to the version before"
 

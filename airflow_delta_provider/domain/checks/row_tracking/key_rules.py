@@ -16,10 +16,10 @@ from airflow_delta_provider.domain.delta.column import Column, UnknownColumnErro
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
 
 _CONSEQUENCE = (
     "Whatever follows row ids (change feeds, incremental views) sees one row deleted and another one inserted."

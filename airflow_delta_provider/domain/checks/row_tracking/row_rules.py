@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import base_of
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import FaultyIds, Landing
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
+from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
+from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
 
 #: Ids that a finding names.
 MOST_ROWS = 5
@@ -18,22 +17,6 @@ _REMEDY = (
     "the writer of the commit named here; RESTORE the table to the version before it, or drop row tracking and enable "
     "it again, which gives every row a new id"
 )
-
-
-@dataclass(frozen=True)
-class LocatedRow:
-    """Where a row with a certain id is: file and physical position in it, from 0.
-
-    :param materialized: whether the id is in the file, or follows from the file's base and the position
-    """
-
-    row_id: int
-    file: LiveFile
-    position: int
-    materialized: bool
-
-    def __lt__(self, other: LocatedRow) -> bool:
-        return (self.row_id, self.file.path, self.position) < (other.row_id, other.file.path, other.position)
 
 
 def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Finding:

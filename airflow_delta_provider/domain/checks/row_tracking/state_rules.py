@@ -14,7 +14,6 @@ from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
 from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, RowTracking
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLE_ROW_TRACKING,
@@ -26,6 +25,7 @@ from airflow_delta_provider.domain.delta.table_properties import (
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
 
 #: Findings of one rule that name files one by one.
 MOST_FINDINGS = 10

@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.log.recent_writers import RECENT
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
-from airflow_delta_provider.jobs.tables.log.recent_writers import RECENT
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 
 
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
@@ -75,7 +75,7 @@ def _is_of_a_stream(actions: Sequence[Action]) -> bool:
 class FooterReader:
     """Reads the footers of a table's files, each once."""
 
-    def __init__(self, data: DataFiles) -> None:
+    def __init__(self, data: DeltaFiles) -> None:
         self._data = data
         self._read: dict[str, Footer | FooterError] = {}
 

@@ -34,8 +34,8 @@ from airflow_delta_provider.jobs.changes.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.table_change import Change, TableMovedError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
 class DisableColumnMapping(Change):
@@ -52,7 +52,7 @@ class DisableColumnMapping(Change):
 
     def plan(self, table: OpenTable, state: TableState) -> Planned:
         """Plan on a state of the table, with the proof of that very version."""
-        self._footers = FooterReader(DataFiles(self._session.storage, table.location))
+        self._footers = FooterReader(DeltaFiles(self._session.storage, table.location))
         planned = plan_disabling(table.name, self._options, self._look(table, state), self._engine)
         self._planned = state, planned
         return planned

@@ -6,9 +6,9 @@ from airflow_delta_provider.domain.changes.disable_mapping.file_columns import F
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import OpenTable
 
 
 def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableState) -> str:
@@ -20,7 +20,7 @@ def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableS
     """
     if state.files is None:
         state = table.log.read_state(with_files=True, version=state.version)
-    reader = FooterReader(DataFiles(storage, table.location))
+    reader = FooterReader(DeltaFiles(storage, table.location))
     return _told(reader.survey(state.metadata, (state.files or {}).values()))
 
 

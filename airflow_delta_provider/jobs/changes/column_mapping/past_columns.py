@@ -7,7 +7,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.column_history import
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 
 def read_past_columns(log: TableLog) -> PastColumns:

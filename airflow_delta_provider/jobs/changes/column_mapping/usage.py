@@ -21,10 +21,10 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
 
 
 class ColumnMappingUsage:
@@ -63,6 +63,6 @@ class ColumnMappingUsage:
         files = list((found.state.files or {}).values())
         self._progress(f"{self._table.name.text}: reading the footers of {len(files)} files")
         with self._timings.phase("footers"):
-            reader = FooterReader(DataFiles(self._session.storage, self._table.location))
+            reader = FooterReader(DeltaFiles(self._session.storage, self._table.location))
             survey = reader.survey(found.state.metadata, files)
         return judge_usage(schema, found.known, survey, tracking)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 _DELTA = "org.apache.spark.sql.delta"
 

@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent, Store
 from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.tables.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 
 #: Makes the change of the version that it is to follow, with its proof made anew on that version.
 #: It raises CommitRefusedError or TableMovedError where it must not be made there.

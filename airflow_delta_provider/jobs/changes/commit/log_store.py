@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 
 class LogStore:

@@ -62,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # Imported late: a command line that makes no sense is answered without starting Spark.
     from airflow_delta_provider.jobs.audit.own_receipt import confirm
+    from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
     from airflow_delta_provider.jobs.run.runner import run
     from airflow_delta_provider.jobs.session.engine_errors import understand
     from airflow_delta_provider.jobs.session.spark_session import jvm_runs, own_session
-    from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
     def why(failure: Exception) -> str:
         return str(failure) if isinstance(failure, RuntimeError) else understand(failure).message

@@ -13,10 +13,10 @@ from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
 from airflow_delta_provider.jobs.session.engine_errors import damage
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage, literal
-from airflow_delta_provider.jobs.tables.log import arrow_checkpoint
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")

@@ -5,23 +5,22 @@ Exact: ids are counted and set as bits by words of 64, in tasks; a word with mor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import FaultyIds, Landing, Landings, ids_in
-from airflow_delta_provider.jobs.row_tracking.deleted_positions import DeletedPositions
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader, without_rows
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of
+from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing, Landings, ids_in
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader, without_rows
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.session.spark_settings import configured
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
 #: that lie close together. By default it is 16, and most rows take the slower map behind it.
@@ -50,33 +49,49 @@ class _Totals:
     highest: int
 
 
+class DeletedInTasks(Protocol):
+    """Deleted rows of files that are found where Spark runs its tasks, rather than in this process."""
+
+    def covers(self, file: RowFile) -> bool:
+        """Whether the deleted rows of a file are found there."""
+        ...
+
+    def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
+        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+
+        :param files: those that are covered, by the number that ``file`` has
+        """
+        ...
+
+    def release(self) -> None:
+        """Free what is kept."""
+        ...
+
+
 class DistributedIds:
     """The ids of live rows of some files, materialized and fresh ones.
 
-    :param rows: files of which each may hold materialized ids; what their deletion vectors delete is found in tasks
+    :param rows: files of which each may hold materialized ids
     :param high_water_mark: above which ids are impossible, None where it does not count
-    :param unreadable: told each file whose deletion vector cannot be read, and why; its rows then count as deleted
-    :param known: deleted rows that are known without a deletion vector to be read, as bit sets by path
+    :param in_tasks: finds deleted rows in tasks; None where all are known here
+    :param known: deleted rows that are known here, as bit sets by path
     """
 
     def __init__(
         self,
         session: DeltaSession,
-        data: DataFiles,
         reader: RowReader,
         rows: Sequence[FileRows],
         rows_of: RowCount,
         high_water_mark: int | None,
-        unreadable: Callable[[LiveFile, str], None],
+        in_tasks: DeletedInTasks | None = None,
         known: Mapping[str, int] | None = None,
     ) -> None:
         self._session = session
-        self._data = data
         self._rows_of = rows_of
         self._high_water_mark = high_water_mark
-        self._unreadable = unreadable
+        self._in_tasks = in_tasks
         self._known = known or {}
-        self._kept: list[DeletedPositions] = []
         self._ids = self._read(reader, rows)
         self._words = self._ids.groupBy(sql.expr(f"shiftright(id, {_WORD_BITS}) AS word")).agg(
             sql.expr("count(1) AS rows"), sql.expr("bit_or(shiftleft(1L, CAST(id & 63 AS INT))) AS bits")
@@ -134,7 +149,7 @@ class DistributedIds:
             above = f"CASE WHEN word > {last} THEN bits WHEN word = {last} THEN bits & {_signed(kept)}L ELSE 0L END"
         return f"CASE WHEN word < 0 THEN bits ELSE {above} END"
 
-    def landings(self, fresh: Sequence[LiveFile], limit: int, most: int) -> Landings:
+    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
         """Return the files of ``fresh`` one of whose live rows has an id of a row in the other files.
 
         :param fresh: by their bases, with disjoint ranges
@@ -149,15 +164,15 @@ class DistributedIds:
         try:
             with self._comparing():
                 numbers = _numbers(landed)
-                vectors = {n: (fresh[n], self._rows_of(fresh[n])) for n in numbers if fresh[n].deletion_vector}
+                in_tasks = {n: fresh[n] for n in numbers if self._is_in_tasks(fresh[n])}
                 live = landed.selectExpr(
                     "file",
                     f"shiftleft(word, {_WORD_BITS}) AS start",
                     "base",
                     "explode(filter(sequence(0, 63), bit -> bit_get(bits, bit) = 1)) AS bit",
                 ).selectExpr("file", "start + bit AS id", "start + bit - base AS position")
-                if vectors:
-                    live = self._deleted(vectors).live(live)
+                if self._in_tasks is not None and in_tasks:
+                    live = self._in_tasks.live(live, in_tasks)
                 if words := {n: bits for n in numbers if (bits := self._known.get(fresh[n].path))}:
                     live = without_rows(self._session.spark, live, words)
                 files = live.groupBy("file").agg(sql.expr("count(1) AS count"), sql.expr("max(id) AS last"))
@@ -177,34 +192,30 @@ class DistributedIds:
 
     def release(self) -> None:
         """Free what is kept for all of this."""
-        for kept in self._kept:
-            kept.release()
+        if self._in_tasks is not None:
+            self._in_tasks.release()
+
+    def _is_in_tasks(self, file: RowFile) -> bool:
+        return self._in_tasks is not None and self._in_tasks.covers(file)
 
     def _read(self, reader: RowReader, rows: Sequence[FileRows]) -> DataFrame:
         """Return the ids of all live rows, in one column ``id``."""
-        whole = [row for row in rows if row.file.deletion_vector is None]
+        whole = [row for row in rows if not self._is_in_tasks(row.file)]
         plain = [row for row in whole if row.all_materialized and not row.deleted]
         mixed = [row for row in whole if not row.all_materialized or row.deleted]
-        partly = [row for row in rows if row.file.deletion_vector is not None]
+        partly = [row for row in rows if self._is_in_tasks(row.file)]
         parts = [reader.materialized_ids(plain)] if plain else []
         if mixed:
             parts.append(reader.rows(mixed).select("id"))
-        if partly:
-            vectors = {number: (row.file, self._rows_of(row.file)) for number, row in enumerate(partly)}
-            parts.append(self._deleted(vectors).live(reader.rows(partly)).select("id"))
+        if self._in_tasks is not None and partly:
+            files = {number: row.file for number, row in enumerate(partly)}
+            parts.append(self._in_tasks.live(reader.rows(partly), files).select("id"))
         ids = parts[0]
         for part in parts[1:]:
             ids = ids.union(part)
         return ids.where("id IS NOT NULL")
 
-    def _deleted(self, vectors: dict[int, tuple[LiveFile, int | None]]) -> DeletedPositions:
-        deleted = DeletedPositions(self._session, self._data, vectors)
-        self._kept.append(deleted)
-        for number, why in deleted.errors().items():
-            self._unreadable(vectors[number][0], why)
-        return deleted
-
-    def _landed(self, fresh: Sequence[LiveFile]) -> DataFrame:
+    def _landed(self, fresh: Sequence[RowFile]) -> DataFrame:
         """Return the ids that lie in ranges of files: ``file``, its ``base``, ``word`` and those ``bits`` of it."""
         ranges = [
             {"file": number, "base": base_of(file), "last": self._last(file)} for number, file in enumerate(fresh)
@@ -225,7 +236,7 @@ class DistributedIds:
             .where("bits <> 0")
         )
 
-    def _last(self, file: LiveFile) -> int:
+    def _last(self, file: RowFile) -> int:
         return base_of(file) + (self._rows_of(file) or 0) - 1
 
     @contextmanager

@@ -7,42 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+
+F = TypeVar("F", bound=RowFile)
 
 #: Gives the number of physical rows of a file; None where it is not known.
-RowCount = Callable[[LiveFile], "int | None"]
+RowCount = Callable[[RowFile], "int | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Generic[F]):
     """Two files that give out the same ids, from ``first`` to ``last``, both included."""
 
-    one: LiveFile
-    other: LiveFile
+    one: F
+    other: F
     first: int
     last: int
 
 
-def in_order(files: Iterable[LiveFile]) -> list[LiveFile]:
+def in_order(files: Iterable[F]) -> list[F]:
     """Return the files that have a base, by their bases."""
     return sorted((file for file in files if file.base_row_id is not None), key=base_of)
 
 
-def base_of(file: LiveFile) -> int:
+def base_of(file: RowFile) -> int:
     """Return the first id of a file that has one."""
     assert file.base_row_id is not None
     return file.base_row_id
 
 
-def last_id(file: LiveFile) -> int | None:
+def last_id(file: RowFile) -> int | None:
     """Return the highest id that the log shows a file to give out, None where it gives out none."""
     if file.base_row_id is None or file.num_records == 0:
         return None
     return file.base_row_id + (0 if file.num_records is None else file.num_records - 1)
 
 
-def last_ids(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[tuple[LiveFile, int]]:
+def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]:
     """Yield the files that give out ids, each with the last of them.
 
     :param ordered: files by their bases; of one whose rows are not known, the id before its base is yielded
@@ -53,7 +56,7 @@ def last_ids(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[tuple[L
             yield file, base_of(file) + (rows or 0) - 1
 
 
-def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap]:
+def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
     """Yield each file whose range begins inside that of an earlier one, with the one that reaches furthest.
 
     None yielded means that all ranges are disjoint, those of files without rows or with an unknown number
@@ -61,7 +64,7 @@ def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap
 
     :param ordered: files by their bases
     """
-    furthest: LiveFile | None = None
+    furthest: F | None = None
     end = 0
     for file in ordered:
         rows = rows_of(file)
@@ -74,7 +77,7 @@ def overlaps(ordered: Iterable[LiveFile], rows_of: RowCount) -> Iterator[Overlap
             furthest, end = file, base + rows
 
 
-def trusted_mark(ordered: Iterable[LiveFile], rows_of: RowCount, high_water_mark: int | None) -> int | None:
+def trusted_mark(ordered: Iterable[RowFile], rows_of: RowCount, high_water_mark: int | None) -> int | None:
     """Return the mark; None where fresh ids are above it: that is one violation, and what follows from it no other.
 
     :param ordered: files by their bases

@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, base_of
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: Ids of one bucket.
 IDS = 32768
@@ -64,7 +64,7 @@ class Landing:
     :param last: the last of them
     """
 
-    file: LiveFile
+    file: RowFile
     ids: tuple[int, ...]
     count: int
     last: int
@@ -115,9 +115,9 @@ def impossible_ids(bucket: IdBucket, high_water_mark: int | None) -> int:
 
 def landings(
     buckets: Sequence[IdBucket],
-    ordered: Sequence[LiveFile],
+    ordered: Sequence[RowFile],
     rows_of: RowCount,
-    without: Callable[[LiveFile], int],
+    without: Callable[[RowFile], int],
     limit: int,
 ) -> Iterator[Landing]:
     """Yield the files of ``ordered`` one of whose live rows has a fresh id that is in a bucket.
@@ -148,7 +148,7 @@ def landings(
     yield from (found[index] for index in sorted(found))
 
 
-def _live(bucket: IdBucket, file: LiveFile, rows_of: RowCount, without: Callable[[LiveFile], int]) -> tuple[int, int]:
+def _live(bucket: IdBucket, file: RowFile, rows_of: RowCount, without: Callable[[RowFile], int]) -> tuple[int, int]:
     """Return the bucket's ids that live rows of ``file`` have, as bits, and the id of bit 0."""
     base = base_of(file)
     first = max(base, bucket.first_id)

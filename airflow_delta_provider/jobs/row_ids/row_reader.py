@@ -15,11 +15,11 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import LongType, StructField, StructType
 
 from airflow_delta_provider.domain.delta.column import quote
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.jobs.row_tracking.shipped_rows import ship
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
@@ -34,7 +34,7 @@ class FileRows:
     :param rows: how many it has, deleted ones included; None where that is not known
     """
 
-    file: LiveFile
+    file: RowFile
     deleted: int
     all_materialized: bool = False
     rows: int | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 #: Commits that count as recent.
 RECENT = 100

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from heapq import merge
 from itertools import groupby, islice
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.fresh_ids import RowCount, in_order
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import (
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, in_order
+from airflow_delta_provider.domain.row_ids.id_buckets import (
     IDS,
     FaultyIds,
     Landing,
@@ -17,7 +16,8 @@ from airflow_delta_provider.domain.delta.row_ids.id_buckets import (
     impossible_ids,
     landings,
 )
-from airflow_delta_provider.jobs.row_tracking.row_ids import RowIds
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
 
 
 class CollectedIds:
@@ -34,10 +34,10 @@ class CollectedIds:
         self,
         row_ids: RowIds,
         expected: int,
-        mixed: Collection[LiveFile],
+        mixed: Collection[RowFile],
         rows_of: RowCount,
         high_water_mark: int | None,
-        deleted: Callable[[LiveFile], int],
+        deleted: Callable[[RowFile], int],
     ) -> None:
         self._row_ids = row_ids
         self._buckets = row_ids.buckets(expected)
@@ -69,7 +69,7 @@ class CollectedIds:
         last = found[-1][0] + found[-1][1].bit_length() - 1 if found else None
         return FaultyIds(count, tuple(islice(ids, limit)), last)
 
-    def landings(self, fresh: Sequence[LiveFile], limit: int, most: int) -> Landings:
+    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
         """Return the files of ``fresh`` one of whose live rows has an id that is materialized elsewhere.
 
         :param fresh: by their bases, with disjoint ranges
@@ -88,7 +88,7 @@ class CollectedIds:
         near = [landing.file for landing in landings(self._buckets, ordered, self._rows_of, self._deleted, 0)]
         positions = self._row_ids.positions(near)
 
-        def not_fresh(file: LiveFile) -> int:
+        def not_fresh(file: RowFile) -> int:
             return self._deleted(file) | positions[file.path]
 
         return list(landings(self._buckets, near, self._rows_of, not_fresh, limit))

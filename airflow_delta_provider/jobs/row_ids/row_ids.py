@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import LocatedRow
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS, IdBucket, buckets_of
-from airflow_delta_provider.jobs.row_tracking import arrow_ids
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
+from airflow_delta_provider.domain.row_ids.id_buckets import IDS, IdBucket, buckets_of
+from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.row_ids import arrow_ids
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
 _FEW = 4096
@@ -29,7 +29,7 @@ class RowIds:
     """
 
     def __init__(
-        self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows], deleted: Callable[[LiveFile], int]
+        self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows], deleted: Callable[[RowFile], int]
     ) -> None:
         self._session = session
         self._reader = reader
@@ -58,7 +58,7 @@ class RowIds:
             key=lambda bucket: bucket.number,
         )
 
-    def positions(self, files: Iterable[LiveFile]) -> dict[str, int]:
+    def positions(self, files: Iterable[RowFile]) -> dict[str, int]:
         """Return which rows of ``files`` have a materialized id, deleted or not: bit sets of positions by path."""
         paths = {file.path for file in files}
         chosen = [FileRows(row.file, 0) for row in self._rows if row.file.path in paths]

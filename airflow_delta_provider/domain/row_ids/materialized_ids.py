@@ -28,6 +28,11 @@ class FileIds:
     maximum: int | None = None
 
     @property
+    def most_materialized(self) -> int:
+        """How many rows have a materialized id at most."""
+        return self.rows if self.materialized is None else self.materialized
+
+    @property
     def all_fresh(self) -> bool:
         """Whether every row's id is its fresh one."""
         return self.materialized == 0

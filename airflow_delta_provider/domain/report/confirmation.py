@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.checks.log.rules import HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Finding, Status
 
 #: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
@@ -23,8 +22,6 @@ Receipts = Mapping[str, "Mapping[str, Sequence[str] | None] | None"]
 MAX_RECEIPTS = 50
 #: Findings per table that are over and wait for a confirmation.
 MAX_OVER = 1000
-#: Codes that are reported once, though they go on.
-_ONCE = frozenset({HISTORY_NOT_KEPT.code})
 _ACCEPTED = "accepted "
 
 
@@ -117,13 +114,21 @@ class Reported:
         """Whether somebody may have received a finding as open, confirmed or not."""
         return key in self.confirmed or any(pending.said.get(key) is not None for pending in self.pending)
 
-    def compare(self, findings: Iterable[Finding], before: Iterable[Finding] = (), *, whole: bool = True) -> Comparison:
+    def compare(
+        self,
+        findings: Iterable[Finding],
+        before: Iterable[Finding] = (),
+        *,
+        whole: bool = True,
+        once: Collection[str] = (),
+    ) -> Comparison:
         """Compare the findings of an audit with what was reported.
 
-        :param before: what stood when the audit before ended
-        :param whole: whether all was judged, so that what is not among ``findings`` is gone
+        :param before: what was open when the previous audit ended
+        :param whole: whether everything was checked, so that what is not among ``findings`` is gone
+        :param once: codes that are reported once, although the finding stays
         """
-        return Comparison(self, tuple(findings), tuple(before), whole)
+        return Comparison(self, tuple(findings), tuple(before), whole, once)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -153,9 +158,15 @@ class Comparison:
     """
 
     def __init__(
-        self, reported: Reported, findings: tuple[Finding, ...], before: tuple[Finding, ...], whole: bool
+        self,
+        reported: Reported,
+        findings: tuple[Finding, ...],
+        before: tuple[Finding, ...],
+        whole: bool,
+        once: Collection[str],
     ) -> None:
         self._whole = whole
+        self._once = once
         found = {identity(finding) for finding in findings}
         self._open = _what_they_say(finding for finding in findings if finding.healed_version is None)
         self._reported = reported = reported.by_facts(self._open)
@@ -187,7 +198,7 @@ class Comparison:
             key = identity(finding)
             if self._is_open(finding):
                 said[key] = self._said(key, accepted=finding.waiver is not None)
-            if key not in self._open or finding.code in _ONCE:
+            if key not in self._open or finding.code in self._once:
                 said[key] = None
                 over[key] = replace(finding, status=None, waiver=None)
         confirmed = {key: known for key, known in self._reported.confirmed.items() if key in {*self._open, *over}}

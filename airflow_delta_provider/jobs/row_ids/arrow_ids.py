@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.delta.row_ids.id_buckets import IDS, IdBucket
-from airflow_delta_provider.jobs.row_tracking.row_reader import FileRows
+from airflow_delta_provider.domain.row_ids.id_buckets import IDS, IdBucket
+from airflow_delta_provider.jobs.row_ids.row_reader import FileRows
 from airflow_delta_provider.jobs.session.optional_packages import have
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
 

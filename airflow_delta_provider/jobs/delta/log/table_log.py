@@ -27,9 +27,9 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.log.checkpoint_files import CheckpointFiles
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10

@@ -20,12 +20,12 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.session_profile import DELTA_CATALOG, SESSION_CATALOG
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.session.sql_settings import SqlSettings
 from airflow_delta_provider.jobs.session.submitter import Submitter
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.log.table_log import TableLog
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_formats import DELTA, format_of
 

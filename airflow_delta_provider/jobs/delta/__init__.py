@@ -1,0 +1,1 @@
+"""Delta tables: the session that opens them, their log, their data files."""
