@@ -5,7 +5,7 @@ the later ones judge new commits only, and tell findings that are new from those
 that nobody wrote to costs one listing of its log.
 
 The task succeeds in spite of violations (``on_violation="warn"``): the alert is what tells of them, once, and
-again when they are resolved. In place of ``tell`` use the notifiers that you have (docs/alerts.md). Findings
+again when they are resolved. In place of ``tell`` use the notifiers that you have (docs/guides/alerts.md). Findings
 that somebody accepts are in a file beside this one, as ``waivers="waivers.yaml"``.
 """
 

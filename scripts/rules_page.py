@@ -1,4 +1,4 @@
-"""Writes ``docs/rules.md`` from the catalogue of rules: ``make docs``."""
+"""Writes ``docs/reference/rules.md`` from the catalogue of rules: ``make docs``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.checks.registry import FAMILIES
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "rules.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "rules.md"
 _INTRODUCTION = """\
 # Rules
 

@@ -25,7 +25,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
 
     Changes nothing. Reads the log itself, not what an engine makes of it: also of tables that an engine
     refuses to open. A rule that a commit broke and a later one healed is told as such and does not count.
-    ``docs/rules.md`` has all rules.
+    ``docs/reference/rules.md`` has all rules.
 
     :param tables: many tables, done in one job, in place of ``table``: a list, in which a path may be a
         pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file, written so

@@ -35,7 +35,7 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     UNDETERMINED means that there is nothing to prove, or no way to: rows of the table are not tracked, or its
     metadata is of a version that is not known here. See ``on_undetermined``.
 
-    .. seealso:: Apache Paimon, "Row Tracking"; ``docs/paimon.md``
+    .. seealso:: Apache Paimon, "Row Tracking"; ``docs/guides/paimon.md``
 
     :param level: ``"metadata"`` or ``"data"``. (templated)
     :param since_snapshot: judge only the commits after this snapshot, such as the one before that

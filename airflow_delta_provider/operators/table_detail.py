@@ -27,7 +27,7 @@ class DeltaTableDetailOperator(DeltaJobOperator):
     ``supported`` or ``suspended`` by name; one that is not there is absent), ``last_commit`` and
     ``version``. What does not fit into 48 KiB is left out, and ``truncated`` is true: first all schemas,
     which are None then, next all columns, at last whole tables; ``report_path`` is the file that has all.
-    ``docs/report.md`` has every key.
+    ``docs/reference/report.md`` has every key.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Change Metadata"
 

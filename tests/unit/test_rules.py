@@ -38,7 +38,7 @@ def test_catalogue_has_the_rules_of_every_module():
 
 
 def test_codes_that_the_package_and_its_pages_name_are_in_the_catalogue():
-    files = [*PACKAGE.rglob("*.py"), *PAGE.parent.glob("*.md"), PAGE.parents[1] / "README.md"]
+    files = [*PACKAGE.rglob("*.py"), *PAGE.parents[1].rglob("*.md"), PAGE.parents[2] / "README.md"]
     named = {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
     assert named - RULES.keys() == set()
 
@@ -69,7 +69,7 @@ def test_requests_and_faults_are_no_rules_about_tables():
 
 
 def test_page_of_rules_is_what_the_catalogue_says_now():
-    assert PAGE.read_text(encoding="utf-8") == render(), "docs/rules.md is stale: run `make docs`"
+    assert PAGE.read_text(encoding="utf-8") == render(), "docs/reference/rules.md is stale: run `make docs`"
 
 
 def test_page_leads_to_each_family_and_each_thread():

@@ -23,8 +23,8 @@ class TableReport:
     :param protocol_before: protocol action at ``version_before``, as in the log
     :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
     :param plan: what would be, or was, done (see ``domain/changes/plan.py``), for jobs that change tables
-    :param evidence: what a check looked at, by name (see ``docs/report.md``), for jobs that check tables
-    :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/report.md``)
+    :param evidence: what a check looked at, by name (see ``docs/reference/report.md``), for jobs that check tables
+    :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/reference/report.md``)
     :param timings: seconds by phase
     :param earliest: when another run can do what this one had to leave undone, ISO 8601, UTC
     :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it

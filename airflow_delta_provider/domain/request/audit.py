@@ -93,5 +93,6 @@ def _codes(given: Any) -> tuple[str, ...]:
     codes = names("rules", given)
     for code in codes:
         if code not in RULES:
-            raise RequestError(f"rules names {code!r}.{did_you_mean(code, RULES)} docs/rules.md lists all codes.")
+            known = did_you_mean(code, RULES)
+            raise RequestError(f"rules names {code!r}.{known} docs/reference/rules.md lists all codes.")
     return codes
