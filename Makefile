@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions lint docs demo benchmark clean
+.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions lint docs site demo benchmark clean
 
 setup: $(STAMP)
 
@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt scripts/check_machine.sh
 	@touch $@
 
 # All tiers, the quick ones first.
-test: setup lint unit airflow spark system
+test: setup lint site unit airflow spark system
 
 unit: setup
 	$(BIN)/python -m pytest $(TWICE) --dist worksteal tests/unit
@@ -86,8 +86,14 @@ lint: setup
 	$(BIN)/mypy dags_examples
 	$(BIN)/lint-imports
 
+# The pages that are made of the code, and the samples of reports in all pages.
 docs: setup
-	$(BIN)/python -m scripts.rules_page
+	$(BIN)/python -m scripts.samples
+	$(BIN)/python -m scripts.generated_docs
+
+# The docs as a site, without a network: a link that leads nowhere, or a docstring that cannot be parsed, fails.
+site: setup
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/site
 
 demo: setup
 	@$(BIN)/python -m demo

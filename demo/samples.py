@@ -1,0 +1,124 @@
+"""What the README and the docs show of reports: small tables, jobs on them, and what these print.
+
+``scripts/sample_blocks.py`` says how a page shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.run.command_line.main import parse
+from demo.damage import copy_with_colliding_ids
+
+#: Where the tables of the samples are, as the docs show them.
+_LAKE = "s3a://lake"
+_FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A job whose printed report a page shows.
+
+    :param table: name of the table
+    :param arguments: further arguments of the command line, after ``--table``
+    """
+
+    name: str
+    command: str
+    table: str
+    arguments: str = ""
+
+    def request(self, lake: Path) -> JobRequest:
+        """Return the request that the command line makes of it."""
+        where = ["--table", str(lake / self.table), "--report", str(lake / "report.json")]
+        return parse([self.command, *where, *self.arguments.split()])[0]
+
+
+SAMPLES = (
+    Sample("refused-widening", "widen-types", "flights", "--column distnce=bigint --column carrier=smallint"),
+    Sample("audit", "audit", "flights_damaged"),
+    Sample("row-ids", "check-row-tracking", "flights_damaged"),
+    Sample("protocol-upgrade", "enable-feature", "flights", "--feature typeWidening"),
+    Sample(
+        "dry-run",
+        "widen-types",
+        "flights",
+        "--column carrier=bigint --enable-type-widening --allow-protocol-upgrade --dry-run",
+    ),
+    Sample("drop-costs", "drop-feature", "flights", "--feature deletionVectors"),
+    Sample("alter-columns", "alter-columns", "orders", "--drop note --rename qty=quantity --add tax=double --dry-run"),
+    Sample("usage", "column-mapping-usage", "orders"),
+    Sample("disable-mapping", "disable-column-mapping", "returns", "--dry-run"),
+)
+
+
+def make_lake(spark: SparkSession, lake: Path) -> None:
+    """Make the tables of the samples.
+
+    ``flights_damaged`` is a copy of ``flights`` whose log assigns row ids twice. ``orders`` and ``returns`` have
+    column mapping; a column of ``orders`` was renamed.
+    """
+    flights = lake / "flights"
+    for statement in _statements(flights, lake):
+        spark.sql(statement)
+    copy_with_colliding_ids(flights, lake / "flights_damaged", "MERGE")
+    for table in ("flights", "flights_damaged", "orders", "returns"):
+        _name_files(lake / table)
+
+
+def printed(sample: Sample, lake: Path, run: Callable[[JobRequest], JobReport]) -> str:
+    """Run the job of a sample; return its report as it is printed of tables in ``s3a://lake``."""
+    report = run(sample.request(lake))
+    document = json.loads(json.dumps(report.to_json()).replace(str(lake), _LAKE))
+    for entry in document["tables"]:
+        entry["timings"] = {}
+    return render(JobReport.from_json(document))
+
+
+def _statements(flights: Path, lake: Path) -> Iterator[str]:
+    table = f"delta.`{flights}`"
+    yield (
+        f"CREATE TABLE {table} (flight int, carrier int, delays array<struct<minutes int>>) USING delta "
+        "TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    yield (
+        f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, id % 7, array(named_struct('minutes', 5)) FROM range(1000)"
+    )
+    yield f"INSERT INTO {table} VALUES (1000, 1, array())"
+    yield f"OPTIMIZE {table}"
+    yield (
+        f"MERGE INTO {table} t USING (SELECT /*+ COALESCE(1) */ id FROM range(900, 1100)) s ON t.flight = s.id "
+        "WHEN MATCHED THEN UPDATE SET carrier = 8 WHEN NOT MATCHED THEN INSERT (flight, carrier) VALUES (s.id, 9)"
+    )
+    yield f"INSERT INTO {table} VALUES (1100, 2, array())"
+    for name in ("orders", "returns"):
+        table = f"delta.`{lake / name}`"
+        yield f"CREATE TABLE {table} (id bigint, qty int, note string) USING delta"
+        yield f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, id % 7, 'as ordered' FROM range(1000)"
+        yield f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    yield f"ALTER TABLE delta.`{lake / 'orders'}` RENAME COLUMN note TO remark"
+    yield f"ALTER TABLE delta.`{lake / 'orders'}` ADD COLUMN note string"
+
+
+def _name_files(table: Path) -> None:
+    """Give the data files of a table names that are always the same, in the order in which the log has them.
+
+    Where two files break a rule together, their names decide which is reported first.
+    """
+    names: dict[str, str] = {}
+    for commit in sorted((table / "_delta_log").glob("*.json")):
+        text = commit.read_text(encoding="utf-8")
+        for name in _FILE.findall(text):
+            names.setdefault(name, f"part-00000-{len(names) + 1}f2c8d51-6b0e-4c39-9d35-7a1f0c8e2b64-c000")
+        commit.write_text(_FILE.sub(lambda found: names[found[0]], text), encoding="utf-8")
+    for file in table.glob("part-*.parquet"):
+        file.rename(file.with_name(_FILE.sub(lambda found: names[found[0]], file.name)))

@@ -1,0 +1,30 @@
+"""Writes the pages of the docs that are made of the code, and the picture of a report: part of ``make docs``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from scripts import command_line_page, configuration_page, operators_page, report_picture, rules_page
+
+#: What each generated file has to hold.
+PAGES: Mapping[Path, Callable[[], str]] = {
+    rules_page.PAGE: rules_page.render,
+    command_line_page.PAGE: command_line_page.render,
+    configuration_page.PAGE: configuration_page.render,
+    operators_page.OPERATORS_PAGE: operators_page.operators,
+    operators_page.SENSORS_PAGE: operators_page.sensors,
+    operators_page.NOTIFIERS_PAGE: operators_page.notifiers,
+    report_picture.PICTURE: report_picture.render,
+}
+
+
+def main() -> None:
+    """Write them."""
+    for page, render in PAGES.items():
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

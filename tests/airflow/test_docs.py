@@ -1,0 +1,44 @@
+"""The DAGs that the README and the docs show are DAGs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from scripts.sample_blocks import CHECKOUT, pages
+
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHOWN = [
+    (page, code)
+    for page in pages()
+    for code in _PYTHON.findall(page.read_text(encoding="utf-8"))
+    if "with DAG(" in code
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"), SHOWN, ids=[f"{page.relative_to(CHECKOUT)}-{number}" for number, (page, _) in enumerate(SHOWN)]
+)
+def test_dag_has_tasks(page: Path, code: str, monkeypatch: pytest.MonkeyPatch):
+    slack = ModuleType("slack")  # of a provider that is not installed
+    slack.SlackNotifier = lambda **_: lambda context: None
+    monkeypatch.setitem(sys.modules, "airflow.providers.slack.notifications.slack", slack)
+    dags: list = []
+    exec(compile(code.replace("with DAG(", "with _dag("), str(page), "exec"), {"_dag": kept(dags)})
+    assert dags
+    assert dags[0].tasks
+
+
+def kept(dags: list):
+    """Return what makes DAGs and keeps them in a list."""
+    from airflow.sdk import DAG
+
+    def make(*arguments, **named):
+        dags.append(DAG(*arguments, **named))
+        return dags[-1]
+
+    return make

@@ -1,0 +1,80 @@
+"""The docs: pages that are made of the code are up to date, links lead somewhere, and examples are valid."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.get_provider_info import get_provider_info
+from airflow_delta_provider.jobs.run.command_line.main import parse
+from scripts.generated_docs import PAGES
+from scripts.operators_page import public_classes
+from scripts.sample_blocks import CHECKOUT, pages
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_COMMAND = "$ python -m airflow_delta_provider.jobs "
+each_page = pytest.mark.parametrize("page", [*pages()], ids=lambda page: str(page.relative_to(CHECKOUT)))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_is_what_the_code_says_now(page: Path):
+    stale = f"{page.name} is stale: run `make docs`, or at least `python -m scripts.generated_docs`"
+    assert page.read_text(encoding="utf-8") == PAGES[page](), stale
+
+
+def test_readme_is_short_and_names_every_operator_sensor_and_notifier():
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 180
+    classes = [*public_classes("operators"), *public_classes("sensors"), *get_provider_info()["notifications"]]
+    named = [name.removeprefix("airflow_delta_provider.") for name in classes]
+    assert [name for name in named if f"`{name}`" not in readme] == []
+
+
+@each_page
+def test_links_lead_to_files_and_headings(page: Path):
+    text = page.read_text(encoding="utf-8")
+    missing = [
+        link for link in _LINK.findall(text) if not link.startswith(("https:", "http:")) and not leads(page, link)
+    ]
+    assert missing == []
+
+
+@each_page
+def test_python_is_valid(page: Path):
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            ast.parse(code)
+
+
+@each_page
+def test_commands_are_understood(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "waivers.yaml").write_text("[]", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in code.replace("\\\n", " ").splitlines() if language == "console" else ():
+            if line.startswith(_COMMAND) and "COMMAND" not in line:
+                parse(shlex.split(line.removeprefix(_COMMAND), comments=True))
+
+
+def leads(page: Path, link: str) -> bool:
+    """Whether a relative link has a target: a file or folder, and the heading or label in it."""
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.exists():
+        return False
+    if not anchor:
+        return True
+    text = _BLOCK.sub("", target.read_text(encoding="utf-8"))
+    return (
+        anchor in {slug(heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)} or f"({anchor})=" in text
+    )
+
+
+def slug(heading: str) -> str:
+    """Return what GitHub, and MyST with it, make of a heading in links."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
