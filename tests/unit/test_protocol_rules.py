@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
@@ -304,7 +304,7 @@ def test_feature_that_an_earlier_version_used_is_not_proven_unused() -> None:
     assert list(check_transition(upgrade)) == []
     earlier = used_features(table(Protocol(1, 4), CDF))
     assert earlier == {"changeDataFeed"}
-    (finding,) = check_transition(upgrade, earlier)
+    (finding,) = check_transition(replace(upgrade, past=Past(used_features=frozenset(earlier))))
     assert finding.code == "TF14"
     assert "implies changeDataFeed, to" in finding.message
 

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, 
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Past
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
 from tests.unit.mapped_tables import without as less
@@ -106,9 +107,9 @@ def test_commit(before: TableState, after: TableState, expected: tuple[str, str 
 def test_what_was_ever_true_stays_so() -> None:
     missing = step(tracked(None), tracked("false"))
     assert said(list(check_transition(missing))) == []
-    assert said(list(check_transition(missing, ever_true=True))) == [("UT04", None)]
+    assert said(list(check_transition(replace(missing, past=Past(ever_dropped=True))))) == [("UT04", None)]
     unchanged = step(tracked("false"), tracked("false"))
-    assert said(list(check_transition(unchanged, ever_true=True))) == []
+    assert said(list(check_transition(replace(unchanged, past=Past(ever_dropped=True))))) == []
 
 
 def test_errors_weigh_as_the_catalogue_says() -> None:

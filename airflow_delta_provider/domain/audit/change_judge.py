@@ -10,17 +10,14 @@ from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
-from airflow_delta_provider.domain.checks.column_mapping import mapping_changes
+from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping.healing import until_path_of_column_is_free
 from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
 from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
 from airflow_delta_provider.domain.checks.healing import StillOpen
-from airflow_delta_provider.domain.checks.metadata import metadata_changes
-from airflow_delta_provider.domain.checks.protocol import protocol_changes
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.checks.protocol.rules import FAMILY as PROTOCOL
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.type_widening import type_changes
 from airflow_delta_provider.domain.checks.type_widening.rules import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -28,16 +25,14 @@ from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.table import with_requirements
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 #: A rule about a commit's change of protocol and metadata. It is asked again of later commits: whether those,
 #: compared with the state before the damage, still break it.
-ChangeRule = Callable[[Transition], Iterator[Finding]]
+ChangeCheck = Callable[[Transition], Iterator[Finding]]
 
-#: Rules that need to know no more than the commit.
-_RULES: tuple[ChangeRule, ...] = (mapping_changes.check_transition, type_changes.check_transition)
 #: What cannot be told of a commit that says it restores a version that is not kept.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
@@ -84,8 +79,7 @@ class ChangeJudge:
 
         :param transition: as if it restored no earlier version
         """
-        for rule in self._rules(transition, Restored()):
-            yield from rule(transition)
+        yield from on_change.run(self._with_past(transition, Restored()))
         yield from self._paths.look(transition)
 
     def judge(
@@ -96,13 +90,16 @@ class ChangeJudge:
         :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
         :param written: whether files are live that were written while something was broken
         """
-        before = transition.before
-        rules = self._rules(transition, restored)
-        found = [(finding, _compared(rule, finding, before)) for rule in rules for finding in rule(transition)]
+        before, transition = transition.before, self._with_past(transition, restored)
+        found = [
+            (finding, _compared(check, finding, before, transition.past))
+            for check in on_change
+            for finding in check(transition)
+        ]
         sound = sound_before(healed)
         if found and sound is not None:
             direct = replace(transition, before=sound)
-            still = {key_of(finding) for rule in rules for finding in rule(direct)}
+            still = {key_of(finding) for finding in on_change.run(direct)}
             found = [
                 (finding, stands)
                 for finding, stands in found
@@ -129,24 +126,14 @@ class ChangeJudge:
             return until_path_of_column_is_free(finding, then or base)
         return self._remembered(finding, before) if self.compares(finding) else None
 
-    def _rules(self, transition: Transition, restored: Restored) -> tuple[ChangeRule, ...]:
-        used = self._used
+    def _with_past(self, transition: Transition, restored: Restored) -> Transition:
         was_true = usage_tracking.is_true(transition.before)
         self._ever_dropped = not transition.replaces_all and (self._ever_dropped or was_true)
-        dropped = self._ever_dropped
+        past = Past(self._used, self._ever_dropped, restored.protocol, restored.identity)
+        return replace(transition, past=past)
 
-        def check_protocol(later: Transition) -> Iterator[Finding]:
-            return protocol_changes.check_transition(
-                replace(later, restores=later.restores and restored.protocol), used
-            )
-
-        def check_metadata(later: Transition) -> Iterator[Finding]:
-            return metadata_changes.check_transition(replace(later, restores=later.restores and restored.identity))
-
-        def check_usage(later: Transition) -> Iterator[Finding]:
-            return usage_tracking.check_transition(later, dropped)
-
-        return (*_RULES, check_metadata, check_protocol, check_usage)
+    def _past(self) -> Past:
+        return Past(self._used, self._ever_dropped)
 
     @staticmethod
     def compares(finding: Finding) -> bool:
@@ -168,23 +155,17 @@ class ChangeJudge:
 
     def _remembered(self, finding: Finding, before: Before | None) -> StillOpen:
         """Return what compares with the state before a finding, as far as the log has that."""
-        rules: tuple[ChangeRule, ...] = (
-            *_RULES,
-            metadata_changes.check_transition,
-            lambda change: protocol_changes.check_transition(change, self._used),
-            lambda change: usage_tracking.check_transition(change, self._ever_dropped),
-        )
 
         def holds(later: Transition) -> bool:
             if not (later.commit.metadata or later.commit.protocols):
                 return True
             state = None if before is None else before()
-            return state is None or any(_compared(rule, finding, state)(later) for rule in rules)
+            return state is None or any(_compared(check, finding, state, self._past())(later) for check in on_change)
 
         return StillOpen(holds)
 
 
-def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> StillOpen:
+def _compared(check: ChangeCheck, finding: Finding, before: TableState, past: Past) -> StillOpen:
     """Return what tells whether later states still differ so from ``before`` that the rule is broken."""
     key, broken = key_of(finding), RULES.get(finding.code)
     of_protocol = broken is not None and broken.family is PROTOCOL
@@ -201,7 +182,7 @@ def _compared(rule: ChangeRule, finding: Finding, before: TableState) -> StillOp
         if not (changes or (of_removal and commit.protocols)):
             return True
         as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
-        found = [key_of(finding) for finding in rule(Transition(before, as_if, later.after, {}))]
+        found = [key_of(finding) for finding in check(Transition(before, as_if, later.after, {}, past=past))]
         return any(code == key[0] for code, *_ in found) if of_removal else key in found
 
     return StillOpen(holds)

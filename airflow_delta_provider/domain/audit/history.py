@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.audit.restore_detection import Restorations, 
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.actions import commit_actions
-from airflow_delta_provider.domain.checks.actions.action_fields import check_actions
+from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.metadata import checks as metadata
 from airflow_delta_provider.domain.checks.metadata import metadata_changes
 from airflow_delta_provider.domain.checks.metadata.rules import FIRST_WITHOUT_METADATA
@@ -37,12 +37,11 @@ from airflow_delta_provider.domain.checks.row_tracking.rules import FAMILY as RO
 from airflow_delta_provider.domain.checks.row_tracking.rules import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
 from airflow_delta_provider.domain.checks.rule import Need, Scope
-from airflow_delta_provider.domain.checks.state import check_state
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
+from airflow_delta_provider.domain.delta.transition import Past, Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 
@@ -262,7 +261,7 @@ class HistoryAudit:
     def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
         """Take the commit that creates the table, or one before the table has protocol and metadata."""
         transition = apply_first(self._replay, commit, values)
-        found = list(commit_actions.check_commit(commit))
+        found = list(on_commit.run(commit))
         if commit.version == 0:
             found += [*protocol_changes.check_first(commit), *metadata_changes.check_first(commit)]
         for finding in found:
@@ -277,7 +276,7 @@ class HistoryAudit:
             return
         state = self.state()
         self._begin(state, commit.provenance, actions)
-        for finding in commit_actions.check_change(transition, self._previous):
+        for finding in on_transition.run(self._with_previous(transition)):
             self._open(Detected(finding, still_open_after(finding, transition)), actions)
         for broken in self._tracking.judge_first(transition):
             self._open(broken, actions)
@@ -312,7 +311,7 @@ class HistoryAudit:
         """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
         found = chain(
             self._changes.look(transition),
-            commit_actions.check_change(transition, self._previous),
+            on_transition.run(self._with_previous(transition)),
             commit_rules.check_transition(transition, ()),
         )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
@@ -322,7 +321,8 @@ class HistoryAudit:
 
         :param old: paths that it adds which were there before
         """
-        for finding in (*check_actions(actions), *self._files.descriptions(actions, transition.after, old)):
+        written = (finding for action in actions for finding in on_action.run(action))
+        for finding in (*written, *self._files.descriptions(actions, transition.after, old)):
             self._violations.open(self._placed(finding, transition.commit.provenance, actions))
 
     def _broken_by(
@@ -340,7 +340,7 @@ class HistoryAudit:
             state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.enabled_by(transition, state):
                 yield Detected(replace(finding, **commit.provenance))
-        for finding in commit_actions.check_transition(transition, self._previous):
+        for finding in (*on_commit.run(commit), *on_transition.run(self._with_previous(transition))):
             yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, commit_actions.check_live_vectors(transition, twice))
@@ -355,7 +355,7 @@ class HistoryAudit:
         before: TableState | None = None,
     ) -> list[Violation]:
         """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
-        found = [self._placed(finding, where, actions) for finding in check_state(state)]
+        found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
         healed = self._violations.look(_HEAD, state.version, found, before)
         return healed + self._look_at_tracking(state, where, actions, before)
 
@@ -374,6 +374,9 @@ class HistoryAudit:
                 self._violations.open(broken.finding, broken.still_open)
         seen = [broken.finding for broken in placed if broken.still_open is None]
         return self._violations.look(_TRACKING, state.version, seen, before)
+
+    def _with_previous(self, transition: Transition) -> Transition:
+        return replace(transition, past=Past(previous=self._previous))
 
     def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
         finding = replace(broken.finding, action=excerpt(broken.finding, actions))

@@ -1,9 +1,23 @@
-"""All rules: by family, by code, and by what follows from what."""
+"""All rules: by family, by code, and by what follows from what. Importing it registers all checks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import airflow_delta_provider.domain.checks.actions.action_fields
+import airflow_delta_provider.domain.checks.actions.commit_actions
+import airflow_delta_provider.domain.checks.column_mapping.checks
+import airflow_delta_provider.domain.checks.column_mapping.mapping_changes
+import airflow_delta_provider.domain.checks.metadata.checks
+import airflow_delta_provider.domain.checks.metadata.clustering
+import airflow_delta_provider.domain.checks.metadata.metadata_changes
+import airflow_delta_provider.domain.checks.protocol.catalog_managed
+import airflow_delta_provider.domain.checks.protocol.checks
+import airflow_delta_provider.domain.checks.protocol.iceberg_compat
+import airflow_delta_provider.domain.checks.protocol.protocol_changes
+import airflow_delta_provider.domain.checks.type_widening.checks
+import airflow_delta_provider.domain.checks.type_widening.type_changes
+import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import rules as actions
 from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping

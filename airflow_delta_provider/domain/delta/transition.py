@@ -12,6 +12,25 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 
 @dataclass(frozen=True)
+class Past:
+    """What earlier versions of a table say, as far as it matters to a commit.
+
+    :param used_features: features that some version before used; those that the versions before and after the commit
+        use need not be among them
+    :param ever_dropped: whether some version before said that columns had been dropped or renamed
+    :param had_protocol: whether the version that a commit restores had the protocol that it leads to
+    :param had_identity: whether that version had the table id that it leads to
+    :param previous: the commit before; None where it is not kept
+    """
+
+    used_features: frozenset[str] = frozenset()
+    ever_dropped: bool = False
+    had_protocol: bool = True
+    had_identity: bool = True
+    previous: Commit | None = None
+
+
+@dataclass(frozen=True)
 class Transition:
     """One commit.
 
@@ -21,6 +40,7 @@ class Transition:
     :param replaces_all: whether it removes every file that was live before, as an overwrite does
     :param restores: whether it leads to the metadata and the files of an earlier version
     :param added_again: of the paths that it adds, those that were live before, by path
+    :param past: what earlier versions say
     """
 
     before: TableState
@@ -30,6 +50,7 @@ class Transition:
     replaces_all: bool = False
     restores: bool = False
     added_again: Mapping[str, LiveFile] = field(default_factory=dict)
+    past: Past = Past()
 
     @cached_property
     def before_files(self) -> Mapping[str, LiveFile]:

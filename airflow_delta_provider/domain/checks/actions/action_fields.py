@@ -6,10 +6,11 @@ Other modules judge protocol and metadata, and what identifies and places files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.actions import rules
+from airflow_delta_provider.domain.checks.check import on_action
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -49,21 +50,21 @@ _LOOKED_AT = {
 }
 
 
-def check_actions(actions: Iterable[Action]) -> Iterator[Finding]:
-    """Yield which actions lack a field that they must have, have one of another type, or belong elsewhere.
+@on_action()
+def check_action(action: Action) -> Iterator[Finding]:
+    """Yield whether an action lacks a field that it must have, has one of another type, or belongs elsewhere.
 
-    :param actions: of a commit, as in the log
+    :param action: of a commit, as in the log
     """
-    for action in actions:
-        for kind, body in action.items():
-            if kind in _OF_CHECKPOINTS and body is not None:
-                yield rules.OF_CHECKPOINTS.finding(
-                    f"The commit has a {kind} action, which only checkpoints may have: readers leave it out, or refuse "
-                    "the commit. Update the engine that wrote it.",
-                    subject=kind,
-                )
-            elif kind in _FIELDS and isinstance(body, dict) and (wrong := [*_wrong(kind, body)]):
-                yield _finding(kind, body, wrong)
+    for kind, body in action.items():
+        if kind in _OF_CHECKPOINTS and body is not None:
+            yield rules.OF_CHECKPOINTS.finding(
+                f"The commit has a {kind} action, which only checkpoints may have: readers leave it out, or refuse "
+                "the commit. Update the engine that wrote it.",
+                subject=kind,
+            )
+        elif kind in _FIELDS and isinstance(body, dict) and (wrong := [*_wrong(kind, body)]):
+            yield _finding(kind, body, wrong)
 
 
 def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:

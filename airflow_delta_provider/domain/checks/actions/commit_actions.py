@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.actions import row_counts, rules
 from airflow_delta_provider.domain.checks.actions.in_commit_timestamps import check_timestamps
+from airflow_delta_provider.domain.checks.check import on_commit, on_transition
 from airflow_delta_provider.domain.checks.log import rules as log_rules
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -22,25 +23,15 @@ _REMEDY = "Update the engine that wrote this commit"
 _RESTORE = "RESTORE the table to the version before"
 
 
-def check_transition(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
-    """Yield what the actions of a commit do that they must not do together, or on such a table.
-
-    :param previous: the commit before; None where it is not kept
-    """
-    yield from check_commit(transition.commit)
-    yield from check_change(transition, previous)
-
-
-def check_change(transition: Transition, previous: Commit | None) -> Iterator[Finding]:
-    """Yield what the actions of a commit must not do on such a table.
-
-    :param previous: as of :func:`check_transition`
-    """
+@on_transition()
+def check_change(transition: Transition) -> Iterator[Finding]:
+    """Yield what the actions of a commit must not do on such a table."""
     for rule in _TRANSITION_RULES:
         yield from rule(transition)
-    yield from check_timestamps(transition, previous)
+    yield from check_timestamps(transition, transition.past.previous)
 
 
+@on_commit()
 def check_commit(commit: Commit) -> Iterator[Finding]:
     """Yield which actions of a commit exclude each other."""
     for rule in _COMMIT_RULES:

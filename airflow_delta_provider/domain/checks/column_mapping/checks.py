@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping import rules
 from airflow_delta_provider.domain.checks.column_mapping.mapping_changes import check_transition
 from airflow_delta_provider.domain.checks.rule import Rule
@@ -35,6 +36,7 @@ _MOST_TEXT = 60
 _RESTORE = "RESTORE the table to the version before"
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the column mapping of ``state``: CM01 to CM08 and CM20.
 

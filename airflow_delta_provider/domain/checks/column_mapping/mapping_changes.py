@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping import rules
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
@@ -14,6 +15,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 _RESTORE = "RESTORE the table to the version before"
 
 
+@on_change()
 def check_transition(transition: Transition) -> Iterator[Finding]:
     """Yield what a commit did wrong to the column mapping: CM09 to CM13.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.metadata import rules
 from airflow_delta_provider.domain.checks.metadata.metadata_changes import check_first, check_transition
 from airflow_delta_provider.domain.checks.metadata.schema import check_columns, check_readable, readable_columns
@@ -24,6 +25,7 @@ _NUMBERS = ("start", "step", "highWaterMark")
 _NUMBER = (int, type(None))
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the metadata of ``state``."""
     for rule in _RULES:

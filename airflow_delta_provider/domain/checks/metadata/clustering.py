@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping import rules
 from airflow_delta_provider.domain.checks.metadata import rules as metadata_rules
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path
@@ -22,6 +23,7 @@ CLUSTERING = "delta.clustering"
 _Fields = Mapping[tuple[str, ...], MappedField]
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the clustering of ``state``. Silent where the schema cannot be read."""
     columns = clustering_columns(state.domains.get(CLUSTERING))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata import rules
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import lowered
@@ -29,6 +30,7 @@ def check_first(commit: Commit) -> Iterator[Finding]:
     yield from _several(commit)
 
 
+@on_change()
 def check_transition(transition: Transition) -> Iterator[Finding]:
     """Yield what a commit's metaData action did wrong.
 
@@ -36,7 +38,7 @@ def check_transition(transition: Transition) -> Iterator[Finding]:
     """
     found = list(_several(transition.commit))
     yield from found
-    if found or not transition.commit.metadata or transition.restores:
+    if found or not transition.commit.metadata or (transition.restores and transition.past.had_identity):
         return
     for rule in _TRANSITION_RULES:
         yield from rule(transition)

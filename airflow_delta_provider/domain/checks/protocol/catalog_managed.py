@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.log import rules
 from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield that a catalog knows more of the table than its log."""
     if state.protocol.features.intersection(CATALOG_MANAGED):

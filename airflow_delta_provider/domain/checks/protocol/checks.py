@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol import rules
 from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES, needed_features, used_features
 from airflow_delta_provider.domain.checks.protocol.protocol_changes import check_first, check_transition
@@ -50,6 +51,7 @@ _ONLY_BY_SPARK = frozenset(
 _MISNAMED_NTZ = "timestampwithouttimezone"
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the protocol of ``state``."""
     for rule in _RULES:

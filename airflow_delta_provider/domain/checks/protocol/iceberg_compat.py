@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.protocol import rules
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
@@ -21,6 +22,7 @@ _V1, _V2 = "icebergCompatV1", "icebergCompatV2"
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what does not go with the Iceberg compatibility of ``state``, by version of that."""
     for compat in (_V1, _V2):

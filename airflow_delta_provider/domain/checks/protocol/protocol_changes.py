@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.protocol import rules
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -30,23 +31,23 @@ def check_first(commit: Commit) -> Iterator[Finding]:
     yield from _several(commit)
 
 
-def check_transition(transition: Transition, used_before: Collection[str] = ()) -> Iterator[Finding]:
+@on_change()
+def check_transition(transition: Transition) -> Iterator[Finding]:
     """Yield what a commit's protocol action did wrong.
 
     Of several ones each reader may take another, so that TF09 is then all there is to say; an action
     that contradicts itself is said by the rules of the state.
-
-    :param used_before: features that some earlier version used, by :func:`used_features`; those that the
-        versions before and after the commit use need not be among them
     """
     found = list(_several(transition.commit))
     yield from found
     before, after = transition.before.protocol, transition.after.protocol
     if found or not transition.commit.protocols or contradicts_itself(before) or contradicts_itself(after):
         return
-    if transition.restores or (transition.replaces_all and transition.commit.metadata):
+    if (transition.restores and transition.past.had_protocol) or (
+        transition.replaces_all and transition.commit.metadata
+    ):
         return  # another table, or an earlier version of this one
-    yield from _lost_features(transition, used_before)
+    yield from _lost_features(transition, transition.past.used_features)
 
 
 def _several(commit: Commit) -> Iterator[Finding]:

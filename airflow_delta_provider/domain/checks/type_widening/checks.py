@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_changes import check_transition
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
@@ -42,6 +43,7 @@ __all__ = ["check_state", "check_transition"]
 _RESTORE = "RESTORE the table to the version before"
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with type widening in ``state``: TW01 to TW07, TW10, TW13 and TW14.
 

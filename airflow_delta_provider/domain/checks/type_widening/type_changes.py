@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
@@ -29,6 +30,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 _RESTORE = "RESTORE the table to the version before"
 
 
+@on_change()
 def check_transition(transition: Transition) -> Iterator[Finding]:
     """Yield what a commit did wrong to types and their record: TW08, TW09, TW11, TW12 and TW15.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from airflow_delta_provider.domain.checks.check import on_change, on_state
 from airflow_delta_provider.domain.checks.usage_tracking import rules
 from airflow_delta_provider.domain.delta.column_changes import column_changes
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -26,6 +27,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SET_TRUE = f"Set {DROPPED_OR_RENAMED} to true"
 
 
+@on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with usage tracking in ``state``: UT01 to UT03, and UT08."""
     value = state.metadata.properties.dropped_or_renamed
@@ -82,14 +84,12 @@ def _other_names(state: TableState) -> Iterator[Finding]:
         )
 
 
-def check_transition(transition: Transition, ever_true: bool = False) -> Iterator[Finding]:
-    """Yield what a commit did wrong to usage tracking: UT04 to UT07.
-
-    :param ever_true: whether the property was true in an earlier version, be it not the one before
-    """
+@on_change()
+def check_transition(transition: Transition) -> Iterator[Finding]:
+    """Yield what a commit did wrong to usage tracking: UT04 to UT07."""
     if not is_supported(transition.after) or transition.replaces_all:
         return
-    yield from _set_back(transition, ever_true)  # RESTORE is no excuse: its files may have the dropped columns
+    yield from _set_back(transition)  # RESTORE is no excuse: its files may have the dropped columns
     if transition.restores:
         return
     before, after = _schema(transition.before.metadata), _schema(transition.after.metadata)
@@ -104,9 +104,9 @@ def is_true(state: TableState) -> bool:
     return state.metadata.properties.dropped_or_renamed == "true"
 
 
-def _set_back(transition: Transition, ever_true: bool) -> Iterator[Finding]:
+def _set_back(transition: Transition) -> Iterator[Finding]:
     before, after = (state.metadata.properties.dropped_or_renamed for state in (transition.before, transition.after))
-    if after == "false" and before != "false" and (before == "true" or ever_true):
+    if after == "false" and before != "false" and (before == "true" or transition.past.ever_dropped):
         yield rules.SET_BACK.finding(
             f"The commit sets {DROPPED_OR_RENAMED} back to false, after it had been true: columns that were dropped "
             f"are not known of any more, and their values come back in new ones of their names. {_SET_TRUE}.",

@@ -1,0 +1,86 @@
+"""Checks: functions that yield findings, registered by what they look at.
+
+A check stands below the rules that it may find broken, in their family's package::
+
+    @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
+    def _max_column_id(state: TableState) -> Iterator[Finding]: ...
+
+An audit runs all that are registered; nobody lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+Input = TypeVar("Input")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Checks(Generic[Input]):
+    """The checks that look at one kind of input."""
+
+    def __init__(self) -> None:
+        self._checks: list[Callable[[Input], Iterator[Finding]]] = []
+        self.rules: set[Rule] = set()
+        """All rules that they may find broken."""
+
+    def __call__(
+        self, *rules: Rule
+    ) -> Callable[[Callable[[Input], Iterator[Finding]]], Callable[[Input], Iterator[Finding]]]:
+        """Return a decorator that registers a check.
+
+        :param rules: those that it may find broken
+        """
+
+        def register(check: Callable[[Input], Iterator[Finding]]) -> Callable[[Input], Iterator[Finding]]:
+            self._checks.append(check)
+            self.rules.update(rules)
+            return check
+
+        return register
+
+    def __iter__(self) -> Iterator[Callable[[Input], Iterator[Finding]]]:
+        return iter(self._checks)
+
+    def run(self, value: Input) -> Iterator[Finding]:
+        """Yield what all checks find."""
+        for check in self._checks:
+            yield from check(value)
+
+
+class OnDemand:
+    """Checks that an audit calls itself, with what it has read or followed up to then."""
+
+    def __init__(self) -> None:
+        self.rules: set[Rule] = set()
+        """All rules that they may find broken."""
+
+    def __call__(self, *rules: Rule) -> Callable[[Function], Function]:
+        """Return a decorator that notes which rules a check, or the class of checks, may find broken."""
+
+        def note(check: Function) -> Function:
+            self.rules.update(rules)
+            return check
+
+        return note
+
+
+#: Protocol, metadata and domains of a version, whatever led to it. The audit adds version and commit to findings.
+on_state: Checks[TableState] = Checks()
+#: A commit that changes protocol or metadata. Run again on later commits, to tell whether they heal what was found.
+on_change: Checks[Transition] = Checks()
+#: The actions of one commit, by themselves.
+on_commit: Checks[Commit] = Checks()
+#: A commit, on the table as it found it.
+on_transition: Checks[Transition] = Checks()
+#: One action, as it stands in the log.
+on_action: Checks[Mapping[str, Any]] = Checks()
+#: What an audit has read or followed up to then.
+on_demand = OnDemand()
