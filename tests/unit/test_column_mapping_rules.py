@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.column_mapping import checks as column_mapping
 from airflow_delta_provider.domain.checks.column_mapping.added_file_names import check_added_file
-from airflow_delta_provider.domain.checks.column_mapping.checks import MOST_FINDINGS, check_transition
 from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
-from airflow_delta_provider.domain.checks.metadata import clustering
+from airflow_delta_provider.domain.checks.column_mapping.state import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -24,6 +22,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from tests.unit import checks
 from tests.unit.mapped_tables import (
     ID,
     MAX,
@@ -59,7 +58,11 @@ NEW_COLUMN = {"name": "n", "type": "long", "nullable": True, "metadata": {ID: 10
 
 
 def check_state(state: TableState) -> list[Finding]:
-    return [*column_mapping.check_state(state), *clustering.check_state(state)]
+    return checks.check_state(state, "CM")
+
+
+def check_transition(transition: Transition) -> list[Finding]:
+    return checks.check_change(transition, "CM")
 
 
 def clustered(*columns: Any) -> dict[str, str]:

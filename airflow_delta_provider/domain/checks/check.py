@@ -11,6 +11,8 @@ An audit runs all that are registered; nobody lists them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from airflow_delta_provider.domain.checks.rule import Rule
@@ -21,38 +23,45 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 Input = TypeVar("Input")
 Function = TypeVar("Function", bound=Callable[..., Any])
+Check = Callable[[Input], Iterator[Finding]]
 
 
 class Checks(Generic[Input]):
-    """The checks that look at one kind of input."""
+    """The checks that look at one kind of input.
 
-    def __init__(self) -> None:
+    :param where: returns what their findings say of version and commit, where they do not say it themselves
+    """
+
+    def __init__(self, where: Callable[[Input], Mapping[str, Any]]) -> None:
+        self._where = where
         self._checks: list[Callable[[Input], Iterator[Finding]]] = []
         self.rules: set[Rule] = set()
         """All rules that they may find broken."""
 
-    def __call__(
-        self, *rules: Rule
-    ) -> Callable[[Callable[[Input], Iterator[Finding]]], Callable[[Input], Iterator[Finding]]]:
+    def __call__(self, *rules: Rule) -> Callable[[Check[Input]], Check[Input]]:
         """Return a decorator that registers a check.
 
         :param rules: those that it may find broken
         """
 
-        def register(check: Callable[[Input], Iterator[Finding]]) -> Callable[[Input], Iterator[Finding]]:
-            self._checks.append(check)
+        def register(check: Check[Input]) -> Check[Input]:
+            self._checks.append(partial(self._run, check))
             self.rules.update(rules)
             return check
 
         return register
 
-    def __iter__(self) -> Iterator[Callable[[Input], Iterator[Finding]]]:
+    def __iter__(self) -> Iterator[Check[Input]]:
         return iter(self._checks)
 
     def run(self, value: Input) -> Iterator[Finding]:
         """Yield what all checks find."""
         for check in self._checks:
             yield from check(value)
+
+    def _run(self, check: Check[Input], value: Input) -> Iterator[Finding]:
+        for finding in check(value):
+            yield finding if finding.version is not None else replace(finding, **self._where(value))
 
 
 class OnDemand:
@@ -72,15 +81,15 @@ class OnDemand:
         return note
 
 
-#: Protocol, metadata and domains of a version, whatever led to it. The audit adds version and commit to findings.
-on_state: Checks[TableState] = Checks()
+#: Protocol, metadata and domains of a version, whatever led to it.
+on_state: Checks[TableState] = Checks(lambda state: {"version": state.version})
 #: A commit that changes protocol or metadata. Run again on later commits, to tell whether they heal what was found.
-on_change: Checks[Transition] = Checks()
+on_change: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
 #: The actions of one commit, by themselves.
-on_commit: Checks[Commit] = Checks()
+on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 #: A commit, on the table as it found it.
-on_transition: Checks[Transition] = Checks()
+on_transition: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
 #: One action, as it stands in the log.
-on_action: Checks[Mapping[str, Any]] = Checks()
+on_action: Checks[Mapping[str, Any]] = Checks(lambda _: {})
 #: What an audit has read or followed up to then.
 on_demand = OnDemand()

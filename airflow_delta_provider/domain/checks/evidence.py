@@ -26,8 +26,7 @@ def sentence(template: str, facts: Mapping[str, Fact]) -> str:
     Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``,
     ``{keys:entry|entries}`` gives the second form where there is not exactly one.
     """
-    text = _Sentence().vformat(template, (), facts) if facts else template
-    return text[:1].upper() + text[1:]
+    return _Sentence().vformat(template, (), facts)
 
 
 def comparable(facts: Mapping[str, Fact]) -> dict[str, Fact]:

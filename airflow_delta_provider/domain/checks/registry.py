@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import airflow_delta_provider.domain.checks.actions.action_fields
 import airflow_delta_provider.domain.checks.actions.commit_actions
-import airflow_delta_provider.domain.checks.column_mapping.checks
 import airflow_delta_provider.domain.checks.column_mapping.mapping_changes
+import airflow_delta_provider.domain.checks.column_mapping.state
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering
 import airflow_delta_provider.domain.checks.metadata.metadata_changes
@@ -20,7 +20,7 @@ import airflow_delta_provider.domain.checks.type_widening.type_changes
 import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import rules as actions
-from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
 from airflow_delta_provider.domain.checks.data_files import rules as data_files
 from airflow_delta_provider.domain.checks.log import rules as log
 from airflow_delta_provider.domain.checks.metadata import rules as metadata

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.actions import healing
 from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.healing import Healing
 from airflow_delta_provider.domain.checks.log import rules as log
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
@@ -103,7 +104,7 @@ NO_PARTITION_VALUES = _commit.error(
     follows_from=causes(
         metadata.PARTITIONING_CHANGED,
         column_mapping.ILLEGAL_MODE_CHANGE,
-        column_mapping.UNKNOWN_MODE,
+        UNKNOWN_MODE,
         metadata.FIELD_MISSING,
         later=True,
     ),
