@@ -1,11 +1,11 @@
-"""Writes the pages of the docs that are made of the code, and the picture of a report: part of ``make docs``."""
+"""Writes the pages of the docs that are made of the code, and pictures: part of ``make docs``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts import command_line_page, configuration_page, operators_page, report_picture, rules_page
+from scripts import command_line_page, configuration_page, folders_picture, operators_page, report_picture, rules_page
 
 #: What each generated file has to hold.
 PAGES: Mapping[Path, Callable[[], str]] = {
@@ -16,6 +16,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     operators_page.SENSORS_PAGE: operators_page.sensors,
     operators_page.NOTIFIERS_PAGE: operators_page.notifiers,
     report_picture.PICTURE: report_picture.render,
+    folders_picture.PICTURE: folders_picture.render,
 }
 
 

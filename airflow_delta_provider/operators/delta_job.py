@@ -66,7 +66,7 @@ class DeltaJobOperator(SparkSubmitOperator):
     :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
         each try leaves its whole report; by default ``[delta_provider] report_path``, else beside the logs. (templated)
     :param storage_conn_id: Airflow connection of the store that the tables are in; without one, Spark's own credentials
-        count. See ``README.md`` for the types of connections. (templated)
+        count. ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
 
     kind: ClassVar[str]
