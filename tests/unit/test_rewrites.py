@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import moves_of
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import moves_of
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.row_tracking.commit_rules import check_transition, suspicious_paths
-from airflow_delta_provider.domain.checks.row_tracking.state_rules import MOST_FINDINGS, check_fresh_ids, check_state
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition, suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.state import MOST_FINDINGS, check_fresh_ids, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.keys import (
     ChangedKey,
     ChangedKeys,
     IdRange,
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
     repeated_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     MOST_COMMITS,
     Misfits,
     MovedRow,

@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.row_tracking import state_rules
 from airflow_delta_provider.domain.checks.row_tracking.rules import (
     ABOVE_HIGH_WATER_MARK,
     FOREIGN_COMMIT_VERSION,
@@ -19,6 +18,7 @@ from airflow_delta_provider.domain.checks.row_tracking.rules import (
     OVERLAPPING_ROW_IDS,
     UNKNOWN_ROW_COUNT,
 )
+from airflow_delta_provider.domain.checks.row_tracking.state import check_fresh_ids
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
@@ -73,7 +73,7 @@ class FileFindings:
         :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
         """
         self._rows_of = rows_of
-        fresh = list(state_rules.check_fresh_ids(state, row_tracking_of(state), rows_of))
+        fresh = list(check_fresh_ids(state, row_tracking_of(state), rows_of))
         miscounted = {file.path for file in _files(state) if file.num_records != rows_of(file)}
         undone = ((UNKNOWN_ROW_COUNT, None), (ABOVE_HIGH_WATER_MARK, miscounted), (OVERLAPPING_ROW_IDS, None))
         for rule, paths in undone:

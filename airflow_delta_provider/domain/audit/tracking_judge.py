@@ -12,14 +12,21 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
-from airflow_delta_provider.domain.checks.row_tracking import commit_rules, history_rules, state_rules
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition, suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
+from airflow_delta_provider.domain.checks.row_tracking.history import check_history
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves, moves_of, tracked
 from airflow_delta_provider.domain.checks.row_tracking.rules import (
     MATERIALIZED_NAMES_CHANGED,
     NO_HIGH_WATER_MARK,
     OVERLAPPING_ROW_IDS,
 )
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, moves_of, tracked
+from airflow_delta_provider.domain.checks.row_tracking.state import (
+    MOST_FINDINGS,
+    check_files,
+    check_fresh_ids,
+    check_head,
+)
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
@@ -71,7 +78,7 @@ class TrackingJudge:
         """
         if readable_columns(state.metadata) is None:
             return []
-        found = [Detected(finding) for finding in state_rules.check_head(state, row_tracking_of(state))]
+        found = [Detected(finding) for finding in check_head(state, row_tracking_of(state))]
         if not any(map(_is_lost_mark, found)):
             return found
         self._due = self._given(state)
@@ -101,7 +108,7 @@ class TrackingJudge:
             self._mark = None
             return
         transition = self._with_mark(transition)
-        suspicious = commit_rules.suspicious_paths(transition)
+        suspicious = suspicious_paths(transition)
         earlier = again & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:
             earlier |= self._log.added_before(commit.version, suspicious)
@@ -109,7 +116,7 @@ class TrackingJudge:
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
         right = {key_of(violation.finding) for violation in healed}
-        for finding in (*commit_rules.check_transition(transition, earlier), *history_rules.check_history(transition)):
+        for finding in (*check_transition(transition, earlier), *check_history(transition)):
             if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(
                 sound_before(healed), transition.after
             ):
@@ -119,7 +126,7 @@ class TrackingJudge:
 
     def judge_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
-        for finding in (*commit_rules.check_transition(transition, ()), *history_rules.check_history(transition)):
+        for finding in (*check_transition(transition, ()), *check_history(transition)):
             yield Detected(finding, still_open_after(finding, transition))
 
     def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:
@@ -129,7 +136,7 @@ class TrackingJudge:
         """
         tracking = row_tracking_of(state)
         if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
-            yield from state_rules.check_files(state, tracking)
+            yield from check_files(state, tracking)
 
     def of_files(self, state: TableState) -> Iterator[Finding]:
         """Yield what is wrong with single files of a state, whatever led to it.
@@ -137,7 +144,7 @@ class TrackingJudge:
         :param state: with its files
         """
         if state.protocol.supports("rowTracking"):
-            yield from state_rules.check_files(state, row_tracking_of(state))
+            yield from check_files(state, row_tracking_of(state))
 
     def final(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
         """Yield what is wrong with the files of the last state, unless the history has shown it already.
@@ -150,14 +157,14 @@ class TrackingJudge:
         yield from (f for f in self.of_files(state) if not violations.any_open([f.code]))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap[LiveFile]] = {}
-        for finding in state_rules.check_fresh_ids(state, tracking, rows_of):
+        for finding in check_fresh_ids(state, tracking, rows_of):
             if finding.code != OVERLAPPING_ROW_IDS.code:
                 if not violations.any_open([finding.code]):
                     yield finding
                 continue
             pairs = pairs or {pair.other.path: pair for pair in overlaps(in_order(files), rows_of)}
             if finding.path is None:
-                violations.count(OVERLAPPING_ROW_IDS, len(pairs) - state_rules.MOST_FINDINGS)
+                violations.count(OVERLAPPING_ROW_IDS, len(pairs) - MOST_FINDINGS)
             else:
                 yield replace(finding, path=self._newer(pairs[finding.path].one, pairs[finding.path].other))
 

@@ -9,9 +9,9 @@ from typing import Any
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.log_files import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
-from airflow_delta_provider.domain.checks.row_tracking.commit_rules import check_transition
-from airflow_delta_provider.domain.checks.row_tracking.key_rules import find_keys
-from airflow_delta_provider.domain.checks.row_tracking.state_rules import check_fresh_ids, check_state
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition
+from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys
+from airflow_delta_provider.domain.checks.row_tracking.state import check_fresh_ids, check_state
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks import faults
-from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.keys import (
     ChangedKey,
     ChangedKeys,
     id_ranges,
@@ -24,8 +24,8 @@ from airflow_delta_provider.domain.checks.row_tracking.key_rules import (
     undecided_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import MOST_ROWS
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves, bounded, replaces_rows
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves, bounded, replaces_rows
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import impossible_bounds
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import impossible_bounds
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding

@@ -10,8 +10,7 @@ from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks.data_files import rules as file_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import MOST_ROWS
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     Misfits,
     MovedRow,
     MovedRows,
@@ -22,6 +21,7 @@ from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
     unplaced_finding,
     unread_files,
 )
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from airflow_delta_provider.domain.checks.row_tracking.commit_rules import suspicious_paths
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     Moves,
     lost_version,
     moves_of,

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.data_files import rules as file_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.row_rules import (
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import (
     MOST_ROWS,
     impossible_ids_found,
     landed_ids,
     repeated_ids_found,
 )
-from airflow_delta_provider.domain.checks.row_tracking.state_rules import MOST_FINDINGS
+from airflow_delta_provider.domain.checks.row_tracking.state import MOST_FINDINGS
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking

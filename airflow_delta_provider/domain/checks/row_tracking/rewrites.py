@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from airflow_delta_provider.domain.checks.row_tracking.commit_rules import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
+from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
 
 #: Files of the commits that are kept, a few hundred bytes each. Those of older commits are mostly vacuumed.
 MOST_FILES = 200_000

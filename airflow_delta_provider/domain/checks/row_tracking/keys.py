@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.commit_rules import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.stability_rules import Moves
+from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column, lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.state_rules import added_without_ids
+from airflow_delta_provider.domain.checks.row_tracking.state import added_without_ids
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile

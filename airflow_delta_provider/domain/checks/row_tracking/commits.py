@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.state_rules import added_without_ids
+from airflow_delta_provider.domain.checks.row_tracking.state import added_without_ids
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking, row_tracking_of
