@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.checks.protocol import protocol_changes
 from airflow_delta_provider.domain.checks.protocol.rules import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.rules import FAMILY as ROW_TRACKING
 from airflow_delta_provider.domain.checks.row_tracking.rules import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need, Scope
@@ -78,7 +78,7 @@ class HistoryAudit:
         recalled: Sequence[StandingViolation] = (),
         missed: TableState | None = None,
         previous: Commit | None = None,
-        follow: Callable[[Moves], None] | None = None,
+        follow: Callable[[RowMoves], None] | None = None,
     ) -> None:
         self._replay = replay
         self._log = log or LogMemory()

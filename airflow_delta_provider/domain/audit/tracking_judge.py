@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.checks.metadata.schema import readable_column
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition, suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves, moves_of, tracked
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.checks.row_tracking.rules import (
     MATERIALIZED_NAMES_CHANGED,
     NO_HIGH_WATER_MARK,
@@ -43,7 +43,7 @@ class TrackingJudge:
     :param follow: takes what each commit did to rows whose ids may be relied upon
     """
 
-    def __init__(self, log: LogMemory, begun_late: bool, follow: Callable[[Moves], None] | None) -> None:
+    def __init__(self, log: LogMemory, begun_late: bool, follow: Callable[[RowMoves], None] | None) -> None:
         self._log = log
         self._begun_late = begun_late
         self._follow = follow

@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.checks.log.log_files import (
     out_of_time,
 )
 from airflow_delta_provider.domain.checks.log.rules import GAP
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
@@ -74,7 +74,7 @@ class Judging:
         budget: TimeBudget,
         *,
         with_files: bool = False,
-        follow: Callable[[Moves], None] | None = None,
+        follow: Callable[[RowMoves], None] | None = None,
     ) -> None:
         self._log = log
         self._names = names
@@ -327,7 +327,7 @@ class Judging:
         yield from check_pointer(pointer, checkpoints)
 
 
-def _later(follow: Callable[[Moves], None], version: int) -> Callable[[Moves], None]:
+def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:
     """Return what takes the moves of commits after ``version`` only."""
     return lambda moves: follow(moves) if moves.version > version else None
 

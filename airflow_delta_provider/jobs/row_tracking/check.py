@@ -25,7 +25,13 @@ from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTa
 from airflow_delta_provider.jobs.delta.log.table_log import History
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
-from airflow_delta_provider.jobs.row_tracking.stability import Past, Stability, Step, read_past, step_of
+from airflow_delta_provider.jobs.row_tracking.stability import (
+    CommitStep,
+    ComparedHistory,
+    Stability,
+    read_compared_history,
+    step_of,
+)
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
 
@@ -47,15 +53,15 @@ class RowTrackingCheck:
         name = self._table.name.text
         try:
             with self._timings.phase("read"):
-                past = read_past(self._table.log, self._options.compare_to_version)
+                compared = read_compared_history(self._table.log, self._options.compare_to_version)
         except BrokenLogError as error:
             return TableReport.refused(name, requests.broken_log(name, error))
-        state = past.history.state
+        state = compared.history.state
         known: dict[str, Any] = {"version": state.version, "timings": self._timings}
         if undecidable := list(why_undecidable(state)):
             return TableReport.judged(name, *undecidable, **known)
         keys, refusals = find_keys(self._options.key_columns, state.metadata)
-        if refused := [*([past.refusal] if past.refusal else []), *refusals]:
+        if refused := [*([compared.refusal] if compared.refusal else []), *refusals]:
             return TableReport.refused(name, *refused, **known)
         tracking = row_tracking_of(state)
         files = (state.files or {}).values()
@@ -66,17 +72,17 @@ class RowTrackingCheck:
             "compare_to_version": self._options.compare_to_version,
         }
         with self._timings.phase("rules"):
-            steps = [step_of(transition, self._table.log) for transition in past.history.transitions]
-            findings = [*([past.lost] if past.lost else []), *_judge_log(past.history, tracking, steps)]
-        stability = self._stability(past, steps)
+            steps = [step_of(transition, self._table.log) for transition in compared.history.transitions]
+            findings = [*([compared.lost] if compared.lost else []), *_judge_log(compared.history, tracking, steps)]
+        stability = self._stability(compared, steps)
         findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
         with self._timings.phase("trace"):
             findings = self._traced(findings, files)
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
-    def _stability(self, past: Past, steps: list[Step]) -> Stability | None:
+    def _stability(self, compared: ComparedHistory, steps: list[CommitStep]) -> Stability | None:
         since = self._options.compare_to_version
-        if since is None or not past.comparable:
+        if since is None or not compared.comparable:
             return None
         return Stability(self._session, self._table, steps, since, self._progress)
 
@@ -120,7 +126,7 @@ class RowTrackingCheck:
         ]
 
 
-def _judge_log(history: History, tracking: RowTracking, steps: list[Step]) -> Iterator[Finding]:
+def _judge_log(history: History, tracking: RowTracking, steps: list[CommitStep]) -> Iterator[Finding]:
     if history.replayed is not None:
         for finding in check_checkpoint(history.state, history.replayed, history.segment):
             yield replace(finding, message=f"{finding.message} The rest of this report is about the first.")

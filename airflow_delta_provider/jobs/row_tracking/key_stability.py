@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
     undecided_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves, bounded, replaces_rows
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, bounded, replaces_rows
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -55,7 +55,7 @@ class KeyStability:
         table: OpenTable,
         state: TableState,
         before: TableState,
-        commits: Sequence[Moves],
+        commits: Sequence[RowMoves],
         reader: MovedRowsReader,
     ) -> None:
         self._session = session

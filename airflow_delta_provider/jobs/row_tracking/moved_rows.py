@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     Misfits,
     MovedRow,
     MovedRows,
-    Moves,
+    RowMoves,
     TakenRows,
     bounded,
     judge_moved,
@@ -64,7 +64,7 @@ class MovedRowsReader:
             (path, column): ids for path, ids in known.items()
         }
 
-    def judge(self, commits: Iterable[Moves]) -> Iterator[Finding]:
+    def judge(self, commits: Iterable[RowMoves]) -> Iterator[Finding]:
         """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
         undecided: list[Finding] = []
         for moves in commits:
@@ -80,7 +80,7 @@ class MovedRowsReader:
             yield from (finding for finding in found if not unread or finding.code != rules.REPLACED_ROWS.code)
         yield from bounded(undecided)
 
-    def taken_rows(self, moves: Moves) -> DataFrame | None:
+    def taken_rows(self, moves: RowMoves) -> DataFrame | None:
         """Return the rows that a commit took away, as :meth:`RowReader.rows`; None if there were none.
 
         :raises UnreadFilesError: if files of them are gone or damaged
@@ -96,7 +96,7 @@ class MovedRowsReader:
             return None
         return RowReader(self._session, self._data, column, tracking.commit_version_column).rows(rows)
 
-    def kept_ids(self, moves: Moves) -> DataFrame | None:
+    def kept_ids(self, moves: RowMoves) -> DataFrame | None:
         """Return the materialized ids of rows in a commit's new files, as ``id``; None if there are none.
 
         :raises UnreadFilesError: if files of them are gone or damaged
@@ -106,7 +106,7 @@ class MovedRowsReader:
             raise UnreadFilesError(unread[0])
         return self._new_rows(moves, new).select("id") if new else None
 
-    def lost_since(self, commits: Sequence[Moves]) -> str | None:
+    def lost_since(self, commits: Sequence[RowMoves]) -> str | None:
         """Return what keeps rows from being read that were live before ``commits`` and that they took away."""
         seen: set[str] = set()
         for moves in commits:
@@ -142,7 +142,7 @@ class MovedRowsReader:
         except BrokenDeletionVectorError as error:
             return f"its deletion vector is damaged: {error}"
 
-    def _new_files(self, moves: Moves) -> tuple[list[FileRows], list[Finding]]:
+    def _new_files(self, moves: RowMoves) -> tuple[list[FileRows], list[Finding]]:
         """Return those of a commit's new files that hold materialized ids, and what could not be read of the others."""
         new: list[FileRows] = []
         unread: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ class MovedRowsReader:
             self._footers[file.path, column] = reasons[file.path] if ids is None else ids
         return [self._footers[file.path, column] for file in files]
 
-    def _new_rows(self, moves: Moves, new: Sequence[FileRows]) -> DataFrame:
+    def _new_rows(self, moves: RowMoves, new: Sequence[FileRows]) -> DataFrame:
         """Return the rows with materialized ids that are not the fresh ones of the same rows, and their files."""
         tracking = row_tracking_of(moves.transition.after)
         assert tracking.row_id_column is not None  # else no file was found to hold materialized ids
@@ -178,7 +178,7 @@ class MovedRowsReader:
         base = _by_file([row.file.base_row_id for row in new], "bigint")
         return rows.where(~sql.expr("id - position").eqNullSafe(base))
 
-    def _compare(self, moves: Moves, new: Sequence[FileRows]) -> MovedRows:
+    def _compare(self, moves: RowMoves, new: Sequence[FileRows]) -> MovedRows:
         """Compare the rows with materialized ids in new files with those that their commit took away."""
         taken = self.taken_rows(moves)
         rows = self._new_rows(moves, new)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
-    Moves,
+    RowMoves,
     lost_version,
     moves_of,
     no_such_version,
@@ -34,7 +34,7 @@ from airflow_delta_provider.jobs.session.progress import Progress
 
 
 @dataclass(frozen=True)
-class Step:
+class CommitStep:
     """A commit, and what earlier ones say of its files.
 
     :param suspicious: paths it adds whose ids are those of an earlier commit
@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Past:
+class ComparedHistory:
     """The newest state of a table and how it came there since a version.
 
     :param comparable: whether ``history`` goes back to the version that was asked for
@@ -61,7 +61,7 @@ class Past:
     refusal: Finding | None = None
 
 
-def read_past(log: TableLog, since: int | None) -> Past:
+def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
     """Read a table's newest state and the commits since a version.
 
     :param since: None for those commits alone that are checked without any comparison
@@ -72,24 +72,24 @@ def read_past(log: TableLog, since: int | None) -> Past:
         try:
             history = log.read_history(since)
             if history.transitions:
-                return Past(history, comparable=True)
+                return ComparedHistory(history, comparable=True)
         except (BrokenLogError, MissingFileError) as broken:
             error = broken
     history = log.read_history()
     newest = history.state.version
     if since is None or since == newest:
-        return Past(history, comparable=since is not None)
+        return ComparedHistory(history, comparable=since is not None)
     if since > newest:
-        return Past(history, refusal=no_such_version(since, newest))
+        return ComparedHistory(history, refusal=no_such_version(since, newest))
     assert error is not None  # a version before the newest has commits after it
     earliest = log.earliest_version()
-    return Past(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
+    return ComparedHistory(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
 
 
-def step_of(transition: Transition, log: TableLog) -> Step:
+def step_of(transition: Transition, log: TableLog) -> CommitStep:
     """Return a commit with what earlier ones say of its files."""
     paths = suspicious_paths(transition)
-    return Step(
+    return CommitStep(
         transition, paths, frozenset(log.added_before(transition.commit.version, paths)) if paths else frozenset()
     )
 
@@ -102,7 +102,7 @@ class Stability:
     """
 
     def __init__(
-        self, session: DeltaSession, table: OpenTable, steps: Sequence[Step], since: int, progress: Progress
+        self, session: DeltaSession, table: OpenTable, steps: Sequence[CommitStep], since: int, progress: Progress
     ) -> None:
         self._session = session
         self._table = table
@@ -132,7 +132,7 @@ class Stability:
             before = transitions[0].before
             yield from KeyStability(self._session, self._table, state, before, commits, reader).judge(keys)
 
-    def _moves(self, step: Step) -> Moves:
+    def _moves(self, step: CommitStep) -> RowMoves:
         """Return what a commit did to rows; what no kept commit added may have been added by one that is gone."""
         lost = [path for path in step.suspicious if path not in step.earlier]
         return moves_of(step.transition, step.earlier, lost if lost and not self._log_is_whole else ())

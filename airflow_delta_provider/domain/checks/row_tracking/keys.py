@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column, lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
@@ -112,7 +112,7 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
     return found, findings
 
 
-def id_ranges(commits: Iterable[Moves]) -> list[IdRange]:
+def id_ranges(commits: Iterable[RowMoves]) -> list[IdRange]:
     """Return which ids each commit gave out, by commit; those of a commit do not overlap."""
     ranges: list[IdRange] = []
     for moves in commits:
@@ -156,7 +156,7 @@ def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
     )
 
 
-def renumbered_keys(keys: ChangedKeys, moves: Moves) -> Finding:
+def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys whose rows one commit took away and wrote again with other ids.
 
     Overwriting a part of the table does that rightly. So it is a warning where the commit neither calls
@@ -172,7 +172,7 @@ def renumbered_keys(keys: ChangedKeys, moves: Moves) -> Finding:
     )
 
 
-def inserted_again(keys: ChangedKeys, moves: Moves) -> Finding:
+def inserted_again(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys that were deleted by an earlier commit than the one that inserted them again."""
     return rules.KEY_INSERTED_AGAIN.finding(
         f"{_keys(keys.count)} another row id than before: the rows were deleted, and this commit inserted others with "

@@ -43,7 +43,7 @@ class TakenRows:
 
 
 @dataclass(frozen=True)
-class Moves:
+class RowMoves:
     """What a commit did to rows.
 
     :param new: the files that it adds and that were never part of the table before
@@ -103,7 +103,7 @@ class MovedRows:
     other_version: Misfits = Misfits()
 
 
-def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_paths: Collection[str] = ()) -> Moves:
+def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_paths: Collection[str] = ()) -> RowMoves:
     """Return what a commit did to rows.
 
     :param earlier_paths: those of the paths it adds that an earlier commit added: a RESTORE brings files back
@@ -116,7 +116,7 @@ def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_pa
         for path, before in transition.before_files.items()
         if path not in after or after[path].key != before.key
     ]
-    return Moves(
+    return RowMoves(
         transition,
         tuple(file for file in new if file.path not in unplaced_paths),
         tuple(taken),
@@ -165,7 +165,7 @@ def lost_version(version: int, error: Exception, earliest: int | None) -> Findin
     )
 
 
-def unplaced_finding(moves: Moves) -> Iterator[Finding]:
+def unplaced_finding(moves: RowMoves) -> Iterator[Finding]:
     """Yield that nobody can tell of some files of a commit whether they are new, if so."""
     if moves.unplaced:
         first = moves.unplaced[0].path
@@ -178,7 +178,7 @@ def unplaced_finding(moves: Moves) -> Iterator[Finding]:
         )
 
 
-def unread_files(moves: Moves, path: str, count: int, why: str) -> Finding:
+def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
     """Return the finding that files of a commit cannot be looked into any more.
 
     :param path: the first of them
@@ -193,7 +193,7 @@ def unread_files(moves: Moves, path: str, count: int, why: str) -> Finding:
     )
 
 
-def judge_moved(moves: Moves, moved: MovedRows) -> Iterator[Finding]:
+def judge_moved(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:
     """Yield what is wrong with the rows that a commit moved.
 
     :param moved: the rows of all its new files
@@ -227,7 +227,7 @@ def judge_moved(moves: Moves, moved: MovedRows) -> Iterator[Finding]:
         )
 
 
-def replaces_rows(moves: Moves) -> bool:
+def replaces_rows(moves: RowMoves) -> bool:
     """Whether a commit took all rows of the table away and added new files."""
     rows = any(file.num_records != 0 for file in moves.new)
     return moves.transition.replaces_all and bool(moves.taken) and rows

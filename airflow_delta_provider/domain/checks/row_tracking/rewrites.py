@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Moves
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 
 #: Files of the commits that are kept, a few hundred bytes each. Those of older commits are mostly vacuumed.
 MOST_FILES = 200_000
@@ -19,11 +19,11 @@ class Rewrites:
     """
 
     def __init__(self, most_files: int = MOST_FILES) -> None:
-        self._kept: deque[Moves] = deque()
+        self._kept: deque[RowMoves] = deque()
         self._files = 0
         self._most_files = most_files
 
-    def take(self, moves: Moves) -> None:
+    def take(self, moves: RowMoves) -> None:
         """Keep what a commit did, if it added or took away rows."""
         if not (moves.new or moves.taken):
             return
@@ -32,7 +32,7 @@ class Rewrites:
         while self._files > self._most_files:
             self._files -= _size(self._kept.popleft())
 
-    def behind(self, live: Iterable[str]) -> list[Moves]:
+    def behind(self, live: Iterable[str]) -> list[RowMoves]:
         """Return those commits that moved what the live rows are made of, oldest first.
 
         Whatever others did to row ids went with their files, as a RESTORE or an overwrite takes it away.
@@ -40,7 +40,7 @@ class Rewrites:
         :param live: paths of the live files
         """
         matter = set(live)
-        found: list[Moves] = []
+        found: list[RowMoves] = []
         for moves in reversed(self._kept):
             if any(file.path in matter for file in moves.new):
                 found.append(moves)
@@ -49,5 +49,5 @@ class Rewrites:
         return found[::-1]
 
 
-def _size(moves: Moves) -> int:
+def _size(moves: RowMoves) -> int:
     return len(moves.new) + len(moves.taken)
