@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.column_mapping.added_file_names import check_added_file
-from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
+from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import PhysicalPaths
 from airflow_delta_provider.domain.checks.column_mapping.state import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
@@ -202,7 +202,7 @@ HEALTHY_STEPS = {
 @pytest.mark.parametrize("transition", HEALTHY_STEPS.values(), ids=HEALTHY_STEPS)
 def test_healthy_commit_has_no_finding(transition: Transition) -> None:
     assert list(check_transition(transition)) == []
-    assert list(PhysicalPathHistory().take(transition)) == []
+    assert list(PhysicalPaths().apply_commit(transition)) == []
 
 
 SWAPPED_IDS = edited(edited(SCHEMA, "id", {ID: 2}), "a b", {ID: 1})
@@ -266,7 +266,7 @@ def test_commit_that_breaks_the_state_is_not_said_twice(path: str, changes: dict
     after = table(edited(SCHEMA, path, changes))
     assert said(list(check_state(after))) == [(code, path)]
     assert list(check_transition(step(WAS_MAPPED, after))) == []
-    assert list(PhysicalPathHistory().take(step(WAS_MAPPED, after))) == []
+    assert list(PhysicalPaths().apply_commit(step(WAS_MAPPED, after))) == []
 
 
 BACK = {"name": "again", "type": "string", "nullable": True, "metadata": {ID: 10, NAME: "col-2"}}
@@ -275,23 +275,23 @@ REVIVED = table(added(without(SCHEMA, "a b"), BACK))
 
 
 def test_physical_path_of_a_dropped_column_is_not_used_again() -> None:
-    history = PhysicalPathHistory()
-    assert list(history.take(step(WAS_MAPPED, GONE))) == []
-    assert list(history.take(step(GONE, GONE))) == []
+    history = PhysicalPaths()
+    assert list(history.apply_commit(step(WAS_MAPPED, GONE))) == []
+    assert list(history.apply_commit(step(GONE, GONE))) == []
     assert list(check_transition(step(GONE, REVIVED))) == []
-    assert said(list(history.take(step(GONE, REVIVED)))) == [("CM16", "again")]
-    assert list(history.take(step(REVIVED, REVIVED))) == []
+    assert said(list(history.apply_commit(step(GONE, REVIVED)))) == [("CM16", "again")]
+    assert list(history.apply_commit(step(REVIVED, REVIVED))) == []
 
 
 @pytest.mark.parametrize("known", [{"replaces_all": True}, {"restores": True}])
 def test_physical_path_may_be_used_again_where_no_file_has_the_dropped_column(known: dict[str, bool]) -> None:
-    history = PhysicalPathHistory()
-    assert list(history.take(step(WAS_MAPPED, GONE))) == []
-    assert list(history.take(step(GONE, REVIVED, **known))) == []
+    history = PhysicalPaths()
+    assert list(history.apply_commit(step(WAS_MAPPED, GONE))) == []
+    assert list(history.apply_commit(step(GONE, REVIVED, **known))) == []
 
 
 def test_ids_begin_anew_after_the_mapping_was_removed() -> None:
-    history = PhysicalPathHistory()
+    history = PhysicalPaths()
     unmapped = table(as_json(struct(field("id", "long"), field("n", "long"))), {})
     mapped_again = table(mapped(struct(field("n", "long"), field("id", "long")), lambda name, number: name))
     first = table(
@@ -299,17 +299,17 @@ def test_ids_begin_anew_after_the_mapping_was_removed() -> None:
     )
     dropped = table(without(json.loads(first.metadata.schema_string), "x"), first.metadata.configuration)
     steps = [step(first, dropped), step(dropped, unmapped, replaces_all=True), step(unmapped, mapped_again)]
-    assert [finding for each in steps for finding in history.take(each)] == []
+    assert [finding for each in steps for finding in history.apply_commit(each)] == []
 
 
 def test_dropped_struct_that_comes_back_is_said_once() -> None:
-    history = PhysicalPathHistory()
+    history = PhysicalPaths()
     gone = table(without(SCHEMA, "s"), configured(SCHEMA))
     back = copy.deepcopy(SCHEMA)
     for number, part in enumerate([at(back, "s"), *fields_of(at(back, "s")["type"])], start=20):
         part["metadata"][ID] = number
-    assert list(history.take(step(WAS_MAPPED, gone))) == []
-    assert said(list(history.take(step(gone, table(back))))) == [("CM16", "s")]
+    assert list(history.apply_commit(step(WAS_MAPPED, gone))) == []
+    assert said(list(history.apply_commit(step(gone, table(back))))) == [("CM16", "s")]
 
 
 def add(stats: Any = None, **partition_values: str | None) -> Json:

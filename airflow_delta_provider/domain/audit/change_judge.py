@@ -11,9 +11,11 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
 from airflow_delta_provider.domain.checks.check import on_change
-from airflow_delta_provider.domain.checks.column_mapping.healing import until_path_of_column_is_free
-from airflow_delta_provider.domain.checks.column_mapping.physical_path_history import PhysicalPathHistory
-from airflow_delta_provider.domain.checks.column_mapping.rules import REUSED_PATH
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (
+    REUSED_PATH,
+    PhysicalPaths,
+    until_path_of_column_is_free,
+)
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.checks.protocol.rules import FAMILY as PROTOCOL
@@ -45,7 +47,7 @@ class ChangeJudge:
 
     def __init__(self, log: LogMemory) -> None:
         self._log = log
-        self._paths = PhysicalPathHistory()
+        self._paths = PhysicalPaths()
         self._used: frozenset[str] = frozenset()
         self._ever_dropped = False
 
@@ -70,7 +72,7 @@ class ChangeJudge:
 
     def go_on(self, facts: HistoryFacts) -> None:
         """Go on from what an earlier audit, which came as far, knew."""
-        self._paths.recall(facts.column_ids)
+        self._paths.restore_saved(facts.column_ids)
         self._used |= facts.used_features
         self._ever_dropped = facts.ever_dropped
 
@@ -80,7 +82,7 @@ class ChangeJudge:
         :param transition: as if it restored no earlier version
         """
         yield from on_change.run(self._with_past(transition, Restored()))
-        yield from self._paths.look(transition)
+        yield from self._paths.check(transition)
 
     def judge(
         self, transition: Transition, restored: Restored, healed: Sequence[Violation], *, written: bool
@@ -107,7 +109,7 @@ class ChangeJudge:
             ]
         found += [
             (finding, until_path_of_column_is_free(finding, transition.after))
-            for finding in self._paths.take(transition)
+            for finding in self._paths.apply_commit(transition)
         ]
         for finding, stands in found:
             if restored.untold is not None and finding.severity is Severity.ERROR:

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
-from airflow_delta_provider.domain.checks.column_mapping import added_file_names
+from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -114,9 +114,9 @@ class FileCourse:
             if not add:
                 continue
             current = mapped and add["path"] not in old and ":" not in add["path"]
-            found = list(added_file_names.check_added_file(add, state.metadata, current=current))
+            found = list(check_added_file(add, state.metadata, current=current))
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
-                found = list(added_file_names.check_added_file(add, state.metadata))
+                found = list(check_added_file(add, state.metadata))
             yield from found
             yield from check_partition_values(add, state.metadata)
 

@@ -6,7 +6,12 @@ from collections.abc import Mapping
 
 import airflow_delta_provider.domain.checks.actions.action_fields
 import airflow_delta_provider.domain.checks.actions.commit_actions
-import airflow_delta_provider.domain.checks.column_mapping.mapping_changes
+import airflow_delta_provider.domain.checks.column_mapping.changes
+import airflow_delta_provider.domain.checks.column_mapping.clustering
+import airflow_delta_provider.domain.checks.column_mapping.data_files
+import airflow_delta_provider.domain.checks.column_mapping.file_names
+import airflow_delta_provider.domain.checks.column_mapping.outcome
+import airflow_delta_provider.domain.checks.column_mapping.physical_paths
 import airflow_delta_provider.domain.checks.column_mapping.state
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
@@ -13,7 +14,8 @@ from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
-from airflow_delta_provider.domain.checks.column_mapping import rules as mapping_rules
+from airflow_delta_provider.domain.checks.column_mapping.outcome import NOT_AS_ASKED
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
@@ -67,29 +69,32 @@ def verify_altered(alteration: Alteration, before: TableState, after: TableState
     for parts in alteration.drops:
         was = _at(old, parts)
         if was is not None and was.id in new.ids:
-            yield _not_as_asked(f"{was.column} was to be dropped, and is there", after, path_text(parts))
+            yield _not_as_asked("{column} should have been dropped, but is still there", after, path_text(parts))
     for rename in alteration.renames:
         was = _at(old, rename.parts)
         now = None if was is None or was.id is None else new.by_id.get(was.id)
         if was is not None and (now is None or now.name != was.name or now.column.parts[-1] != rename.new):
             actual = "gone" if now is None else f"called {now.column}, under {now.name!r} in data files"
-            yield _not_as_asked(
-                f"{was.column} was to be renamed to {rename.new!r}, and is {actual}", after, path_text(rename.parts)
-            )
+            what = "{column} should have been renamed to {new!r}, but is {actual}"
+            yield _not_as_asked(what, after, path_text(rename.parts), new=rename.new, actual=actual)
     for add in alteration.adds:
         added = present.get(lowered(add.parts))
         text = path_text(add.parts)
         if added is None:
-            yield _not_as_asked(f"{text} was to be added, and is not there", after, text)
+            yield _not_as_asked("{column} should have been added, but is missing", after, text)
         elif render_sql_type(added.column.data_type) != render_sql_type(add.data_type):
             actual = render_sql_type(added.column.data_type)
             yield _not_as_asked(
-                f"{text} was to be added as {render_sql_type(add.data_type)}, and is {actual}", after, text
+                "{column} should have been added as {type}, but is {actual}",
+                after,
+                text,
+                type=render_sql_type(add.data_type),
+                actual=actual,
             )
         elif old.is_mapped and (added.path in old.by_path or added.id in old.ids):
-            yield mapping_rules.REUSED_PATH.finding(
-                f"{text} was added at version {after.version} where another column lay before: its values come back in "
-                "the new one. Do not read it; RESTORE the table to the version before.",
+            yield REUSED_PATH.found(
+                "{column} was added where data files store another column: its values appear in the new one.",
+                remedy="Do not read the column; RESTORE the table to the previous version.",
                 version=after.version,
                 column=text,
             )
@@ -99,12 +104,12 @@ def _at(schema: MappedSchema, parts: tuple[str, ...]) -> MappedField | None:
     return next((field for field in schema.fields if field.column.parts == parts), None)
 
 
-def _not_as_asked(what: str, after: TableState, column: str) -> Finding:
-    return mapping_rules.NOT_AS_ASKED.finding(
-        f"{what} at version {after.version}: another writer changed the table. Look at its history, then run the job "
-        "again.",
+def _not_as_asked(what: str, after: TableState, column: str, **facts: Any) -> Finding:
+    return NOT_AS_ASKED.found(
+        f"{what} at version {{version}}: another writer changed the table.",
         version=after.version,
         column=column,
+        **facts,
     )
 
 

@@ -9,8 +9,8 @@ from airflow_delta_provider.domain.changes.alter_columns.alteration import AddCo
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES, is_plain_name
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.metadata.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType

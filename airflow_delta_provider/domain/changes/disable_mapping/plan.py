@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWi
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
+from airflow_delta_provider.domain.checks.column_mapping.clustering import named_by_files
 from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema

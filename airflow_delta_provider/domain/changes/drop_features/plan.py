@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.step import DropFeature
 from airflow_delta_provider.domain.checks import disable_mapping, requests
-from airflow_delta_provider.domain.checks.metadata.clustering import named_by_files
+from airflow_delta_provider.domain.checks.column_mapping.clustering import named_by_files
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.features.history_usage import geo_columns, is_in_use
 from airflow_delta_provider.domain.delta.features.removal import (

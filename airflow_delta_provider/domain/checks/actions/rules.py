@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.actions import healing
-from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.healing import Healing
 from airflow_delta_provider.domain.checks.log import rules as log
@@ -103,7 +103,7 @@ NO_PARTITION_VALUES = _commit.error(
     source="PROTOCOL.md, Add File and Remove File",
     follows_from=causes(
         metadata.PARTITIONING_CHANGED,
-        column_mapping.ILLEGAL_MODE_CHANGE,
+        ILLEGAL_MODE_CHANGE,
         UNKNOWN_MODE,
         metadata.FIELD_MISSING,
         later=True,

@@ -19,6 +19,7 @@ FAMILY = RuleFamily(
 )
 
 RESTORE = "RESTORE the table to the previous version."
+DO_NOT_ADD = "Do not add columns; RESTORE the table to the previous version."
 WRITE_AGAIN = (
     "RESTORE the table to the previous version, and write the rows again with an engine that supports column mapping."
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH, READERS, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, PATH, READERS, RESTORE, SPEC
 from airflow_delta_provider.domain.checks.protocol import rules as protocol
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column
@@ -188,7 +188,7 @@ MAX_COLUMN_ID_TOO_LOW = _state.error(
     7,
     "maxColumnId below a column's id",
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
-    remedy="Do not add columns; RESTORE the table to the previous version.",
+    remedy=DO_NOT_ADD,
     follows_from=causes("CM10", "CM04", "CM12"),
 )
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.checks.column_mapping import rules as mapping_rules
+from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening import rules as type_rules
@@ -143,7 +143,7 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
         names = {child.element.name.lower() for child in root.children}
         if any({column.field.name.lower(), str(_physical_name(column)).lower()} & names for column in columns):
             yield _Problem(
-                mapping_rules.NOT_FOUND_IN_FILE,
+                NOT_FOUND_IN_FILE,
                 "has no field ids, by which columns are found in files in mapping mode id: readers refuse the file, or "
                 f"read NULL in all its columns. {_WITH_MAPPING}.",
             )
@@ -156,7 +156,7 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
         first = walk.foreign[0]
         count = len(walk.foreign)
         yield _Problem(
-            mapping_rules.NOT_FOUND_IN_FILE,
+            NOT_FOUND_IN_FILE,
             f"has {count} column{'s' if count > 1 else ''} under logical names, the first one {first}, whose physical "
             f"name is {_physical_name(first)!r}, which it lacks: readers go by physical names, and read NULL for its "
             f"rows. {_WITH_MAPPING}.",
@@ -219,7 +219,7 @@ class SchemaWalk:
                 other = named.element.field_id
                 self.problems.append(
                     _Problem(
-                        mapping_rules.NOT_FOUND_IN_FILE,
+                        NOT_FOUND_IN_FILE,
                         f"has the column {name!r} {'without a field id' if other is None else f'with field id {other}'}"
                         f", but {column}, to which this physical name belongs, has the id {number}: readers, which go "
                         f"by id, read NULL or another column's values for its rows. {_WITH_MAPPING}.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.column_mapping import rules as column_mapping
+from airflow_delta_provider.domain.checks.column_mapping import changes as column_mapping
 from airflow_delta_provider.domain.checks.protocol import rules as protocol
 from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 

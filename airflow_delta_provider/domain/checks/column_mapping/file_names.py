@@ -11,7 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import rules as action_rules
-from airflow_delta_provider.domain.checks.column_mapping import rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.data_type import StructType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
@@ -21,8 +24,26 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 _BOUNDS = ("minValues", "maxValues", "nullCount")
-_AGAIN = "RESTORE the table to the version before, and write the rows again with an engine that writes them"
-_REMEDY = "RESTORE the table to the version before, and write the rows again with an engine that has column mapping"
+_AGAIN = "RESTORE the table to the previous version, and write the rows again with an engine that writes them"
+
+
+_commit = FAMILY.of(Scope.COMMIT)
+
+PARTITION_VALUES = _commit.error(
+    14,
+    "partition values not by physical name",
+    effect="The partition columns read NULL for the rows of the file, and filters miss them.",
+    remedy=WRITE_AGAIN,
+    follows_from=causes(metadata.FIELD_MISSING, later=True),
+    about_live_files=True,
+)
+STATISTICS = _commit.error(
+    15,
+    "statistics not by physical name",
+    effect="Readers find no statistics for the column and cannot skip the file; where that name is or was another "
+    "column's physical name, they skip rows that should be read.",
+    remedy=WRITE_AGAIN,
+)
 
 
 @dataclass
@@ -52,6 +73,7 @@ class _FileNames:
     gone: int
 
 
+@on_demand(PARTITION_VALUES, STATISTICS)
 def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: bool = False) -> Iterator[Finding]:
     """Yield what is wrong with the names in an ``add`` action.
 
@@ -124,14 +146,18 @@ def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Fin
         return
     missing = sorted(names.partitions.keys() - values.keys())
     extra = sorted(values.keys() - names.partitions.keys())
-    found = f"has {', '.join(map(str, extra))}" if extra else "lacks them"
     column = names.partitions[missing[0]] if missing else str(extra[0])
-    yield rules.PARTITION_VALUES.finding(
-        f"The physical names of the partition columns are {', '.join(sorted(names.partitions)) or 'none'}, but "
-        f"partitionValues of {add.get('path')} {found}: {column} reads NULL for its rows, and filters miss "
-        f"them. {_REMEDY}.",
+    yield PARTITION_VALUES.found(
+        "The physical names of the partition columns are {expected}, but partitionValues of {path} "
+        + (
+            "has {found}: {column} reads NULL for its rows."
+            if extra
+            else "lacks them: {column} reads NULL for its rows."
+        ),
         path=_path(add),
         column=column,
+        expected=sorted(names.partitions) or "none",
+        found=[str(name) for name in extra],
     )
 
 
@@ -149,13 +175,13 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
     if not used or not (current or len(used) > names.gone):
         return
     first = next(iter(used.values()))
-    yield rules.STATISTICS.finding(
-        f"The statistics of {add.get('path')} name {len(used)} column{'s' if len(used) > 1 else ''} by logical names, "
-        f"the first one {first.column}, whose physical name is {first.name!r}: readers find no statistics for it and "
-        "cannot skip the file; where that name is, or was, another column's physical name, they skip rows that "
-        f"should be read. {_REMEDY}.",
+    yield STATISTICS.found(
+        "The statistics of {path} name {columns:column by its logical name|columns by their logical names}, for "
+        "example {column}, which has the physical name {name!r}.",
         path=_path(add),
-        column=str(first.column),
+        column=first.column,
+        columns=len(used),
+        name=first.name,
     )
 
 

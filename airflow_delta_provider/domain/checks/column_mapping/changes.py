@@ -1,0 +1,210 @@
+"""What a commit must not do to column mapping: CM09 to CM13."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.check import on_change
+from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_pair = FAMILY.of(Scope.PAIR)
+_NEEDS = (Need.STATE, Need.FILES, Need.VERSIONS)
+
+ILLEGAL_MODE_CHANGE = _pair.error(
+    9,
+    "illegal change of the mapping mode",
+    effect="Columns read NULL in files that were not written for the new mode.",
+    remedy=RESTORE,
+    follows_from=causes("CM20", metadata.FIELD_MISSING),
+    leads_to=(protocol.NOT_ICEBERG_COMPATIBLE,),
+    needs=_NEEDS,
+    about_older_files=True,
+)
+
+
+@on_change(ILLEGAL_MODE_CHANGE)
+def _mode_change(transition: Transition) -> Iterator[Finding]:
+    old, new = _schemas(transition) or (None, None)
+    if old is None or new is None or old.mode is new.mode:
+        return
+    column, name, columns = None, None, None
+    why = "its data files were not written for that mode"
+    if new.mode is MappingMode.NONE:
+        moved = [field for field in old.fields if field.path is not None and field.path != field.column.parts]
+        left = [field for field in new.fields if field.is_mapped]
+        if not moved and not left:
+            return  # every file reads the same without the mapping
+        column, columns = (moved or left)[0].column, len(moved) or None
+        why = (
+            "{columns:column has another name|columns have other names} in the data files, which it did not rewrite"
+            if moved
+            else "delta.columnMapping keys were left in the schema"
+        )
+    elif old.mode is MappingMode.NONE and new.mode is MappingMode.NAME:
+        files = {field.column.parts for field in old.fields if not field.is_mapped}
+        moved = [
+            field
+            for field in new.fields
+            if field.column.parts in files and field.name is not None and field.name != field.column.field.name
+        ]
+        if not moved:
+            return
+        column, name = moved[0].column, moved[0].name
+        why = (
+            "readers now look for {column} under the physical name {name!r}, but the files store it under its own name"
+        )
+    yield ILLEGAL_MODE_CHANGE.found(
+        f"The commit changes {{property}} from {{old}} to {{new}}, and {why}.",
+        column=column,
+        property=COLUMN_MAPPING_MODE,
+        old=old.mode.value,
+        new=new.mode.value,
+        name=name,
+        columns=columns,
+    )
+
+
+MAX_COLUMN_ID_LOWERED = _pair.error(
+    10,
+    "maxColumnId lowered",
+    effect="The next column that is added gets an id that another one has or had, and may get its values.",
+    remedy=DO_NOT_ADD,
+    needs=_NEEDS,
+)
+
+
+@on_change(MAX_COLUMN_ID_LOWERED)
+def _max_lowered(transition: Transition) -> Iterator[Finding]:
+    old, new = _mapped(transition) or (None, None)
+    if old is None or new is None or old.max_column_id is None or new.max_column_id is None:
+        return
+    if new.max_column_id < old.max_column_id:
+        yield MAX_COLUMN_ID_LOWERED.found(
+            "The commit lowers {property} from {old} to {new}.",
+            property=MAX_COLUMN_ID,
+            old=old.max_column_id,
+            new=new.max_column_id,
+        )
+
+
+PHYSICAL_NAME_CHANGED = _pair.error(
+    11,
+    "physical name of a column changed",
+    effect="Older files store the column under the old name, so it reads NULL there.",
+    remedy=RESTORE,
+    needs=_NEEDS,
+    about_older_files=True,
+)
+
+
+@on_change(PHYSICAL_NAME_CHANGED)
+def _physical_name_changed(transition: Transition) -> Iterator[Finding]:
+    old, new = _mapped(transition) or (None, None)
+    if old is None or new is None:
+        return
+    for number, was in old.by_id.items():
+        now = new.by_id.get(number)
+        if now is None or now.name is None or was.name in (None, now.name) or now.path not in new.by_path:
+            continue
+        if now.column.parts != was.column.parts and _kept(old, now):
+            continue  # the ids were changed, not the names
+        yield PHYSICAL_NAME_CHANGED.found(
+            "The commit changes the physical name of {column} (id {id}) from {old!r} to {new!r}.",
+            column=now.column,
+            id=number,
+            old=was.name,
+            new=now.name,
+        )
+
+
+ID_CHANGED = _pair.error(
+    12,
+    "id of a physical path changed",
+    effect="Readers that find columns by id read NULL, or another column's values, from older files.",
+    remedy=RESTORE,
+    source=SPEC,
+    follows_from=causes("CM11"),
+    needs=_NEEDS,
+    about_older_files=True,
+)
+
+
+@on_change(ID_CHANGED)
+def _id_changed(transition: Transition) -> Iterator[Finding]:
+    old, new = _mapped(transition) or (None, None)
+    if old is None or new is None:
+        return
+    for path, was in old.by_path.items():
+        now = new.by_path.get(path)
+        if now is None or now.id is None or was.id in (None, now.id) or now.id not in new.by_id:
+            continue
+        if now.column.parts != was.column.parts and (was.id in new.by_id or now.id in old.by_id):
+            continue  # the names were changed, not the ids
+        yield ID_CHANGED.found(
+            "The commit changes the id of {column} (in data files {at}) from {old} to {new}.",
+            column=now.column,
+            at=".".join(path),
+            old=was.id,
+            new=now.id,
+        )
+
+
+REUSED_ID = _pair.warning(
+    13,
+    "new column with an old id",
+    effect="Readers that find columns by id mistake values of a dropped column in older files for the new column's.",
+    remedy="Check whether files are older than the commit; an engine with column mapping takes the next free id.",
+    follows_from=causes("CM10"),
+    needs=_NEEDS,
+)
+
+
+@on_change(REUSED_ID)
+def _reused_id(transition: Transition) -> Iterator[Finding]:
+    old, new = _mapped(transition) or (None, None)
+    if old is None or new is None or old.max_column_id is None:
+        return
+    for number, field in new.by_id.items():
+        if number > old.max_column_id or number in old.ids or field.path in old.by_path:
+            continue
+        yield REUSED_ID.found(
+            "The commit adds {column} with the id {id}, although ids up to {max_column_id} were already assigned.",
+            column=field.column,
+            id=number,
+            max_column_id=old.max_column_id,
+        )
+
+
+def _schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
+    """Return the mappings before and after a commit.
+
+    None where it changes no metadata, replaces every file or restores an earlier version: then nothing that is live
+    was written under another mapping. None also where a schema cannot be read.
+    """
+    before, after = transition.before.metadata, transition.after.metadata
+    if before == after or transition.replaces_all or transition.restores:
+        return None
+    try:
+        return MappedSchema.of(before), MappedSchema.of(after)
+    except BrokenLogError:
+        return None
+
+
+def _mapped(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
+    """Return the same of a table that is mapped before and after the commit."""
+    schemas = _schemas(transition)
+    return schemas if schemas is not None and all(schema.is_mapped for schema in schemas) else None
+
+
+def _kept(old: MappedSchema, now: MappedField) -> bool:
+    """Whether the physical path of ``now`` belonged to a column of the same name before."""
+    other = old.by_path.get(now.path) if now.path is not None else None
+    return other is not None and other.column.parts == now.column.parts

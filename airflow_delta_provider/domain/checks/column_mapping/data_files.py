@@ -1,0 +1,16 @@
+"""Columns in data files: CM18, which the check of files against the schema finds."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, READERS
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+
+NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
+    18,
+    "data file lacks the ids or names that readers find columns by",
+    effect="Readers refuse the file, or read NULL or another column's values from it.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
+    "supports column mapping.",
+    source=READERS,
+    follows_from=causes("CM09", "CM11", "CM12", "CM01", later=True, earlier=True),
+)

@@ -1,0 +1,142 @@
+"""The physical paths of a mapped table over its history: none is used twice: CM16. PROTOCOL.md, Field Path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH
+from airflow_delta_provider.domain.checks.healing import Details, Healing, StillOpen
+from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Whether a violation is still open after a commit.
+Holds = Callable[[Transition], bool]
+
+
+def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOpen:
+    """Until no column has the physical path that was another's.
+
+    :param state: in which the column of the finding has it
+    """
+    try:
+        fields = MappedSchema.of(state.metadata).fields
+    except BrokenLogError:
+        return StillOpen(lambda _: True, {"path": None})
+    path = next((field.path for field in fields if str(field.column) == finding.column), None)
+    details: Details = {"path": None if path is None else list(path)}
+    return StillOpen(until_path_is_free(finding, details), details)
+
+
+def until_path_is_free(finding: Finding, details: Details) -> Holds:
+    """Until no column has the physical path of the details."""
+    path = None if details["path"] is None else tuple(details["path"])
+
+    def holds(later: Transition) -> bool:
+        if path is None or not later.commit.metadata or later.commit.version <= (finding.version or 0):
+            return True
+        if later.replaces_all:
+            return False
+        try:
+            schema = MappedSchema.of(later.after.metadata)
+        except BrokenLogError:
+            return True
+        return schema.is_mapped and path in schema.by_path
+
+    return holds
+
+
+REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
+    16,
+    "physical path of a dropped column used again",
+    effect="Dropped values come back in the new column, or the table cannot be read where the types differ.",
+    remedy="Drop the column, and add it again with an engine with column mapping, which gives it a new physical name.",
+    source=PATH,
+    healing=Healing(until_path_is_free, needs_details=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.COLUMN_IDS),
+)
+
+
+@on_demand(REUSED_PATH)
+class PhysicalPaths:
+    """Takes the commits of a table, oldest first, and knows which column ids each physical path has had.
+
+    It forgets them where every file is replaced, and where the mapping is removed: ids start again
+    after that, and no file is left that a forgotten path could lead into.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[PhysicalPath, set[int]] = {}
+        self._begun = False
+
+    def apply_commit(self, transition: Transition) -> Iterator[Finding]:
+        """Yield the columns that a commit adds where a dropped one lies in the data files."""
+        schemas = self._schemas(transition)
+        if schemas is None:
+            return
+        yield from self._reused(transition, *schemas)
+        if transition.replaces_all or not schemas[1].is_mapped:
+            self._ids.clear()
+        self._learn(schemas[1])
+
+    def check(self, transition: Transition) -> Iterator[Finding]:
+        """Yield what :meth:`apply_commit` would, and apply nothing."""
+        schemas = self._schemas(transition)
+        if schemas is not None:
+            yield from self._reused(transition, *schemas)
+
+    @property
+    def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
+        """The ids that each path has had; of a version that changed no metadata since, its schema has them, too."""
+        return {path: frozenset(ids) for path, ids in self._ids.items()}
+
+    def restore_saved(self, column_ids: Mapping[PhysicalPath, frozenset[int]]) -> None:
+        """Resume from what an earlier history knew."""
+        self._ids = {path: set(ids) for path, ids in column_ids.items()}
+        self._begun = False
+
+    def _schemas(self, transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
+        """Return the mappings before and after a commit; None where it changes none, or one cannot be read."""
+        before, after = transition.before.metadata, transition.after.metadata
+        if self._begun and before == after:
+            return None
+        try:
+            old, new = MappedSchema.of(before), MappedSchema.of(after)
+        except BrokenLogError:
+            return None
+        if not self._begun:
+            self._learn(old)
+            self._begun = True
+        return old, new
+
+    def _reused(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> Iterator[Finding]:
+        if transition.replaces_all or transition.restores or not (old.is_mapped and new.is_mapped):
+            return
+        present = {field.path for field in old.fields}
+        reported: set[PhysicalPath] = set()
+        for path, field in new.by_path.items():
+            known = self._ids.get(path)
+            if path in present or known is None or field.id is None or field.id in known or field.id in old.ids:
+                continue
+            if any(path[:length] in reported for length in range(1, len(path))):
+                continue
+            reported.add(path)
+            yield REUSED_PATH.found(
+                "The commit adds {column} (id {id}), which data files store at {at}, where they also hold a column "
+                "that was dropped before (id {dropped}).",
+                column=field.column,
+                id=field.id,
+                at=".".join(path),
+                dropped=sorted(known),
+                **transition.commit.provenance,
+            )
+
+    def _learn(self, schema: MappedSchema) -> None:
+        if schema.is_mapped:
+            for field in schema.fields:
+                if field.path is not None and field.id is not None:
+                    self._ids.setdefault(field.path, set()).add(field.id)
