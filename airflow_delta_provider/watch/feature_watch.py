@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.watch.errors import CatalogManagedTableError
 from airflow_delta_provider.watch.head_reader import HeadReader

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from airflow.sdk.io import attach
 
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.request.table_name import TableNameError

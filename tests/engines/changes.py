@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.feature import FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables import log
@@ -85,7 +85,7 @@ def test_table_without_mapping_takes_new_columns_only(spark, table, alter):
 
 def test_tracked_table_is_changed_in_one_commit_and_every_reader_follows(spark, table, enable, alter, audit):
     path = table(legacy)
-    assert enable(path, FEATURE, acknowledge_writer_lockout=True).changed
+    assert enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True).changed
     assert enable(path, "columnMapping").changed
     assert alter(path, add={"note": "string", "x y": "int"}).changed
     names = {name: field["metadata"][NAME] for name, field in log.fields(path).items()}

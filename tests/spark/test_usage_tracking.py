@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
@@ -32,14 +32,14 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
 ):
     path = table(legacy)
     before, version = rows(spark, path), log.newest(path)
-    refused = enable(path, FEATURE)
+    refused = enable(path, USAGE_TRACKING.name)
     assert [finding.code for finding in refused.findings] == ["RQ55"]
     assert "written lately by Delta Spark 4.4.0 (3 commits)" in refused.findings[0].message
     assert log.newest(path) == version
 
-    planned = enable(path, FEATURE, acknowledge_writer_lockout=True, dry_run=True)
+    planned = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True, dry_run=True)
     assert (planned.verdict, planned.changed, planned.plan["steps"][0]["sql"]) == (Verdict.PASS, False, None)
-    done = enable(path, FEATURE, acknowledge_writer_lockout=True, labels={"dag_id": "d"})
+    done = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True, labels={"dag_id": "d"})
     assert outcome(done) == PASSED
     assert (done.version, done.protocol_after) == (version + 1, planned.protocol_after)
     assert log.configuration(path) == {DROPPED_OR_RENAMED: "false"}
@@ -47,7 +47,7 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
 
     assert outcome(enable(path, "columnMapping")) == PASSED
     assert log.configuration(path)["delta.columnMapping.mode"] == "name"
-    again = enable(path, FEATURE, "columnMapping")
+    again = enable(path, USAGE_TRACKING.name, "columnMapping")
     assert (again.verdict, again.changed) == (Verdict.PASS, False)
 
     assert rows(spark, path) == before
@@ -62,9 +62,12 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
     assert outcome(enable(path, "columnMapping")) == PASSED
     assert rows(spark, path) == before
 
-    dropped = run_job([path], DropFeatureOptions(features=(FEATURE,))).tables[0]
+    dropped = run_job([path], DropFeatureOptions(features=(USAGE_TRACKING.name,))).tables[0]
     assert outcome(dropped) == PASSED
-    assert (FEATURE in dropped.protocol_after["writerFeatures"], DROPPED_OR_RENAMED in log.configuration(path)) == (
+    assert (
+        USAGE_TRACKING.name in dropped.protocol_after["writerFeatures"],
+        DROPPED_OR_RENAMED in log.configuration(path),
+    ) == (
         False,
         False,
     )
@@ -78,7 +81,7 @@ def test_log_that_begins_at_a_checkpoint_is_tracked_by_the_footers_of_its_files(
     before = rows(spark, path)
     shown = spark.sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect()
     before_properties = {key: value for key, value in shown if ".min" not in key and ".feature." not in key}
-    assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
+    assert outcome(enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)) == PASSED
     written = log.last(path, "metaData")
     assert written["configuration"] == {**before_properties, DROPPED_OR_RENAMED: "false"}
     described = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()
@@ -98,11 +101,11 @@ def test_column_that_was_dropped_keeps_an_unmapped_table_from_being_tracked_as_u
     schema, properties = disable_in_schema(metadata["schemaString"])
     left = {key: value for key, value in metadata["configuration"].items() if key not in properties}
     log.commit(path, {"metaData": {**metadata, "schemaString": schema, "configuration": left}})
-    refused = enable(path, FEATURE, acknowledge_writer_lockout=True)
+    refused = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)
     assert [finding.code for finding in refused.findings] == ["RQ56"]
     assert "has name, no column of the table, and 1 more file" in refused.findings[0].message
     spark.sql(f"INSERT OVERWRITE delta.`{path}` SELECT * FROM delta.`{path}`")
-    assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
+    assert outcome(enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)) == PASSED
     assert log.configuration(path)[DROPPED_OR_RENAMED] == "false"
 
 
@@ -120,12 +123,12 @@ def test_another_writer_between_reading_and_writing_is_followed_or_gives_way(spa
 
     monkeypatch.setattr(LogStore, "put", late)
     version = log.newest(path)
-    report = enable(path, FEATURE, acknowledge_writer_lockout=True)
+    report = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)
     assert [finding.code for finding in report.findings] == ["RQ15"], report.findings
     assert (report.verdict, report.retryable) == (Verdict.REFUSED, True)
     assert log.newest(path) == version + 2
     statements = [insert]
-    assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
+    assert outcome(enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)) == PASSED
     assert log.newest(path) == version + 4
     assert rows(spark, path)[-2:] == [(9, "x", None)] * 2
 
@@ -140,7 +143,7 @@ def test_error_after_delta_wrote_the_commit_is_no_failure(spark, table, enable, 
 
     monkeypatch.setattr(LogStore, "put", broken)
     version = log.newest(path)
-    assert outcome(enable(path, FEATURE, acknowledge_writer_lockout=True)) == PASSED
+    assert outcome(enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)) == PASSED
     assert log.newest(path) == version + 1
 
 

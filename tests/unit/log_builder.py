@@ -144,7 +144,7 @@ class Table:
         return int(json.loads(self.now.domains.get(DOMAIN, "{}")).get("rowIdHighWaterMark", -1))
 
     def supports(self, feature: str) -> bool:
-        return Protocol.from_json(self.now.protocol).supports(feature)
+        return feature in Protocol.from_json(self.now.protocol).features
 
     def state(self, version: int) -> State:
         return self._states[version]

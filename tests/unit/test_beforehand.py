@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions

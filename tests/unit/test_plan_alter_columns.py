@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -32,7 +32,7 @@ SCHEMA = struct(
     field("attrs", MapType(PrimitiveType("string"), struct(field("v", "integer"), field("w", "integer")))),
 )
 MAPPED = mapped(SCHEMA)
-TRACKING = LEGACY.supporting(["columnMapping", FEATURE])
+TRACKING = LEGACY.supporting(["columnMapping", USAGE_TRACKING.name])
 
 
 def sql_table(schema=MAPPED, protocol=MAPPING, domains=None, partition_columns=(), **configuration) -> TableState:

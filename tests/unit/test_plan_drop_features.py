@@ -13,12 +13,12 @@ from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_order
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from tests.unit.mapped_tables import mapped
@@ -188,7 +188,7 @@ def test_plan_says_what_is_rewritten_and_what_stays_behind():
         "Dropping typeWidening rewrites 1,200 data files (5.0 MB), 3 of them because their footers could not be read.",
         "Dropping rowTracking rewrites no data file.",
         REMOVALS["rowTracking"].leaves,
-        who_is_locked_out("checkpointProtection", survey.writers),
+        CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers),
     )
     assert "domainMetadata stays" in planned.plan.notes[2]
     assert planned.plan.notes[3].startswith(

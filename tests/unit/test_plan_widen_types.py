@@ -90,7 +90,7 @@ def test_timestamp_ntz_is_prepared_where_the_table_lacks_it():
     assert statements(planned)[0] == (
         "ALTER TABLE delta.`/lake/t` SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')"
     )
-    assert planned.plan.protocol_after.supports("timestampNtz")
+    assert "timestampNtz" in planned.plan.protocol_after.features
     assert refusal(plan({"day": "timestamp_ntz"})).code == "RQ09"
     has_it = state_of(SCHEMA, protocol=WIDENING.supporting(["timestampNtz"]), configuration=WIDENING_ON)
     assert len(plan({"day": "timestamp_ntz"}, has_it).plan.steps) == 1

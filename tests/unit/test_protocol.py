@@ -4,15 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state, is_enabling
-from airflow_delta_provider.domain.delta.features.table import (
-    FEATURES,
-    Feature,
-    FeatureAccess,
-    FeatureKind,
-    feature_named,
-    with_requirements,
-)
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from tests.tables.open_features import OPEN_FEATURES
@@ -119,7 +113,7 @@ def test_protocol_prints_its_versions_and_sorted_features():
 
 def test_every_required_feature_is_in_the_table_and_properties_are_deltas():
     for feature in FEATURES.values():
-        assert set(feature.requires) <= set(FEATURES), feature
+        assert set(feature.all_required) <= set(FEATURES.values()), feature
         assert feature.enabling_property is None or feature.enabling_property.startswith("delta.")
         assert (feature.access is FeatureAccess.OTHER_WAY) == bool(feature.instead)
         assert feature.kind is not FeatureKind.UNKNOWN
@@ -164,6 +158,6 @@ def test_state_of_a_feature_follows_from_protocol_and_property(name, protocol, c
 
 
 def test_property_enables_by_its_own_value_only():
-    assert is_enabling(FEATURES["v2Checkpoint"], "V2")
-    assert not is_enabling(FEATURES["v2Checkpoint"], "classic")
-    assert not is_enabling(FEATURES["v2Checkpoint"], None)
+    assert FEATURES["v2Checkpoint"].is_enabling("V2")
+    assert not FEATURES["v2Checkpoint"].is_enabling("classic")
+    assert not FEATURES["v2Checkpoint"].is_enabling(None)

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.protocol.checks import (
     used_features,
 )
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition

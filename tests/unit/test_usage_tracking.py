@@ -24,9 +24,9 @@ from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     needs_footers,
     plan_tracking,
 )
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
@@ -54,7 +54,9 @@ def on_disk(tmp_path: Path) -> Callable[[Table], OnDisk]:
 
 
 def asked(*features: str, acknowledge: bool = True, **known: Any) -> EnableFeatureOptions:
-    return EnableFeatureOptions(features=features or (FEATURE,), acknowledge_writer_lockout=acknowledge, **known)
+    return EnableFeatureOptions(
+        features=features or (USAGE_TRACKING.name,), acknowledge_writer_lockout=acknowledge, **known
+    )
 
 
 def planned(disk: OnDisk, options: EnableFeatureOptions | None = None, foreign: str | None = None) -> Planned:
@@ -113,7 +115,7 @@ def test_table_that_never_had_mapping_is_tracked_as_unused_with_mapping_supporte
     assert body(disk.newest, "protocol") == {
         "minReaderVersion": 2,
         "minWriterVersion": 7,
-        "writerFeatures": ["appendOnly", "columnMapping", FEATURE, "invariants"],
+        "writerFeatures": ["appendOnly", "columnMapping", USAGE_TRACKING.name, "invariants"],
     }
     assert body(disk.newest, "metaData")["configuration"] == {"x": "1", DROPPED_OR_RENAMED: "false"}
     assert commit_info(disk.newest)["operation"] == "SET TBLPROPERTIES"
@@ -142,9 +144,9 @@ def test_mapped_table_is_tracked_as_used(on_disk, mode):
 def test_protocol_lists_the_feature_and_all_that_a_legacy_version_implied(on_disk, protocol):
     after = planned(on_disk(Table(*NESTED, protocol=protocol.to_json()))).plan.protocol_after
     assert after.min_writer_version == 7
-    assert after.writer_features == protocol.features | {"columnMapping", FEATURE}
+    assert after.writer_features == protocol.features | {"columnMapping", USAGE_TRACKING.name}
     assert after.min_reader_version >= 2
-    assert FEATURE not in (after.reader_features or ())
+    assert USAGE_TRACKING.name not in (after.reader_features or ())
     if after.min_reader_version == 3:
         assert "columnMapping" in after.reader_features
     enabled(on_disk(Table(*NESTED, protocol=protocol.to_json())))
@@ -223,7 +225,10 @@ def test_table_that_has_it_needs_no_commit(on_disk):
 
 @pytest.mark.parametrize(
     ("features", "known"),
-    [((FEATURE, "rowTracking"), {}), ((FEATURE,), {"properties": {"delta.appendOnly": "true"}})],
+    [
+        ((USAGE_TRACKING.name, "rowTracking"), {}),
+        ((USAGE_TRACKING.name,), {"properties": {"delta.appendOnly": "true"}}),
+    ],
 )
 def test_other_features_and_properties_are_for_another_request(on_disk, features, known):
     assert codes(planned(on_disk(Table(*NESTED)), asked(*features, **known))) == ["RQ57"]
@@ -237,7 +242,7 @@ def test_property_without_the_feature_is_refused_until_it_is_unset(on_disk):
 
 @pytest.mark.parametrize("properties", [{}, {DROPPED_OR_RENAMED: "maybe"}])
 def test_feature_without_its_property_is_refused_until_it_is_dropped(on_disk, properties):
-    protocol = weakest_protocol(frozenset({"columnMapping", FEATURE})).to_json()
+    protocol = weakest_protocol(frozenset({"columnMapping", USAGE_TRACKING.name})).to_json()
     disk = on_disk(Table(*NESTED, protocol=protocol, properties=properties))
     assert codes(planned(disk)) == ["RQ35"]
     left(disk)
@@ -275,7 +280,7 @@ def test_columns_of_a_tracked_table_are_mapped_under_their_own_names(on_disk):
 
 def test_asked_for_both_it_tracks_first_and_maps_then(on_disk):
     disk = on_disk(Table(*NESTED))
-    both = asked(FEATURE, "columnMapping")
+    both = asked(USAGE_TRACKING.name, "columnMapping")
     assert planned(disk, both).plan.steps == (TrackUsage("false"), MapColumns())
     assert planned(enabled(disk), both).plan.steps == (MapColumns(),)
     assert planned(on_disk(mapped()), both).plan.steps == (TrackUsage("true"),)
@@ -343,7 +348,10 @@ def test_dropping_it_takes_property_and_feature_away_and_nothing_else(on_disk, t
     assert after.metadata == before.metadata
     assert after.protocol.features == before.protocol.features | {"columnMapping"}
     info = commit_info(disk.newest)
-    assert (info["operation"], info["operationParameters"]) == ("DROP FEATURE", {"featureName": FEATURE})
+    assert (info["operation"], info["operationParameters"]) == (
+        "DROP FEATURE",
+        {"featureName": USAGE_TRACKING.name},
+    )
     assert audited(disk.commits()) == []
 
 
@@ -381,7 +389,7 @@ def test_new_table_is_tracked_as_unused_and_mapped_under_its_own_names(on_disk):
         "minReaderVersion": 3,
         "minWriterVersion": 7,
         "readerFeatures": ["columnMapping", "timestampNtz"],
-        "writerFeatures": ["appendOnly", "columnMapping", FEATURE, "invariants", "timestampNtz"],
+        "writerFeatures": ["appendOnly", "columnMapping", USAGE_TRACKING.name, "invariants", "timestampNtz"],
     }
     assert "readVersion" not in commit_info(disk.newest)
     assert audited(disk.commits()) == []

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE, check_state, check_transition
+from airflow_delta_provider.domain.checks.usage_tracking.checks import check_state, check_transition
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -18,7 +19,7 @@ from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, c
 from tests.unit.mapped_tables import without as less
 from tests.unit.states import LEGACY, field, struct
 
-TRACKING = LEGACY.supporting(["columnMapping", FEATURE])
+TRACKING = LEGACY.supporting(["columnMapping", USAGE_TRACKING.name])
 UUID = "col-86d0c675-6408-4558-bfa2-e4cabc47b6ff"
 SCHEMA = struct(field("a", "long"), field("s", struct(field("x", "integer"), field("y", "integer"))))
 OWN: Json = mapped(SCHEMA, lambda name, _: name)
@@ -52,7 +53,10 @@ STATES = {
     "nested name": (tracked("false", renamed(OWN, "s.x", "z")), "UT03"),
     "a name of its own from the beginning": (tracked("false", added(OWN, extra(UUID))), None),
     "for readers": (
-        tracked("false", protocol=Protocol(3, 7, frozenset({"columnMapping", FEATURE}), TRACKING.writer_features)),
+        tracked(
+            "false",
+            protocol=Protocol(3, 7, frozenset({"columnMapping", USAGE_TRACKING.name}), TRACKING.writer_features),
+        ),
         "UT08",
     ),
     "writer version 5": (tracked("false", protocol=Protocol(2, 5, None, TRACKING.writer_features)), "UT08"),

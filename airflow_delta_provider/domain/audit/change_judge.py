@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.checks.type_widening.rules import RECORD_LEFT
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature
-from airflow_delta_provider.domain.delta.features.table import with_requirements
+from airflow_delta_provider.domain.delta.features.registry import with_requirements
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition

@@ -38,8 +38,8 @@ from airflow_delta_provider.domain.checks.row_tracking.rules import FAMILY as RO
 from airflow_delta_provider.domain.checks.row_tracking.rules import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.report.finding import Finding

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
 from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -123,4 +124,4 @@ class FileCourse:
 
 def _matters(state: TableState) -> bool:
     """Whether it matters of an added file that it was live before."""
-    return state.metadata.properties.is_mapped or state.protocol.supports("rowTracking")
+    return state.metadata.properties.is_mapped or state.protocol.supports(ROW_TRACKING)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, high_water_mark_of, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of, row_tracking_of
 from airflow_delta_provider.domain.report.verdict import Severity
 
 

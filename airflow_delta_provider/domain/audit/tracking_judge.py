@@ -28,8 +28,9 @@ from airflow_delta_provider.domain.checks.row_tracking.state import (
     check_head,
 )
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -55,7 +56,7 @@ class TrackingJudge:
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one."""
         self._mark = row_tracking_of(state).high_water_mark
-        if self._mark is None and state.protocol.supports("rowTracking"):
+        if self._mark is None and state.protocol.supports(ROW_TRACKING):
             self._mark = self._given(state)
 
     @property
@@ -104,7 +105,7 @@ class TrackingJudge:
         commit = transition.commit
         if not (commit.adds or commit.removes or commit.domains or commit.metadata):
             return
-        if not transition.after.protocol.supports("rowTracking"):
+        if not transition.after.protocol.supports(ROW_TRACKING):
             self._mark = None
             return
         transition = self._with_mark(transition)
@@ -143,7 +144,7 @@ class TrackingJudge:
 
         :param state: with its files
         """
-        if state.protocol.supports("rowTracking"):
+        if state.protocol.supports(ROW_TRACKING):
             yield from check_files(state, row_tracking_of(state))
 
     def final(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
@@ -151,7 +152,7 @@ class TrackingJudge:
 
         :param state: with its files
         """
-        if not state.protocol.supports("rowTracking"):
+        if not state.protocol.supports(ROW_TRACKING):
             return
         tracking = row_tracking_of(state)
         yield from (f for f in self.of_files(state) if not violations.any_open([f.code]))
@@ -197,7 +198,7 @@ def _is_lost_mark(detected: Detected) -> bool:
 def gives_ids_without_mark(transition: Transition) -> bool:
     """Whether a commit adds files with row ids to a table that has no domain of row tracking."""
     after = transition.after
-    if DOMAIN in after.domains or not after.protocol.supports("rowTracking"):
+    if DOMAIN in after.domains or not after.protocol.supports(ROW_TRACKING):
         return False
     return any(file.base_row_id is not None for file in transition.commit.adds)
 

@@ -10,21 +10,14 @@ from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking_rules
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state, is_enabling
-from airflow_delta_provider.domain.delta.features.table import (
-    FEATURES,
-    RESERVED_PROPERTIES,
-    WRITER_OWNED_PROPERTIES,
-    Feature,
-    FeatureAccess,
-    FeatureKind,
-    feature_named,
-)
+from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, Feature, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.table_properties import (
-    COLUMN_MAPPING_MODE,
     ENABLE_ROW_TRACKING,
+    RESERVED_PROPERTIES,
     ROW_TRACKING_SUSPENDED,
-    MappingMode,
     is_true,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -36,7 +29,6 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000
-_FEATURE_PREFIX = "delta.feature."
 _FOLDED_OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
 _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 
@@ -88,9 +80,9 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
 
 def looks_at_files(options: EnableFeatureOptions) -> bool:
     """Whether planning and verifying need the live files: row tracking gives each of them ids."""
-    return any(feature_named(name).name == "rowTracking" for name in options.features) or any(
-        name.casefold() == ENABLE_ROW_TRACKING.casefold() for name in options.properties
-    )
+    features = [feature_named(name) for name in options.features]
+    features += [feature for name in options.properties for feature in _enabled_by(name)]
+    return any(feature.incomplete_file for feature in features)
 
 
 def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
@@ -101,13 +93,13 @@ def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
             "stays so, another writer takes it back: look at the table's history.",
             version=state.version,
         )
-    missing = [name for name in feature.requires if not state.protocol.supports(name)]
+    missing = [required.name for required in feature.all_required if not state.protocol.supports(required)]
     if current is not FeatureState.ABSENT and missing:
         yield protocol_rules.MISSING_DEPENDENCY.finding(
             f"{feature.name} is supported but {', '.join(missing)}, which it requires, is not. Add it to the protocol.",
             version=state.version,
         )
-    if feature.name == "rowTracking" and current is FeatureState.ENABLED:
+    if feature.incomplete_file and current is FeatureState.ENABLED:
         yield from _verify_row_ids(state)
 
 
@@ -137,11 +129,7 @@ def _verify_row_ids(state: TableState) -> Iterator[Finding]:
 
 def files_without_row_ids(state: TableState) -> list[str]:
     """Return the paths of live files that lack row-tracking fields, sorted."""
-    return sorted(
-        file.path
-        for file in (state.files or {}).values()
-        if file.base_row_id is None or file.default_row_commit_version is None
-    )
+    return sorted(file.path for file in (state.files or {}).values() if lacks_row_ids(file))
 
 
 def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engine) -> Iterator[Finding]:
@@ -177,36 +165,30 @@ def _property_problem(
     folded = name.casefold()
     if folded in _FOLDED_OWNED:
         return "writers keep this property themselves, and setting it by hand breaks the table. Leave it out."
-    if folded.startswith(_FEATURE_PREFIX):
-        return f"name the feature under features instead: {name[len(_FEATURE_PREFIX) :]!r}."
+    if folded.startswith(SUPPORT_PREFIX):
+        return f"name the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
     if folded in _VERSION_PROPERTIES:
         return "versions follow from the features. Leave it out and name the features that you need."
     if folded.startswith("delta.constraints."):
         return "add a CHECK constraint with ALTER TABLE … ADD CONSTRAINT, which checks the data."
-    if folded == COLUMN_MAPPING_MODE.casefold():
-        current = state.metadata.configuration.get(COLUMN_MAPPING_MODE, MappingMode.NONE.value)
-        if value.lower() not in ("name", current.lower()):
-            return (
-                f"column mapping mode {value!r} cannot be reached from {current!r} on an existing table; "
-                "only 'name' can be enabled."
-            )
-    for feature in features:
-        same = (feature.enabling_property or "").casefold() == folded
-        if same and not is_enabling(feature, value):
+    for feature in _enabled_by(name):
+        if problem := feature.unreachable and feature.unreachable(value, state.metadata):
+            return problem
+        if feature in features and not feature.is_enabling(value):
             return f"{value!r} contradicts features, which asks for {feature.name}. Leave one of them out."
-    alike = _enabled_by(folded, value)
-    asked = any(feature in features or state.protocol.supports(feature.name) for feature in alike)
+    alike = [feature for feature in _enabled_by(name) if feature.is_enabling(value)]
+    asked = any(feature in features or state.protocol.supports(feature) for feature in alike)
     if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
         return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special)."
     return None
 
 
-def _enabled_by(property_name: str, value: str) -> list[Feature]:
-    """Return the features that a property puts in force, first the one that it brings by itself."""
+def _enabled_by(property_name: str) -> list[Feature]:
+    """Return the features that a property, in any case, can enable, first the one that it brings by itself."""
     enabled = [
         feature
         for feature in FEATURES.values()
-        if (feature.enabling_property or "").casefold() == property_name.casefold() and is_enabling(feature, value)
+        if (feature.enabling_property or "").casefold() == property_name.casefold()
     ]
     return sorted(enabled, key=lambda feature: (feature.asked_by_name, feature.access is FeatureAccess.SPECIAL))
 
@@ -233,7 +215,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
         if feature.enabling_property is None or feature.asked_by_name or feature.access is FeatureAccess.SPECIAL:
             wanted[feature.support_property] = "supported"
         if feature.enabling_property is not None:
-            wanted[feature.enabling_property] = feature.enabled_value
+            wanted[feature.enabling_property] = feature.enabled_values[0]
     for name, value in _spelled(options.properties, state).items():
         if configuration.get(name) != value:
             wanted[name] = value
@@ -242,13 +224,13 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
 
 def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
     """Return the features that setting ``properties`` brings by itself to those that are ``present``."""
-    enabled = [_enabled_by(name, value) for name, value in properties.items()]
+    enabled = [[f for f in _enabled_by(name) if f.is_enabling(value)] for name, value in properties.items()]
     return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
 
 
 def _commits(properties: Mapping[str, str], state: TableState) -> int:
     if not is_true(properties.get(ENABLE_ROW_TRACKING)):
         return 1
-    upgrade = 0 if state.protocol.supports("rowTracking") else 1
+    upgrade = 0 if state.protocol.supports(ROW_TRACKING) else 1
     backfills = -(-len(files_without_row_ids(state)) // BACKFILL_FILES)
     return upgrade + backfills + 1

@@ -13,7 +13,8 @@ from airflow_delta_provider.domain.changes.preconditions import check_upgrade
 from airflow_delta_provider.domain.changes.step import AddColumns, SetProperties, Step, WidenColumns
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
-from airflow_delta_provider.domain.delta.features.table import FeatureAccess, feature_named
+from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.engine.engine import Engine

@@ -19,18 +19,18 @@ from airflow_delta_provider.domain.delta.data_type import (
     sql_name,
 )
 from airflow_delta_provider.domain.delta.expression import refers_to
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.delta.features.state import is_active
+from airflow_delta_provider.domain.delta.features.types import (
+    TIMESTAMP_NTZ_FEATURE,
+    TYPE_WIDENING,
+    TYPE_WIDENING_PREVIEW,
+)
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.type_widening import (
-    TypeChange,
-    allowed_with_iceberg,
-    can_widen,
-    legal_targets,
-    recorded_changes,
-)
+from airflow_delta_provider.domain.delta.type_widening import TypeChange, can_widen, legal_targets, recorded_changes
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
@@ -182,9 +182,9 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
             column=str(column),
         )
         return
-    for compat in ("icebergCompatV1", "icebergCompatV2"):
-        enabled = feature_state(FEATURES[compat], state.protocol, state.metadata) is FeatureState.ENABLED
-        if enabled and not allowed_with_iceberg(column.data_type, new):
+    for compat in (feature for feature in FEATURES.values() if feature.widening):
+        enabled = is_active(compat, state.protocol, state.metadata)
+        if enabled and compat.widening and not compat.widening(column.data_type, new):
             yield requests.ICEBERG_COMPATIBILITY.finding(
                 f"{column} cannot go from {sql_name(column.data_type)} to {sql_name(new)} while {compat} is enabled: "
                 "Iceberg has no such promotion. Choose a type that it has, or disable the compatibility first.",
@@ -202,7 +202,7 @@ def _check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
                 column=str(column),
             )
     for other in all_columns(metadata.schema):
-        expression = "" if other.field_path else other.field.metadata.get("delta.generationExpression", "")
+        expression = "" if other.field_path else other.field.metadata.get(GENERATED_COLUMNS.field_key, "")
         if expression and refers_to(expression, column.parts):
             yield requests.COLUMN_IN_USE.finding(
                 f"{column} is used by the generated column {other} ({expression}), and Delta does not change the type "
@@ -228,13 +228,13 @@ def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetP
         return (), []
     properties: dict[str, str] = {}
     needed: list[str] = []
-    if not (state.protocol.supports("typeWidening") or state.protocol.supports("typeWidening-preview")):
-        needed.append("typeWidening")
+    if not (state.protocol.supports(TYPE_WIDENING) or state.protocol.supports(TYPE_WIDENING_PREVIEW)):
+        needed.append(TYPE_WIDENING.name)
     if _widening_is_off(state):
         properties[ENABLE_TYPE_WIDENING] = "true"
-    if any(w.new == TIMESTAMP_NTZ for w in pending) and not state.protocol.supports("timestampNtz"):
-        needed.append("timestampNtz")
-        properties["delta.feature.timestampNtz"] = "supported"
+    if any(w.new == TIMESTAMP_NTZ for w in pending) and not state.protocol.supports(TIMESTAMP_NTZ_FEATURE):
+        needed.append(TIMESTAMP_NTZ_FEATURE.name)
+        properties[TIMESTAMP_NTZ_FEATURE.support_property] = "supported"
     if not properties:
         return (), needed
     return (SetProperties(tuple(sorted(properties.items())), tuple(sorted(needed))),), needed

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
-#: The domain that names them.
+#: Domain metadata of clustering.
 CLUSTERING = "delta.clustering"
+
+#: Fields by their names, or their paths in data files, in lower case.
+Fields = Mapping[tuple[str, ...], MappedField]
+
+
+def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
+    """Return the clustering columns that have no column's own name: without column mapping nobody finds them.
+
+    None where it is off already: then taking the feature away loses nothing more.
+    """
+    try:
+        schema = MappedSchema.of(metadata)
+    except BrokenLogError:
+        return []
+    if not schema.is_mapped:
+        return []
+    logical, in_files = fields_by_name(schema), fields_by_path(schema)
+    found: list[str] = []
+    for parts in clustering_columns(domains.get(CLUSTERING)):
+        if field_called(parts, logical) is None:
+            field = field_called(parts, in_files)
+            found.append(".".join(parts[0]) if field is None else str(field.column))
+    return found
 
 
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
@@ -27,3 +54,18 @@ def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]
             except UnknownColumnError:
                 found.append([(entry,)])
     return found
+
+
+def fields_by_name(schema: MappedSchema) -> Fields:
+    """Return the fields by their paths of names."""
+    return {lowered(field.column.parts): field for field in schema.fields}
+
+
+def fields_by_path(schema: MappedSchema) -> Fields:
+    """Return the fields by their paths in data files."""
+    return {lowered(field.path): field for field in schema.fields if field.path is not None}
+
+
+def field_called(parts: list[tuple[str, ...]], fields: Fields) -> MappedField | None:
+    """Return the field that has one of the names a clustering column may have."""
+    return next((fields[lowered(part)] for part in parts if lowered(part) in fields), None)

@@ -16,6 +16,13 @@ _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
 #: Where Spark's Parquet reader looks for the id of a field.
 _PARQUET_FIELD_ID = "parquet.field.id"
+#: Characters that Parquet writers refuse in names.
+_REFUSED_BY_PARQUET = frozenset(" ,;{}()\n\t=")
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether data files can have a column of this name: without column mapping it is the table's, too."""
+    return _REFUSED_BY_PARQUET.isdisjoint(name)
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:

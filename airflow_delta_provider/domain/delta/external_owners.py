@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
 _COORDINATION = "delta.coordinatedcommits."
 _UNIFORM = "delta.universalformat.enabledformats"
 _ICEBERG = frozenset(
-    (feature.enabling_property or "").casefold()
-    for name, feature in FEATURES.items()
-    if name.startswith("icebergCompat")
+    (feature.enabling_property or "").casefold() for feature in FEATURES.values() if feature.keeps_iceberg
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -11,7 +12,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 
 def has_timestamps(state: TableState) -> bool:
     """Whether in-commit timestamps are enabled."""
-    return state.metadata.properties.in_commit_timestamps and state.protocol.supports("inCommitTimestamp")
+    return state.metadata.properties.in_commit_timestamps and state.protocol.supports(IN_COMMIT_TIMESTAMP)
 
 
 def due_enablement(transition: Transition) -> Mapping[str, str]:

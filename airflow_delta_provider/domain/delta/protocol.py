@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named, with_requirements
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
 from airflow_delta_provider.domain.formats.json_values import integer_of, texts_of
 
 READER_FEATURES_VERSION = 3
@@ -63,10 +64,9 @@ class Protocol:
     def features(self) -> frozenset[str]:
         """Every supported feature: those listed, and those that a legacy version implies."""
         listed = (self.reader_features or frozenset()) | (self.writer_features or frozenset())
-        return listed | frozenset(name for name in FEATURES if self._implies(name))
+        return listed | frozenset(name for name, feature in FEATURES.items() if self._implies(feature))
 
-    def _implies(self, name: str) -> bool:
-        feature = FEATURES[name]
+    def _implies(self, feature: Feature) -> bool:
         if feature.legacy_writer is None or self.min_writer_version >= WRITER_FEATURES_VERSION:
             return False
         if feature.legacy_reader is not None and not (
@@ -75,9 +75,9 @@ class Protocol:
             return False
         return feature.legacy_writer <= self.min_writer_version
 
-    def supports(self, name: str) -> bool:
+    def supports(self, feature: Feature) -> bool:
         """Whether the feature is supported, by name or by version."""
-        return name in self.features
+        return feature.name in self.features
 
     def supporting(self, names: Iterable[str]) -> Protocol:
         """Return the weakest protocol that supports this one's features, ``names`` and their requirements.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
-DOMAIN = "delta.rowTracking"
 HIGH_WATER_MARK = "rowIdHighWaterMark"
 #: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
 PRESERVED_TAG = "delta.rowTracking.preserved"
@@ -49,7 +48,7 @@ def row_tracking_of(state: TableState) -> RowTracking:
     """Return what ``state`` says of row tracking."""
     properties = state.metadata.properties
     return RowTracking(
-        feature_state(FEATURES["rowTracking"], state.protocol, state.metadata),
+        feature_state(ROW_TRACKING, state.protocol, state.metadata),
         properties.row_tracking,
         properties.row_tracking_suspended,
         properties.row_id_column or None,

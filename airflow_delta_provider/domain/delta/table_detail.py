@@ -9,8 +9,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Commit, time_of
 from airflow_delta_provider.domain.delta.data_type import sql_name
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.features.state import feature_state
-from airflow_delta_provider.domain.delta.features.table import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState

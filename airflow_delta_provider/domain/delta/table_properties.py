@@ -37,6 +37,19 @@ STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 
+#: Names, in this case, that SET TBLPROPERTIES takes for something else than a property of the table, or refuses, in any
+#: release of Spark; with what does it instead. Measured with Spark 3.5 and 4.2, Delta 3.3 and 4.4.
+RESERVED_PROPERTIES: Mapping[str, str] = {
+    "comment": "it would change the table's description; use COMMENT ON TABLE.",
+    "location": "a table's location is not a property; use ALTER TABLE … SET LOCATION.",
+    "provider": "a table's format is not a property.",
+    "owner": "the catalog keeps a table's owner.",
+    "external": "whether a table is external follows from how it was created.",
+    "is_managed_location": "the catalog keeps it itself.",
+    "table_type": "the catalog keeps it itself.",
+    "collation": "a table's collation is not a property; use ALTER TABLE … DEFAULT COLLATION.",
+}
+
 _INTEGER = re.compile(r"-?\d{1,19}")
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(week|day|hour|minute|second|millisecond|microsecond)s?\s*", re.IGNORECASE)
 _DEFAULT_RETENTION = timedelta(hours=24)

@@ -7,7 +7,7 @@ delta-kernel-rs, which DuckDB is built on, and ``TableFeatures.java`` of Delta K
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.engine.engine import version_of
@@ -39,23 +39,12 @@ class LockedOut:
         return bool(version) and version < version_of(self.until)
 
 
-WRITERS: Mapping[str, tuple[LockedOut, ...]] = {
-    "checkpointProtection": (
-        LockedOut("Delta Spark", "Delta Spark", "3.3"),
-        LockedOut("delta-rs", "delta-rs (deltalake, Polars)"),
-        LockedOut("Trino", "Trino"),
-        LockedOut("DuckDB", "DuckDB"),
-        LockedOut("Delta Kernel", "Delta Kernel", "4.1"),
-    ),
-}
-
-
-def who_is_locked_out(feature: str, writers: Iterable[str]) -> str:
+def who_is_locked_out(feature: str, engines: Sequence[LockedOut], writers: Iterable[str]) -> str:
     """Return who can no longer write a table that has ``feature``, in a sentence.
 
-    :param writers: who wrote the table of late
+    :param engines: those of which it is known
+    :param writers: who wrote the table recently
     """
-    engines = WRITERS.get(feature, ())
     known = f"known are {', '.join(map(str, engines))}" if engines else "which those are is not known"
     sentence = f"Writers that do not know {feature} are locked out; {known}."
     hit = sorted({writer for writer in writers if any(engine.is_written_by(writer) for engine in engines)})

@@ -8,7 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError, parse_type
-from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.arguments import RequestError

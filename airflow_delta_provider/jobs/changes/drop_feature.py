@@ -12,15 +12,10 @@ from airflow_delta_provider.domain.changes.drop_features.verify import features_
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import DropFeature, Step
 from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.features.history_usage import (
-    barrier,
-    earliest_truncation,
-    is_in_use,
-    last_traces,
-)
-from airflow_delta_provider.domain.delta.features.removal import PROTECTION, REMOVALS
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS
+from airflow_delta_provider.domain.delta.features.traces import barrier, earliest_truncation, is_in_use, last_traces
 from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_versions,
     commit_name,
@@ -45,7 +40,7 @@ from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
 
 #: Features that no SQL can drop, with the change of protocol and metadata that does.
-_BY_HAND: Mapping[str, MakeEdit] = {FEATURE: drop_edit}
+_BY_HAND: Mapping[str, MakeEdit] = {USAGE_TRACKING.name: drop_edit}
 
 
 class DropFeatures(Change):
@@ -110,7 +105,7 @@ class DropFeatures(Change):
                 for name in features_of(self._options, state.protocol)
                 if self._options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
             ]
-            idle = [name for name in waiting if name == PROTECTION or not is_in_use(name, state)]
+            idle = [name for name in waiting if REMOVALS[name].only_truncating or not is_in_use(name, state)]
             self._found = state, _earliest_of(idle, table, state)
         return self._found[1]
 

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 from airflow_delta_provider.domain.changes.drop_features.plan import RewriteCost
 from airflow_delta_provider.domain.checks.type_widening.rewritten_files import FileDifference, FileDifferences
-from airflow_delta_provider.domain.delta.features.history_usage import is_in_use, records_types
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS, Rewrites
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.feature import Rewrites
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS
+from airflow_delta_provider.domain.delta.features.traces import is_in_use
+from airflow_delta_provider.domain.delta.features.types import records_types
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
@@ -22,7 +25,7 @@ def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) 
     """
     rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
     types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
-    columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports("columnMapping")
+    columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports(COLUMN_MAPPING)
     files = list((state.files or {}).values())
     differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
     found: dict[str, RewriteCost] = {}

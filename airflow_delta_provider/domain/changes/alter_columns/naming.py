@@ -11,22 +11,16 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from airflow_delta_provider.domain.delta.column import folded
+from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 
 #: Columns that change data files have beside those of the table. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
-#: Characters that Parquet writers refuse in names.
-_REFUSED_BY_PARQUET = frozenset(" ,;{}()\n\t=")
 
 
 def random_name() -> str:
     """Return a physical name that no other column ever had."""
     return f"col-{uuid4()}"
-
-
-def is_plain_name(name: str) -> bool:
-    """Whether data files can have a column of this name."""
-    return _REFUSED_BY_PARQUET.isdisjoint(name)
 
 
 @dataclass(frozen=True)

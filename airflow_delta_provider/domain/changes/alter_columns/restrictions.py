@@ -7,21 +7,20 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
-from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES, is_plain_name
+from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
-from airflow_delta_provider.domain.delta.column_mapping import physical_parts
+from airflow_delta_provider.domain.delta.column_mapping import is_plain_name, physical_parts
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType
 from airflow_delta_provider.domain.delta.expression import refers_to
+from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, INVARIANTS
+from airflow_delta_provider.domain.delta.features.lists import has_feature
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_properties import STATISTICS_COLUMNS
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
-
-_INVARIANTS = "delta.invariants"
-_GENERATED = "delta.generationExpression"
 
 
 def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding, ...]:
@@ -79,7 +78,7 @@ def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
     for name, expression in state.metadata.check_constraints.items():
         if refers_to(expression, column.parts):
             yield _needed(column, f"the CHECK constraint {name!r} uses it ({expression}). Drop the constraint first.")
-    for other, text in _metadata_texts(state, _INVARIANTS):
+    for other, text in _metadata_texts(state, INVARIANTS.field_key):
         if refers_to(_invariant(text), column.parts) or lowered(other.parts[: len(column.parts)]) == lowered(
             column.parts
         ):
@@ -87,7 +86,7 @@ def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
 
 
 def _generated(column: Column, state: TableState) -> Iterator[Finding]:
-    for other, expression in _metadata_texts(state, _GENERATED):
+    for other, expression in _metadata_texts(state, GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
             yield _needed(column, f"the generated column {other} is made of it ({expression}). Drop that column first.")
 
@@ -168,11 +167,10 @@ def _added(add: AddColumn, state: TableState) -> Iterator[Finding]:
                 "values will have.",
                 column=name,
             )
-        for feature, data_type in FEATURE_TYPES.items():
-            has_it = state.protocol.supports(feature) or state.protocol.supports(f"{feature}-preview")
-            if below.data_type == data_type and not has_it:
+        for feature in FEATURES.values():
+            if below.data_type == feature.column_type and not has_feature(state.protocol.features, feature.name):
                 yield requests.UNSUPPORTED_COLUMN.finding(
-                    f"{name} cannot be added as {add.data_type}: the type {data_type} needs the table feature "
+                    f"{name} cannot be added as {add.data_type}: the type {below.data_type} needs the table feature "
                     f"{feature}, which the protocol ({state.protocol}) does not list. Enable the feature first.",
                     column=name,
                 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW
+from airflow_delta_provider.domain.delta.features.state import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState
 
-_FEATURES = ("inCommitTimestamp", "inCommitTimestamp-preview")
+_FEATURES = (IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW)
 
 
 class NoTimestampError(Exception):
@@ -16,9 +16,7 @@ class NoTimestampError(Exception):
 
 def has_in_commit_timestamps(state: TableState) -> bool:
     """Whether commits that follow ``state`` have to carry a time that only grows."""
-    return any(
-        feature_state(FEATURES[name], state.protocol, state.metadata) is FeatureState.ENABLED for name in _FEATURES
-    )
+    return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
 
 
 def timestamp_of(commit: Commit) -> int:

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import (
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings, managing
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding

@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.restore_detection import restored_by
 from airflow_delta_provider.domain.delta.column_changes import ChangeKind, column_changes, physical_paths
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema, PhysicalPath
@@ -120,7 +121,7 @@ class ColumnHistory:
         self._look_at_files(state.version, (state.files or {}).values(), None)
         schema = self._learn(state.metadata, state.version)
         mapped = schema is not None and schema.is_mapped
-        if not is_first and (mapped or state.protocol.supports("columnMapping")):
+        if not is_first and (mapped or state.protocol.supports(COLUMN_MAPPING)):
             self._doubt(
                 f"the log is kept from version {state.version} on, and the table supported column mapping before",
                 state.version,

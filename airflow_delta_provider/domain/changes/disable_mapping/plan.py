@@ -14,9 +14,9 @@ from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWi
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.column_mapping.clustering import named_by_files
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
+from airflow_delta_provider.domain.delta.clustering import named_by_files
 from airflow_delta_provider.domain.delta.external_owners import managing
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -75,7 +75,7 @@ def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ..
 
 
 def _clustered(table: str, state: TableState) -> Iterator[Finding]:
-    columns = named_by_files(state)
+    columns = named_by_files(state.metadata, state.domains)
     if columns:
         yield rules.CLUSTERED.finding(
             f"{table} is clustered by {', '.join(columns)}, and says so by names that only column mapping knows. "
@@ -87,8 +87,8 @@ def _clustered(table: str, state: TableState) -> Iterator[Finding]:
 
 def _no_rewrite(table: TableName) -> Finding:
     return requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{table.text} has the table feature {FEATURE}, so that no engine can rewrite its files. Drop that feature "
-        "first: then engines can."
+        f"{table.text} has the table feature {USAGE_TRACKING}, so that no engine can rewrite its files. Drop that "
+        "feature first: then engines can."
     )
 
 
@@ -114,8 +114,8 @@ def _notes(found: MappedTable) -> Iterator[str]:
         )
     yield (
         f"The protocol ({state.protocol}) keeps columnMapping, so that readers still have to know it. ALTER TABLE … "
-        "DROP FEATURE columnMapping would take it away, but add checkpointProtection with writer version 7, which "
-        "locks out writers that do not know that."
+        "DROP FEATURE columnMapping would take it away, but add checkpointProtection with writer version 7, "
+        "which locks out writers that do not know that."
     )
 
 

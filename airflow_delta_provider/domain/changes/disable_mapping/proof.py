@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.naming import is_plain_name
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata

@@ -11,29 +11,20 @@ from airflow_delta_provider.domain.changes.explain import counted
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.step import DropFeature
-from airflow_delta_provider.domain.checks import disable_mapping, requests
-from airflow_delta_provider.domain.checks.column_mapping.clustering import named_by_files
-from airflow_delta_provider.domain.delta.column import all_columns
-from airflow_delta_provider.domain.delta.features.history_usage import geo_columns, is_in_use
-from airflow_delta_provider.domain.delta.features.removal import (
-    PROTECTION,
-    REMOVALS,
-    dependents,
-    why_not_removable,
-)
-from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, dependents, feature_named
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS, why_not_removable
+from airflow_delta_provider.domain.delta.features.traces import is_in_use
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine, version_of
-from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-#: Characters that a column's name may only have while it is mapped.
-_MAPPED_ONLY = " ,;{}()\n\t="
 #: Empty commits whose checkpoints keep readers from history that has traces of a feature.
 _BARRIERS = 3
 
@@ -102,7 +93,9 @@ def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protoc
     """Return the protocol that is left once the steps are done."""
     if not steps:
         return protocol
-    protecting = {PROTECTION for step in steps if REMOVALS[step.feature].protects and not step.truncate_history}
+    protecting = {
+        CHECKPOINT_PROTECTION.name for step in steps if REMOVALS[step.feature].protects and not step.truncate_history
+    }
     return weakest_protocol(protocol.features - {step.feature for step in steps} | protecting)
 
 
@@ -149,7 +142,7 @@ def _check_removal(
             f"{'them' if len(needing) > 1 else 'it'} first, or in the same request.",
             subject=name,
         )
-    if problem := _need(name, state):
+    if problem := removal.obstacle and removal.obstacle(state.metadata, state.domains):
         yield requests.FEATURE_IN_USE.finding(f"{name} cannot be dropped: {problem}", subject=name)
 
 
@@ -164,30 +157,6 @@ def _truncation_needed(name: str) -> Finding:
         "truncate_history=True (--truncate-history).",
         subject=name,
     )
-
-
-def _need(name: str, state: TableState) -> str | None:
-    """Return what people have to decide before a feature can go."""
-    metadata = state.metadata
-    if name == "checkConstraints" and metadata.check_constraints:
-        constraints = ", ".join(sorted(metadata.check_constraints))
-        return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
-    if name.startswith("geospatial") and (columns := geo_columns(metadata)):
-        return f"the table has geospatial columns: {', '.join(columns)}. Drop them first."
-    if name == "columnMapping" and is_mapped_name(metadata):
-        return f"without it no column may be called {is_mapped_name(metadata)!r}. Rename the column first."
-    if name == "columnMapping" and (columns := named_by_files(state)):
-        return (
-            f"the table is clustered by {', '.join(columns)}, by names that only column mapping knows. "
-            f"{disable_mapping.CLUSTERED.remedy}"
-        )
-    return None
-
-
-def is_mapped_name(metadata: Metadata) -> str | None:
-    """Return a column's name that is legal only while it is mapped, if there is one."""
-    fields = (column.field.name for column in all_columns(metadata.schema))
-    return next((name for name in fields if any(character in _MAPPED_ONLY for character in name)), None)
 
 
 def _step(name: str, options: DropFeatureOptions, state: TableState, survey: DropSurvey) -> DropFeature:
@@ -226,21 +195,21 @@ def _notes(
     for name in present:
         if _waits(name, options, survey, now):
             yield waiting(name, state.version, survey.earliest[name]).message
-    if PROTECTION in after.features - state.protocol.features:
-        yield who_is_locked_out(PROTECTION, survey.writers)
+    if CHECKPOINT_PROTECTION.name in after.features - state.protocol.features:
+        yield CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers)
 
 
 def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurvey) -> Iterator[Finding]:
     steps = [step for step in plan.steps if isinstance(step, DropFeature)]
-    if PROTECTION in plan.protocol_after.features - plan.protocol_before.features:
+    if CHECKPOINT_PROTECTION.name in plan.protocol_after.features - plan.protocol_before.features:
         protected = [step.feature for step in steps if REMOVALS[step.feature].protects and not step.truncate_history]
         if not options.allow_protocol_upgrade:
             yield requests.PROTOCOL_UPGRADE.finding(
-                f"Dropping {', '.join(protected)} adds {PROTECTION} to the protocol of {plan.table.text}, since its "
-                f"history keeps traces. {who_is_locked_out(PROTECTION, survey.writers)} If every writer can follow, "
-                "repeat the request with allow_protocol_upgrade=True (--allow-protocol-upgrade); or truncate the "
-                "history with truncate_history=True (--truncate-history).",
-                subject=PROTECTION,
+                f"Dropping {', '.join(protected)} adds {CHECKPOINT_PROTECTION} to the protocol of {plan.table.text}, "
+                f"since its history keeps traces. {CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers)} If every "
+                "writer can follow, repeat the request with allow_protocol_upgrade=True (--allow-protocol-upgrade); or "
+                "truncate the history with truncate_history=True (--truncate-history).",
+                subject=CHECKPOINT_PROTECTION.name,
             )
     for step in steps:
         if step.files and not options.allow_rewrite:
@@ -257,9 +226,10 @@ def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurv
             "change feeds no longer reach the versions before. If nobody needs them, repeat the request with "
             "acknowledge_history_loss=True (--acknowledge-history-loss).",
         )
-    if any(step.feature == "rowTracking" for step in steps) and not options.acknowledge_row_id_loss:
-        yield requests.ROW_ID_LOSS.finding(
-            f"{REMOVALS['rowTracking'].leaves} If nothing keeps row ids, repeat the request with "
-            "acknowledge_row_id_loss=True (--acknowledge-row-id-loss).",
-            subject="rowTracking",
-        )
+    for step in steps:
+        if REMOVALS[step.feature].loses_row_ids and not options.acknowledge_row_id_loss:
+            yield requests.ROW_ID_LOSS.finding(
+                f"{REMOVALS[step.feature].leaves} If nothing keeps row ids, repeat the request with "
+                "acknowledge_row_id_loss=True (--acknowledge-row-id-loss).",
+                subject=step.feature,
+            )

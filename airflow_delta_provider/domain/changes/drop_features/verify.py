@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
-from airflow_delta_provider.domain.delta.features.history_usage import is_in_use
-from airflow_delta_provider.domain.delta.features.removal import PROTECTION, REMOVALS, in_order
-from airflow_delta_provider.domain.delta.features.table import feature_named
+from airflow_delta_provider.domain.delta.features.lists import has_feature
+from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
+from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_order
+from airflow_delta_provider.domain.delta.features.traces import is_in_use
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 
 
 def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:
     """Return the features of a request that a table has, in the order in which they have to go."""
-    return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if protocol.supports(n)))
+    return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if n in protocol.features))
 
 
 def verify_dropped(
@@ -51,23 +52,24 @@ def verify_dropped(
                 subject=name,
             )
     unexpected = state.protocol.features - promised.features if promised and not present else frozenset()
-    if PROTECTION in unexpected:
+    if CHECKPOINT_PROTECTION.name in unexpected:
         yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-            f"{PROTECTION} was added, which this plan does not do: {who_is_locked_out(PROTECTION, ())} Look into the "
-            f"table's history; {PROTECTION} can be dropped by truncating it.",
+            f"{CHECKPOINT_PROTECTION} was added, which this plan does not do: "
+            f"{CHECKPOINT_PROTECTION.who_is_locked_out(())} Look into the table's history; {CHECKPOINT_PROTECTION} can "
+            "be dropped by truncating it.",
             version=state.version,
-            subject=PROTECTION,
+            subject=CHECKPOINT_PROTECTION.name,
         )
 
 
 def _left_over(name: str, state: TableState) -> bool:
-    other = {"typeWidening": "typeWidening-preview", "typeWidening-preview": "typeWidening"}.get(name, "")
-    return not state.protocol.supports(other) and is_in_use(name, state)
+    """Whether a table has traces of a feature that it no longer has, be it as a preview or as a stable one."""
+    return not has_feature(state.protocol.features, name) and is_in_use(name, state)
 
 
 def _is_used(name: str, state: TableState) -> bool:
-    """Whether a table still uses a feature; ``checkpointProtection`` is in use as long as its history is there."""
-    return name != PROTECTION and is_in_use(name, state)
+    """Whether a table still uses a feature; what only protects history is in use as long as that is there."""
+    return not REMOVALS[name].only_truncating and is_in_use(name, state)
 
 
 def waiting(name: str, version: int, earliest: datetime | None) -> Finding:

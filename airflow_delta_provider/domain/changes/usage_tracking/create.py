@@ -19,9 +19,9 @@ from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, t
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -93,7 +93,7 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
         },
     }
     state = TableState(0, _USUAL, Metadata.from_json(metadata))
-    table = NewTable(metadata, _USUAL.supporting([FEATURE, *used_features(state)]))
+    table = NewTable(metadata, _USUAL.supporting([USAGE_TRACKING.name, *used_features(state)]))
     broken = tuple(_broken_rules(table))
     return (None, broken) if broken else (table, ())
 
@@ -103,9 +103,9 @@ def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
     if options.acknowledge_writer_lockout:
         return None
     return requests.WRITER_LOCKOUT.finding(
-        f"No engine could write to {table}: none implements {FEATURE}, and one that does not know a feature of a table "
-        f"can only read it. That holds for {', '.join(ENGINES)}, in every version that is known here. If that is "
-        "meant, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+        f"No engine could write to {table}: none implements {USAGE_TRACKING}, and one that does not know a feature of "
+        f"a table can only read it. That holds for {', '.join(ENGINES)}, in every version that is known here. If that "
+        "is meant, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
     )
 
 
@@ -114,7 +114,7 @@ def is_same(options: CreateTableOptions, wanted: TableState, there: TableState) 
     return (
         there.metadata.schema == wanted.metadata.schema
         and there.metadata.partition_columns == options.partition_by
-        and there.protocol.supports(FEATURE)
+        and there.protocol.supports(USAGE_TRACKING)
     )
 
 

@@ -6,8 +6,8 @@ Column mapping stays as it is, with its ids and physical names: no data file is 
 from __future__ import annotations
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.protocol import weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 
@@ -16,7 +16,7 @@ def drop_edit(base: CommitBase) -> Edit:
     """Return the commit that drops the feature, and its property with it."""
     return Edit(
         "DROP FEATURE",
-        {"featureName": FEATURE},
-        protocol=weakest_protocol(base.state.protocol.features - {FEATURE}),
+        {"featureName": USAGE_TRACKING.name},
+        protocol=weakest_protocol(base.state.protocol.features - {USAGE_TRACKING.name}),
         unset_properties=(DROPPED_OR_RENAMED,),
     )

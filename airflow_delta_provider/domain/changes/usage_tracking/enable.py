@@ -18,9 +18,9 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.usage_tracking.checks import FEATURE
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.features.table import feature_named
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING, USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -29,7 +29,6 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
-_MAPPING = "columnMapping"
 _EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted yet, and no engine implements it."
 
 
@@ -51,7 +50,7 @@ class Evidence:
 def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
     """Whether what is asked for takes a commit of ours: SQL knows neither the feature nor tables that have it."""
     names = {feature_named(name).name for name in options.features}
-    return FEATURE in names or (_MAPPING in names and is_tracked(state))
+    return USAGE_TRACKING.name in names or (COLUMN_MAPPING.name in names and is_tracked(state))
 
 
 def needs_footers(state: TableState, past: PastColumns) -> bool:
@@ -77,7 +76,7 @@ def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableS
     if _maps(options, state):
         refusals += _left_over(table.text, state)
         steps.append(MapColumns())
-    after = state.protocol.supporting([FEATURE])
+    after = state.protocol.supporting([USAGE_TRACKING.name])
     notes = (_EXPERIMENTAL,) if TrackUsage in map(type, steps) else ()
     plan = Plan(table, tuple(steps), state.protocol, after, notes)
     if notes and not options.acknowledge_writer_lockout:
@@ -100,8 +99,8 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
     return requests.USAGE_UNKNOWN.finding(
         f"{table} {had}. Columns that were dropped then may still lie in its data files, and "
         f"{evidence.foreign_columns}: the next column of such a name would get their values. Rewrite the files (REORG "
-        f"TABLE … APPLY (PURGE), or OPTIMIZE), or enable {_MAPPING} first: a table with column mapping is tracked as "
-        "used."
+        f"TABLE … APPLY (PURGE), or OPTIMIZE), or enable {COLUMN_MAPPING} first: a table with column mapping is "
+        "tracked as used."
     )
 
 
@@ -119,8 +118,8 @@ def _(step: TrackUsage, base: CommitBase) -> Edit:
     properties = {DROPPED_OR_RENAMED: step.dropped_or_renamed}
     return Edit(
         "SET TBLPROPERTIES",
-        {"properties": {f"delta.feature.{FEATURE}": "supported", **properties}},
-        protocol=base.state.protocol.supporting([FEATURE]),
+        {"properties": {USAGE_TRACKING.support_property: "supported", **properties}},
+        protocol=base.state.protocol.supporting([USAGE_TRACKING.name]),
         set_properties=properties,
     )
 
@@ -132,7 +131,7 @@ def _(step: MapColumns, base: CommitBase) -> Edit:
     return Edit(
         "SET TBLPROPERTIES",
         {"properties": {COLUMN_MAPPING_MODE: properties[COLUMN_MAPPING_MODE]}},
-        protocol=base.state.protocol.supporting([_MAPPING]),
+        protocol=base.state.protocol.supporting([COLUMN_MAPPING.name]),
         schema_string=schema_string,
         set_properties=properties,
     )
@@ -151,17 +150,17 @@ def _(step: DisableMapping, base: CommitBase) -> Edit:
 
 
 def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
-    others = [name for name in options.features if feature_named(name).name not in (FEATURE, _MAPPING)]
+    others = [name for name in options.features if feature_named(name) not in (USAGE_TRACKING, COLUMN_MAPPING)]
     others += options.properties
     if others:
         yield requests.NOT_TOGETHER.finding(
-            f"{', '.join(others)} cannot be set together with {FEATURE}, which no engine knows. Enable everything "
-            f"else before it, in a request of its own: afterwards no engine can."
+            f"{', '.join(others)} cannot be set together with {USAGE_TRACKING}, which no engine knows. Enable "
+            f"everything else before it, in a request of its own: afterwards no engine can."
         )
 
 
 def _maps(options: EnableFeatureOptions, state: TableState) -> bool:
-    asked = any(feature_named(name).name == _MAPPING for name in options.features)
+    asked = any(feature_named(name) == COLUMN_MAPPING for name in options.features)
     return asked and not state.metadata.properties.is_mapped
 
 
@@ -180,12 +179,12 @@ def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
     wrote = f"It was written lately by {recent}: locked out. " if recent else ""
     readers = ""
     if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:
-        readers = f" Readers that do not know {_MAPPING} are locked out, too."
+        readers = f" Readers that do not know {COLUMN_MAPPING} are locked out, too."
     return requests.WRITER_LOCKOUT.finding(
-        f"{FEATURE} would lock every engine out of writing to {plan.table.text}: none implements it, and one that does "
-        f"not know a feature of a table can only read it. {wrote}Locked out as well, in every version that is known "
-        f"here: {', '.join(ENGINES)}. From then on there is no INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE but by "
-        f"writers of your own that know the feature, and by this package.{readers} The protocol would go from "
+        f"{USAGE_TRACKING} would lock every engine out of writing to {plan.table.text}: none implements it, and one "
+        f"that does not know a feature of a table can only read it. {wrote}Locked out as well, in every version that "
+        f"is known here: {', '.join(ENGINES)}. From then on there is no INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE "
+        f"but by writers of your own that know the feature, and by this package.{readers} The protocol would go from "
         f"{plan.protocol_before} to {plan.protocol_after}. If that is meant, repeat the request with "
         "acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
     )

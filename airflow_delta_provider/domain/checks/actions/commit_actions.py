@@ -14,8 +14,9 @@ from airflow_delta_provider.domain.checks.actions.in_commit_timestamps import ch
 from airflow_delta_provider.domain.checks.check import on_commit, on_transition
 from airflow_delta_provider.domain.checks.log import rules as log_rules
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY, DOMAIN_METADATA
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -102,12 +103,12 @@ def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
     before = transition.before
     if not before.metadata.properties.append_only:
         return
-    if not before.protocol.supports("appendOnly") or transition.restores:
+    if not before.protocol.supports(APPEND_ONLY) or transition.restores:
         return
     removed = [file for file in transition.commit.removes if file.data_change]
     if removed and transition.removed_files:
         yield rules.REMOVED_FROM_APPEND_ONLY.finding(
-            f"{APPEND_ONLY} is true, but the commit removes data: {len(removed)} "
+            f"{APPEND_ONLY.enabling_property} is true, but the commit removes data: {len(removed)} "
             f"file{'s' if len(removed) > 1 else ''}, the first one {removed[0].path}. Readers that follow the table "
             f"by what is appended never learn of it. {_RESTORE}, or set the property to false if that was meant.",
             path=removed[0].path,
@@ -117,9 +118,7 @@ def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
 
 def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
     domains = [domain for domain in transition.commit.domains if not domain.removed]
-    if domains and not any(
-        state.protocol.supports("domainMetadata") for state in (transition.before, transition.after)
-    ):
+    if domains and not any(state.protocol.supports(DOMAIN_METADATA) for state in (transition.before, transition.after)):
         yield rules.DOMAIN_WITHOUT_FEATURE.finding(
             f"The commit sets domainMetadata of {domains[0].domain}, but the protocol ({transition.after.protocol}) "
             "does not have domainMetadata: writers may lose it without a word. Enable it: "
@@ -131,7 +130,7 @@ def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
 
 def _vector_without_feature(transition: Transition) -> Iterator[Finding]:
     with_vector = [file for file in transition.commit.adds if file.deletion_vector is not None]
-    if with_vector and not transition.after.protocol.supports("deletionVectors"):
+    if with_vector and not transition.after.protocol.supports(DELETION_VECTORS):
         yield rules.DELETION_VECTOR_WITHOUT_FEATURE.finding(
             f"The commit adds {with_vector[0].path} with a deletion vector, but the protocol "
             f"({transition.after.protocol}) does not have deletionVectors: readers that do not know the feature open "

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from airflow_delta_provider.domain.checks.healing import Details
+from airflow_delta_provider.domain.delta.features.commits import DOMAIN_METADATA
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.in_commit_timestamps import due_enablement, has_timestamps
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -84,7 +86,7 @@ def until_domain_is_allowed(finding: Finding, _: Details) -> Holds:
     """Until the feature is there, or the domain is not."""
 
     def holds(later: Transition) -> bool:
-        return not later.after.protocol.supports("domainMetadata") and finding.subject in later.after.domains
+        return not later.after.protocol.supports(DOMAIN_METADATA) and finding.subject in later.after.domains
 
     return holds
 
@@ -94,7 +96,7 @@ def until_vector_is_allowed(finding: Finding, _: Details) -> Holds:
 
     def holds(later: Transition) -> bool:
         whole = any(file.path == finding.path and file.deletion_vector is None for file in later.commit.adds)
-        return not whole and not later.after.protocol.supports("deletionVectors")
+        return not whole and not later.after.protocol.supports(DELETION_VECTORS)
 
     return holds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.checks.actions import rules
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -73,7 +74,7 @@ def _not_enabled(transition: Transition) -> Iterator[Finding]:
     before, after = transition.before, transition.after
     if (
         transition.restores
-        or not after.protocol.supports("deletionVectors")
+        or not after.protocol.supports(DELETION_VECTORS)
         or before.metadata.properties.deletion_vectors
         or after.metadata.properties.deletion_vectors
     ):

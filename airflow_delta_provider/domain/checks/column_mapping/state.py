@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_AD
 from airflow_delta_provider.domain.checks.protocol import rules as protocol
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
@@ -276,7 +277,7 @@ def _ever_mapped(state: TableState) -> MappedSchema | None:
 
 def _is_supported(state: TableState) -> bool:
     # A feature that only one of the two lists has is the protocol's fault.
-    return state.protocol.supports("columnMapping") and state.protocol.min_reader_version > 1
+    return state.protocol.supports(COLUMN_MAPPING) and state.protocol.min_reader_version > 1
 
 
 def _each(rule: Rule, wrong: Sequence[_Wrong]) -> Iterator[Finding]:

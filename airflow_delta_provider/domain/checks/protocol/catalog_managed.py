@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.log import rules
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 

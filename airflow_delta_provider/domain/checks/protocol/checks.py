@@ -12,17 +12,14 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol import rules
-from airflow_delta_provider.domain.checks.protocol.feature_usage import FEATURE_TYPES, needed_features, used_features
+from airflow_delta_provider.domain.checks.protocol.feature_usage import needed_features, used_features
 from airflow_delta_provider.domain.checks.protocol.protocol_changes import check_first, check_transition
-from airflow_delta_provider.domain.delta.features.lists import (
-    has_feature,
-    lacks_a_list,
-    listing,
-    reader_features,
-    stable_name,
-)
-from airflow_delta_provider.domain.delta.features.state import is_enabled
-from airflow_delta_provider.domain.delta.features.table import FEATURES, FeatureKind, feature_named
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind, stable_name
+from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list, listing, reader_features
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_meant_by, feature_named
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -31,24 +28,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 __all__ = ["check_first", "check_state", "check_transition", "no_protocol", "used_features"]
 
 #: Features whose property is judged by rules of their own: RT01, TW01, CM01.
-_JUDGED_ELSEWHERE = frozenset({"rowTracking", "typeWidening", "typeWidening-preview", "columnMapping"})
-#: Requirements that Delta Spark has and PROTOCOL.md has not.
-_ONLY_BY_SPARK = frozenset(
-    {
-        ("catalogManaged", "vacuumProtocolCheck"),
-        ("catalogOwned-preview", "inCommitTimestamp"),
-        ("catalogOwned-preview", "vacuumProtocolCheck"),
-        ("coordinatedCommits-preview", "inCommitTimestamp"),
-        ("coordinatedCommits-preview", "vacuumProtocolCheck"),
-        ("adaptiveMetadata-preview", "deletionVectors"),
-        ("adaptiveMetadata-preview", "catalogManaged"),
-        ("adaptiveMetadata-preview", "rowTracking"),
-        ("adaptiveMetadata-preview", "columnMapping"),
-        ("columnMappingUsageTracking", "columnMapping"),
-    }
-)
-#: Under which some writers list timestampNtz: TF17 says so.
-_MISNAMED_NTZ = "timestampwithouttimezone"
+_JUDGED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
 
 
 @on_state()
@@ -126,7 +106,7 @@ def _unknown_features(state: TableState) -> Iterator[Finding]:
     for name in sorted(readers | (state.protocol.writer_features or frozenset())):
         if name in FEATURES:
             continue
-        known = "timestampNtz" if name.casefold() == _MISNAMED_NTZ else feature_named(name).name
+        known = feature_meant_by(name).name
         meant = "" if known == name else f" Perhaps {known} is meant, which is the protocol's name."
         who = "Readers that do not know it have" if name in readers else "Readers may ignore it; writers have"
         yield rules.UNKNOWN_FEATURE.finding(
@@ -178,8 +158,9 @@ def _writers_features_for_readers(state: TableState) -> Iterator[Finding]:
 def _dependencies(state: TableState) -> Iterator[Finding]:
     supported = state.protocol.features | reader_features(state.protocol)
     for name in sorted(supported):
-        missing = [r for r in feature_named(name).requires if not has_feature(supported, r)]
-        by_spec = [required for required in missing if (name, required) not in _ONLY_BY_SPARK]
+        feature = feature_named(name)
+        missing = [required for required in feature.all_required if not has_feature(supported, required.name)]
+        by_spec = [required for required in missing if required in feature.requires]
         for required in by_spec or missing:
             finding = rules.MISSING_DEPENDENCY.finding(
                 f"{name} is supported, but {required}, which it requires, is not: engines refuse the table, or write "
@@ -194,9 +175,9 @@ def _orphans(state: TableState) -> Iterator[Finding]:
     served: set[str] = set()
     for feature in FEATURES.values():
         key = feature.enabling_property
-        if key is None or not is_enabled(feature, state.metadata):
+        if key is None or not feature.is_enabled_by(state.metadata):
             continue
-        if feature.name in _JUDGED_ELSEWHERE or state.protocol.supports(feature.name):
+        if feature in _JUDGED_ELSEWHERE or state.protocol.supports(feature):
             served.add(key)
         else:
             lacking.setdefault(key, feature.name)
@@ -225,7 +206,7 @@ def _previews(state: TableState) -> Iterator[Finding]:
 def _needs(state: TableState) -> Iterator[Finding]:
     listed = state.protocol.features
     for name, (what, column) in sorted(needed_features(state).items()):
-        if has_feature(listed, name) or (name == "timestampNtz" and any(n.casefold() == _MISNAMED_NTZ for n in listed)):
+        if has_feature(listed, name) or any(map(feature_named(name).is_alias, listed)):
             continue
         finding = rules.FEATURE_NEEDED.finding(
             f"{what} needs the feature {name}, which the protocol ({state.protocol}) does not have: some engines "
@@ -233,7 +214,7 @@ def _needs(state: TableState) -> Iterator[Finding]:
             version=state.version,
             column=column,
         )
-        yield finding if name in FEATURE_TYPES else replace(finding, severity=Severity.WARNING)
+        yield finding if feature_named(name).column_type else replace(finding, severity=Severity.WARNING)
 
 
 #: Rules that hold for any protocol, and those about what its lists say.

@@ -12,12 +12,13 @@ from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.protocol import rules
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
+from airflow_delta_provider.domain.delta.features.state import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
-_V1, _V2 = "icebergCompatV1", "icebergCompatV2"
 #: Types that Iceberg, as these versions write it, does not have.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
@@ -25,31 +26,33 @@ _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 @on_state()
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield what does not go with the Iceberg compatibility of ``state``, by version of that."""
-    for compat in (_V1, _V2):
+    for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
         faults = list(_faults(state, compat)) if _is_active(state, compat) else []
         if faults:
             yield rules.NOT_ICEBERG_COMPATIBLE.finding(
                 f"{compat} is enabled, but {', '.join(faults)}: the table cannot be converted for readers of Iceberg, "
                 "which see an old version of it or wrong rows, and Delta's writers refuse to go on. Take back what "
-                f"does not go with it, or set {FEATURES[compat].enabling_property} to false.",
+                f"does not go with it, or set {compat.enabling_property} to false.",
                 version=state.version,
-                subject=compat,
+                subject=compat.name,
             )
 
 
-def _faults(state: TableState, compat: str) -> Iterator[str]:
+def _faults(state: TableState, compat: Feature) -> Iterator[str]:
     if not state.metadata.properties.is_mapped:
         yield "the mode of column mapping is none"
-    if compat == _V2 and _is_active(state, _V1):
-        yield f"{_V1} is enabled, too"
-    if state.protocol.supports("deletionVectors") and (compat == _V1 or state.metadata.properties.deletion_vectors):
-        yield "deletion vectors are enabled" if compat == _V2 else "the protocol has deletionVectors"
+    if compat == ICEBERG_COMPAT_V2 and _is_active(state, ICEBERG_COMPAT_V1):
+        yield f"{ICEBERG_COMPAT_V1} is enabled, too"
+    if state.protocol.supports(DELETION_VECTORS) and (
+        compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors
+    ):
+        yield "deletion vectors are enabled" if compat == ICEBERG_COMPAT_V2 else "the protocol has deletionVectors"
     for column in readable_columns(state.metadata) or ():
-        nested = compat == _V1 and isinstance(column.data_type, (ArrayType, MapType))
+        nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
         if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
             yield f"the column {column} is of the type {column.data_type}"
             return
 
 
-def _is_active(state: TableState, compat: str) -> bool:
-    return feature_state(FEATURES[compat], state.protocol, state.metadata) is FeatureState.ENABLED
+def _is_active(state: TableState, compat: Feature) -> bool:
+    return is_active(compat, state.protocol, state.metadata)

@@ -8,13 +8,8 @@ from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.protocol import rules
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.features.lists import (
-    contradicts_itself,
-    has_feature,
-    listing,
-    reader_features,
-    stable_name,
-)
+from airflow_delta_provider.domain.delta.features.feature import stable_name
+from airflow_delta_provider.domain.delta.features.lists import contradicts_itself, has_feature, listing, reader_features
 from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.protocol import catalog_managed, rules
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 

@@ -12,9 +12,10 @@ from airflow_delta_provider.domain.checks.log import rules as log_rules
 from airflow_delta_provider.domain.checks.row_tracking import rules
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import DOMAIN, HIGH_WATER_MARK, RowTracking
+from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, RowTracking
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLE_ROW_TRACKING,
     ROW_COMMIT_VERSION_COLUMN,

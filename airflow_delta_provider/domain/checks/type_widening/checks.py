@@ -12,8 +12,6 @@ from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_changes import check_transition
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
-    FEATURE,
-    PREVIEW,
     VOID,
     TypeRecord,
     between_texts,
@@ -25,17 +23,17 @@ from airflow_delta_provider.domain.checks.type_widening.type_record import (
 )
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import FEATURES
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.delta.features.state import is_active
+from airflow_delta_provider.domain.delta.features.types import (
+    TIMESTAMP_NTZ_FEATURE,
+    TYPE_WIDENING,
+    TYPE_WIDENING_PREVIEW,
+)
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.type_widening import (
-    TYPE_CHANGES_KEY,
-    TypeChange,
-    allowed_with_iceberg,
-    can_widen,
-)
+from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
 from airflow_delta_provider.domain.report.finding import Finding
 
 __all__ = ["check_state", "check_transition"]
@@ -63,9 +61,10 @@ def check_state(state: TableState) -> Iterator[Finding]:
 def _enabled_without_feature(state: TableState) -> Iterator[Finding]:
     if is_enabled(state.metadata) and not is_supported(state.protocol):
         yield rules.ENABLED_WITHOUT_FEATURE.finding(
-            f"{ENABLE_TYPE_WIDENING} is true, but the protocol ({state.protocol}) does not list {FEATURE}: writers may "
-            "widen types, and readers that do not know the feature then fail on older files or read them wrongly. "
-            f"Enable the feature: DeltaEnableFeatureOperator(features=['{FEATURE}']), or unset the property.",
+            f"{ENABLE_TYPE_WIDENING} is true, but the protocol ({state.protocol}) does not list {TYPE_WIDENING}: "
+            "writers may widen types, and readers that do not know the feature then fail on older files or read them "
+            f"wrongly. Enable the feature: DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']), or unset the "
+            "property.",
             version=state.version,
         )
 
@@ -75,8 +74,8 @@ def _record_without_feature(state: TableState, records: Sequence[TypeRecord]) ->
         more = f" and {len(records) - 1} more columns" if len(records) > 1 else ""
         yield rules.RECORD_WITHOUT_FEATURE.finding(
             f"{records[0].column}{more} has {TYPE_CHANGES_KEY}, but the protocol ({state.protocol}) does not list "
-            f"{FEATURE}: readers that do not know the feature fail on files older than the change, or read them "
-            f"wrongly. Enable the feature: DeltaEnableFeatureOperator(features=['{FEATURE}']).",
+            f"{TYPE_WIDENING}: readers that do not know the feature fail on files older than the change, or read them "
+            f"wrongly. Enable the feature: DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']).",
             version=state.version,
             column=str(records[0].column),
         )
@@ -143,7 +142,7 @@ def _chains(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Findin
 
 
 def _preview_leftover(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Finding]:
-    if FEATURE not in state.protocol.features or PREVIEW in state.protocol.features:
+    if not state.protocol.supports(TYPE_WIDENING) or state.protocol.supports(TYPE_WIDENING_PREVIEW):
         return
     left = [r for r in records if r.changes is not None and any("tableVersion" in entry for entry in r.raw)]
     if left:
@@ -157,13 +156,13 @@ def _preview_leftover(state: TableState, records: Sequence[TypeRecord]) -> Itera
 
 
 def _iceberg(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Finding]:
-    for compat in ("icebergCompatV1", "icebergCompatV2"):
-        if feature_state(FEATURES[compat], state.protocol, state.metadata) is not FeatureState.ENABLED:
+    for compat in FEATURES.values():
+        if compat.widening is None or not is_active(compat, state.protocol, state.metadata):
             continue
         for record in records:
             for change in record.changes or ():
                 old, new = named_type(change.from_type), named_type(change.to_type)
-                if can_widen(old, new) and not allowed_with_iceberg(old, new):
+                if can_widen(old, new) and not compat.widening(old, new):
                     yield rules.ICEBERG_COMPATIBILITY.finding(
                         f"{record.column} was widened from {change.from_type} to {change.to_type}{_at(change)}, which "
                         f"Iceberg cannot read, while {compat} is enabled: Iceberg readers fail or read wrong values. "
@@ -174,7 +173,7 @@ def _iceberg(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Findi
 
 
 def _timestamps(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Finding]:
-    if state.protocol.supports("timestampNtz"):
+    if state.protocol.supports(TIMESTAMP_NTZ_FEATURE):
         return
     for record in records:
         if any(named_type(change.to_type) == TIMESTAMP_NTZ for change in record.changes or ()):

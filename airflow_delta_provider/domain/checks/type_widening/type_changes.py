@@ -8,7 +8,6 @@ from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
 from airflow_delta_provider.domain.checks.type_widening import rules
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
-    FEATURE,
     VOID,
     between_texts,
     changes_of,
@@ -19,6 +18,7 @@ from airflow_delta_provider.domain.checks.type_widening.type_record import (
 )
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -59,9 +59,10 @@ def _left_by_drop(transition: Transition) -> Iterator[Finding]:
         what.append(f"{ENABLE_TYPE_WIDENING}=true")
     if what:
         yield rules.RECORD_LEFT_BY_DROP.finding(
-            f"The commit takes {FEATURE} out of the protocol, but leaves {' and '.join(what)}: readers that do not "
-            "know the feature open the table now, and fail on older files or read them wrongly. Enable it again: "
-            f"DeltaEnableFeatureOperator(features=['{FEATURE}']), and let ALTER TABLE … DROP FEATURE drop it.",
+            f"The commit takes {TYPE_WIDENING} out of the protocol, but leaves {' and '.join(what)}: readers that do "
+            "not know the feature open the table now, and fail on older files or read them wrongly. Enable it again: "
+            f"DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']), and let ALTER TABLE … DROP FEATURE drop "
+            "it.",
             column=str(left[0].column) if left else None,
             **transition.commit.provenance,
         )
@@ -88,7 +89,7 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
             yield rules.CHANGE_NOT_ENABLED.finding(
                 f"The commit widens {new} from {was} to {now} while {ENABLE_TYPE_WIDENING} is not true: readers that "
                 f"do not know the feature fail on older files, or read wrong values. {_RESTORE}, and enable it first: "
-                f"DeltaEnableFeatureOperator(features=['{FEATURE}']).",
+                f"DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']).",
                 **where,
             )
         if recorded and not _is_recorded(old, new):

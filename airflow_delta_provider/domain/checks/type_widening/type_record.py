@@ -7,12 +7,12 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.data_type import BYTE, INTEGER, SHORT, DataType, PrimitiveType, type_from_json
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
 from airflow_delta_provider.domain.delta.mapped_schema import field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen, recorded_changes
 
-FEATURE, PREVIEW = "typeWidening", "typeWidening-preview"
 #: Types that Parquet stores alike. Engines without the feature widen among them when they merge schemas.
 _STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
 #: A column without values, which may become of any type.
@@ -47,7 +47,7 @@ def is_enabled(metadata: Metadata) -> bool:
 
 def is_supported(protocol: Protocol) -> bool:
     """Whether the protocol lists the feature or its preview."""
-    return protocol.supports(FEATURE) or protocol.supports(PREVIEW)
+    return protocol.supports(TYPE_WIDENING) or protocol.supports(TYPE_WIDENING_PREVIEW)
 
 
 def records_of(metadata: Metadata) -> list[TypeRecord]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from airflow_delta_provider.domain.checks.check import on_change, on_state
 from airflow_delta_provider.domain.checks.usage_tracking import rules
 from airflow_delta_provider.domain.delta.column_changes import column_changes
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -20,8 +21,6 @@ from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENA
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-
-FEATURE = "columnMappingUsageTracking"
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SET_TRUE = f"Set {DROPPED_OR_RENAMED} to true"
@@ -34,8 +33,9 @@ def check_state(state: TableState) -> Iterator[Finding]:
     if not is_supported(state):
         if value is not None:
             yield rules.PROPERTY_WITHOUT_FEATURE.finding(
-                f"{DROPPED_OR_RENAMED} is {value!r}, but the protocol ({state.protocol}) does not list {FEATURE}: "
-                "writers drop and rename columns without setting it, so that it says nothing. Unset the property.",
+                f"{DROPPED_OR_RENAMED} is {value!r}, but the protocol ({state.protocol}) does not list "
+                f"{USAGE_TRACKING}: writers drop and rename columns without setting it, so that it says nothing. Unset "
+                "the property.",
                 version=state.version,
             )
         return
@@ -43,8 +43,8 @@ def check_state(state: TableState) -> Iterator[Finding]:
     if value not in ("true", "false"):
         what = "is missing" if value is None else f"is {value!r}, neither true nor false"
         yield rules.NO_PROPERTY.finding(
-            f"The protocol lists {FEATURE}, but {DROPPED_OR_RENAMED} {what}: nobody can tell whether a column was ever "
-            f"dropped or renamed, and the next one that is added may get a dropped one's values. {_SET_TRUE}.",
+            f"The protocol lists {USAGE_TRACKING}, but {DROPPED_OR_RENAMED} {what}: nobody can tell whether a column "
+            f"was ever dropped or renamed, and the next one that is added may get a dropped one's values. {_SET_TRUE}.",
             version=state.version,
         )
     elif value == "false":
@@ -53,12 +53,12 @@ def check_state(state: TableState) -> Iterator[Finding]:
 
 def _not_writers_only(state: TableState) -> Iterator[Finding]:
     protocol = state.protocol
-    for_readers = FEATURE in (protocol.reader_features or ())
+    for_readers = USAGE_TRACKING.name in (protocol.reader_features or ())
     if for_readers or protocol.min_writer_version != WRITER_FEATURES_VERSION:
         where = "readerFeatures" if for_readers else f"a protocol with writer version {protocol.min_writer_version}"
         yield rules.NOT_WRITERS_ONLY.finding(
-            f"{FEATURE} is listed in {where}: it belongs into writerFeatures, with writer version 7, and nowhere else. "
-            "Write a protocol action that has it there.",
+            f"{USAGE_TRACKING} is listed in {where}: it belongs into writerFeatures, with writer version 7, and "
+            "nowhere else. Write a protocol action that has it there.",
             version=state.version,
         )
 
@@ -118,8 +118,8 @@ def _turned_on(transition: Transition, before: MappedSchema, after: MappedSchema
     del before, after
     if not is_supported(transition.before) and transition.after.metadata.properties.dropped_or_renamed == "false":
         yield rules.TURNED_ON_AS_UNUSED.finding(
-            f"The commit turns {FEATURE} on with {DROPPED_OR_RENAMED} false, though the table was mapped before: "
-            f"columns may have been dropped or renamed while nobody kept track. {_SET_TRUE}.",
+            f"The commit turns {USAGE_TRACKING} on with {DROPPED_OR_RENAMED} false, though the table was mapped "
+            f"before: columns may have been dropped or renamed while nobody kept track. {_SET_TRUE}.",
             **transition.commit.provenance,
         )
 
@@ -162,7 +162,7 @@ _MAPPED_RULES: tuple[Callable[[Transition, MappedSchema, MappedSchema], Iterator
 
 def is_supported(state: TableState) -> bool:
     """Whether the protocol lists the feature."""
-    return FEATURE in state.protocol.features
+    return USAGE_TRACKING.name in state.protocol.features
 
 
 def _schema(metadata: Metadata) -> MappedSchema | None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.features.table import CATALOG_MANAGED, FEATURES, FeatureKind, feature_named
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -92,7 +93,7 @@ def watchable_feature(name: object) -> str:
     feature = feature_named(name.strip())
     if feature.kind is FeatureKind.UNKNOWN:
         raise FeatureConditionError(f"{name!r} is no table feature that is known here.{did_you_mean(name, FEATURES)}")
-    if feature.name in CATALOG_MANAGED:
+    if feature.catalog_managed:
         raise FeatureConditionError(
             f"{feature.name} cannot be waited for: with it the catalog, not the table's directory, says what the "
             "table is. Ask the catalog."

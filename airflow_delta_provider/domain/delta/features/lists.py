@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from airflow_delta_provider.domain.delta.features.feature import stable_name
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
-
-_PREVIEWS = ("-preview", "-dev")
 
 
 def lacks_a_list(protocol: Protocol) -> bool:
@@ -30,22 +30,14 @@ def contradicts_itself(protocol: Protocol) -> bool:
 
 def reader_features(protocol: Protocol) -> frozenset[str]:
     """Return what the protocol demands of readers: reader version 2 is column mapping."""
-    implied = (
-        frozenset({"columnMapping"}) if protocol.min_reader_version == READER_FEATURES_VERSION - 1 else frozenset()
-    )
-    return implied | (protocol.reader_features or frozenset())
+    version = protocol.min_reader_version
+    implied = {feature.name for feature in FEATURES.values() if feature.legacy_reader == version}
+    return (protocol.reader_features or frozenset()) | implied
 
 
 def has_feature(features: Collection[str], name: str) -> bool:
     """Whether a feature is among ``features``, be it as a preview."""
     return any(stable_name(feature) == stable_name(name) for feature in features)
-
-
-def stable_name(name: str) -> str:
-    """Return the name that a feature has, or will have, when it is no preview."""
-    for suffix in _PREVIEWS:
-        name = name.removesuffix(suffix)
-    return name
 
 
 def listing(names: Collection[str]) -> str:

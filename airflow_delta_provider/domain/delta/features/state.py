@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from airflow_delta_provider.domain.delta.features.table import Feature
+from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import is_true
 
 
 class FeatureState(str, Enum):
@@ -24,26 +25,15 @@ class FeatureState(str, Enum):
 
 def feature_state(feature: Feature, protocol: Protocol, metadata: Metadata) -> FeatureState:
     """Return the state of ``feature`` on a table with this protocol and metadata."""
-    if not protocol.supports(feature.name):
+    if not protocol.supports(feature):
         return FeatureState.ABSENT
-    if feature.name == "rowTracking" and metadata.properties.row_tracking_suspended:
+    if feature.suspending_property and is_true(metadata.configuration.get(feature.suspending_property)):
         return FeatureState.SUSPENDED
-    if feature.enabling_property is None or is_enabled(feature, metadata):
+    if feature.enabling_property is None or feature.is_enabled_by(metadata):
         return FeatureState.ENABLED
     return FeatureState.SUPPORTED
 
 
-def is_enabled(feature: Feature, metadata: Metadata) -> bool:
-    """Whether the feature's property puts it in force, whatever the protocol supports."""
-    return feature.enabling_property is not None and is_enabling(
-        feature, metadata.configuration.get(feature.enabling_property)
-    )
-
-
-def is_enabling(feature: Feature, value: str | None) -> bool:
-    """Whether ``value`` of the feature's property puts it in force."""
-    if value is None:
-        return False
-    if feature.name == "columnMapping":
-        return value.lower() in ("name", "id")
-    return value.lower() == feature.enabled_value.lower()
+def is_active(feature: Feature, protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether ``feature`` is in force: listed, enabled and not suspended."""
+    return feature_state(feature, protocol, metadata) is FeatureState.ENABLED

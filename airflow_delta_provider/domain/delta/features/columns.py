@@ -1,0 +1,70 @@
+"""Features of columns: what their values have to be, and how values come about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.delta.features.feature import Domains, Feature, FeatureKind, Removal
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+
+def _constraints(metadata: Metadata) -> Iterator[str]:
+    return (f"The CHECK constraint {name}" for name in metadata.check_constraints)
+
+
+def _has_constraints(metadata: Metadata, _: Domains) -> str | None:
+    if not metadata.check_constraints:
+        return None
+    constraints = ", ".join(sorted(metadata.check_constraints))
+    return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
+
+
+INVARIANTS = Feature(
+    name="invariants",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Column Invariants",
+    legacy_writer=2,
+    enabling_property=None,
+    field_key="delta.invariants",
+    removal=None,
+    instead_of_removal="ALTER TABLE … ALTER COLUMN … DROP NOT NULL ends invariants; the feature stays.",
+)
+CHECK_CONSTRAINTS = Feature(
+    name="checkConstraints",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, CHECK Constraints",
+    legacy_writer=3,
+    enabling_property=None,
+    used_by=_constraints,
+    removal=Removal(obstacle=_has_constraints),
+)
+GENERATED_COLUMNS = Feature(
+    name="generatedColumns",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Generated Columns",
+    legacy_writer=4,
+    enabling_property=None,
+    field_key="delta.generationExpression",
+    removal=None,
+    instead_of_removal="Write the table again without generated columns.",
+)
+IDENTITY_COLUMNS = Feature(
+    name="identityColumns",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Identity Columns",
+    legacy_writer=6,
+    enabling_property=None,
+    field_key="delta.identity.start",
+    removal=None,
+    instead_of_removal="Write the table again without identity columns.",
+)
+ALLOW_COLUMN_DEFAULTS = Feature(
+    name="allowColumnDefaults",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Default Columns",
+    enabling_property=None,
+    field_key="CURRENT_DEFAULT",
+    removal=None,
+)
+
+RECORDS = (INVARIANTS, CHECK_CONSTRAINTS, GENERATED_COLUMNS, IDENTITY_COLUMNS, ALLOW_COLUMN_DEFAULTS)

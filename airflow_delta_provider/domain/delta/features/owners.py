@@ -1,0 +1,94 @@
+"""Features by which more than the log decides about a table: a catalog, Iceberg metadata, a larger structure."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.log import VACUUM_PROTOCOL_CHECK
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
+from airflow_delta_provider.domain.delta.type_widening import allowed_with_iceberg
+
+CATALOG_MANAGED = Feature(
+    name="catalogManaged",
+    kind=FeatureKind.READER_WRITER,
+    source="PROTOCOL.md, Catalog-managed tables",
+    requires=(IN_COMMIT_TIMESTAMP,),
+    requires_in_engines=(VACUUM_PROTOCOL_CHECK,),
+    enabling_property=None,
+    access=FeatureAccess.SPECIAL,
+    catalog_managed=True,
+    removal=None,
+)
+CATALOG_OWNED_PREVIEW = Feature(
+    name="catalogOwned-preview",
+    kind=FeatureKind.READER_WRITER,
+    source="TableFeature.scala",
+    requires_in_engines=(IN_COMMIT_TIMESTAMP, VACUUM_PROTOCOL_CHECK),
+    enabling_property=None,
+    access=FeatureAccess.SPECIAL,
+    catalog_managed=True,
+    removal=None,
+)
+COORDINATED_COMMITS_PREVIEW = Feature(
+    name="coordinatedCommits-preview",
+    kind=FeatureKind.WRITER,
+    source="TableFeature.scala",
+    requires_in_engines=(IN_COMMIT_TIMESTAMP, VACUUM_PROTOCOL_CHECK),
+    enabling_property=None,
+    access=FeatureAccess.SPECIAL,
+    catalog_managed=True,
+    removal=None,
+)
+ICEBERG_COMPAT_V1 = Feature(
+    name="icebergCompatV1",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Iceberg Compatibility V1",
+    requires=(COLUMN_MAPPING,),
+    enabling_property="delta.enableIcebergCompatV1",
+    access=FeatureAccess.SPECIAL,
+    keeps_iceberg=True,
+    widening=allowed_with_iceberg,
+    removal=None,
+)
+ICEBERG_COMPAT_V2 = Feature(
+    name="icebergCompatV2",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Iceberg Compatibility V2",
+    requires=(COLUMN_MAPPING,),
+    enabling_property="delta.enableIcebergCompatV2",
+    access=FeatureAccess.SPECIAL,
+    keeps_iceberg=True,
+    widening=allowed_with_iceberg,
+    removal=None,
+)
+ICEBERG_COMPAT_V3 = Feature(
+    name="icebergCompatV3",
+    kind=FeatureKind.WRITER,
+    source="PROTOCOL.md, Iceberg Compatibility V3",
+    requires=(COLUMN_MAPPING, ROW_TRACKING),
+    enabling_property="delta.enableIcebergCompatV3",
+    access=FeatureAccess.SPECIAL,
+    keeps_iceberg=True,
+    removal=None,
+)
+ADAPTIVE_METADATA_PREVIEW = Feature(
+    name="adaptiveMetadata-preview",
+    kind=FeatureKind.READER_WRITER,
+    source="TableFeature.scala",
+    requires_in_engines=(DELETION_VECTORS, CATALOG_MANAGED, ROW_TRACKING, COLUMN_MAPPING),
+    enabling_property=None,
+    access=FeatureAccess.SPECIAL,
+    removal=None,
+)
+
+RECORDS = (
+    CATALOG_MANAGED,
+    CATALOG_OWNED_PREVIEW,
+    COORDINATED_COMMITS_PREVIEW,
+    ICEBERG_COMPAT_V1,
+    ICEBERG_COMPAT_V2,
+    ICEBERG_COMPAT_V3,
+    ADAPTIVE_METADATA_PREVIEW,
+)

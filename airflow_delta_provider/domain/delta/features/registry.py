@@ -1,0 +1,61 @@
+"""All table features by their names. A new one is a new record in a module of this folder; nothing else lists it."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.delta.features import (
+    column_mapping,
+    columns,
+    commits,
+    data_files,
+    log,
+    owners,
+    row_tracking,
+    types,
+)
+from airflow_delta_provider.domain.delta.features.feature import Feature
+
+#: In the order in which one is named where several would do: a stable feature before its preview.
+FEATURES: dict[str, Feature] = {
+    feature.name: feature
+    for module in (columns, commits, column_mapping, row_tracking, data_files, types, log, owners)
+    for feature in module.RECORDS
+}
+_BY_FOLDED_NAME = {feature.name.casefold(): feature for feature in FEATURES.values()}
+
+#: Features whose tables are read and written through a catalog, not through their directory.
+CATALOG_MANAGED = frozenset(feature.name for feature in FEATURES.values() if feature.catalog_managed)
+#: Properties that writers keep for themselves; setting one by hand breaks the table.
+WRITER_OWNED_PROPERTIES = tuple(name for feature in FEATURES.values() for name in feature.writer_owned)
+
+
+def feature_named(name: str) -> Feature:
+    """Return the feature of that name, in any case; a name that is not listed is an unknown feature."""
+    return _BY_FOLDED_NAME.get(name.casefold()) or Feature.unknown(name)
+
+
+def feature_meant_by(name: str) -> Feature:
+    """Return the feature that a writer means which lists ``name``: like :func:`feature_named`, aliases included."""
+    return next((feature for feature in FEATURES.values() if feature.is_alias(name)), None) or feature_named(name)
+
+
+def with_requirements(names: frozenset[str]) -> frozenset[str]:
+    """Return ``names`` with all that they require, directly or not."""
+    closed = set(names)
+    pending = list(names)
+    while pending:
+        for required in feature_named(pending.pop()).all_required:
+            if required.name not in closed:
+                closed.add(required.name)
+                pending.append(required.name)
+    return frozenset(closed)
+
+
+def dependents(feature: str, present: frozenset[str]) -> tuple[str, ...]:
+    """Return those features of ``present`` that require ``feature``, sorted."""
+    return tuple(
+        sorted(
+            name
+            for name in present & FEATURES.keys()
+            if any(required.name == feature for required in FEATURES[name].all_required)
+        )
+    )

@@ -1,0 +1,72 @@
+"""Whether a table, or a commit of it, still has traces of a feature, and when the last of them may go.
+
+``RemovableFeature.actionUsesFeature``, ``validateDropInvariants`` and ``MetadataCleanup`` of Delta Spark v4.4.0:
+TRUNCATE HISTORY deletes the log up to a checkpoint behind the last trace, as soon as the commit before that checkpoint
+is as old as ``delta.dropFeatureTruncateHistory.retentionDuration`` says, to the minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+def is_in_use(feature: str, state: TableState) -> bool:
+    """Whether a state has traces of the feature, besides the protocol.
+
+    :param state: with its files
+    :raises BrokenLogError: if the schema is damaged
+    """
+    removal = REMOVALS.get(feature)
+    if removal is None:
+        return False
+    in_metadata = [found for found in (removal.in_metadata, removal.left_in_metadata) if found]
+    return (
+        any(found(state.metadata) for found in in_metadata)
+        or (removal.left_in_domains is not None and removal.left_in_domains(state.domains))
+        or (removal.left_in_file is not None and any(map(removal.left_in_file, (state.files or {}).values())))
+    )
+
+
+def last_traces(
+    features: Iterable[str],
+    state: TableState,
+    base: Metadata | None,
+    commits: Iterable[tuple[int, Sequence[Action]]],
+) -> dict[str, int]:
+    """Return the last versions that have traces of features which the newest state no longer uses.
+
+    :param state: the newest state
+    :param base: metadata that held before the first of the commits, None where there was none
+    :param commits: all that the log has, oldest first, with their versions; not read where they tell nothing
+    """
+    removals = {feature: REMOVALS[feature] for feature in features if feature in REMOVALS}
+    known = {feature: removal.last_trace(state.metadata) for feature, removal in removals.items() if removal.last_trace}
+    found = {feature: version for feature, version in known.items() if version is not None}
+    in_metadata = {feature: removal.in_metadata for feature, removal in removals.items() if removal.in_metadata}
+    in_action = {feature: removal.in_action for feature, removal in removals.items() if removal.in_action}
+    dirty = {feature for feature, is_trace in in_metadata.items() if base is not None and is_trace(base)}
+    for version, actions in commits if in_metadata or in_action else ():
+        for action in actions:
+            if action.get("metaData"):
+                metadata = Metadata.from_json(action["metaData"])
+                dirty = {feature for feature, is_trace in in_metadata.items() if is_trace(metadata)}
+        traced = {feature for feature, is_trace in in_action.items() if any(map(is_trace, actions))}
+        found |= dict.fromkeys(dirty | traced, version)
+    return found
+
+
+def barrier(trace: int, checkpoints: Iterable[int]) -> int | None:
+    """Return the first checkpoint behind the last version with traces: None where there is none yet."""
+    return min((version for version in checkpoints if version > trace), default=None)
+
+
+def earliest_truncation(written: datetime, retention: timedelta) -> datetime:
+    """Return from when on history may be truncated whose newest commit was written at ``written``."""
+    whole = written.replace(second=0, microsecond=0)
+    return (whole if whole == written else whole + timedelta(minutes=1)) + retention

@@ -1,0 +1,106 @@
+"""Every table feature has one record, with all facts, and nothing else in the package knows features by their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import airflow_delta_provider
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind, stable_name
+from airflow_delta_provider.domain.delta.features.registry import (
+    FEATURES,
+    WRITER_OWNED_PROPERTIES,
+    feature_meant_by,
+    feature_named,
+)
+from airflow_delta_provider.domain.delta.features.removal import why_not_removable
+
+PACKAGE = Path(airflow_delta_provider.__file__).parent
+RECORDS = PACKAGE / "domain" / "delta" / "features"
+#: Names of features that are also keys of the log: of an action, and of a commit's time.
+KEYS_OF_THE_LOG = {"domainMetadata", "inCommitTimestamp"}
+
+every_feature = pytest.mark.parametrize("feature", FEATURES.values(), ids=str)
+
+
+def strings(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+@every_feature
+def test_a_feature_has_all_facts(feature):
+    assert feature.kind is not FeatureKind.UNKNOWN
+    assert feature.source
+    assert feature.enabled_values == tuple(value.lower() for value in feature.enabled_values)
+    assert bool(feature.instead) is (feature.access is FeatureAccess.OTHER_WAY)
+    assert feature.legacy_reader is None or feature.is_legacy
+    assert feature.kind is FeatureKind.READER_WRITER or feature.legacy_reader is None
+    for name in (*feature.writer_owned, feature.enabling_property, feature.suspending_property):
+        assert name is None or name.startswith("delta.")
+
+
+@every_feature
+def test_a_feature_can_be_dropped_or_there_is_a_reason(feature):
+    if feature.removal is None:
+        assert why_not_removable(feature).startswith("No Delta release can drop it. ")
+        return
+    assert not feature.instead_of_removal
+    assert not (feature.removal.protects and feature.removal.only_truncating)
+    if feature.removal.in_metadata or feature.removal.in_action:
+        assert feature.removal.protects, "history without traces needs no protection"
+
+
+@every_feature
+def test_a_preview_comes_after_its_stable_feature_and_is_asked_for_as_special(feature):
+    stable = stable_name(feature.name)
+    if stable == feature.name:
+        return
+    assert feature.access is FeatureAccess.SPECIAL
+    names = list(FEATURES)
+    assert stable not in FEATURES or names.index(stable) < names.index(feature.name)
+
+
+@every_feature
+def test_what_a_feature_requires_has_a_record(feature):
+    assert all(FEATURES[required.name] is required for required in feature.all_required)
+    assert not set(feature.requires) & set(feature.requires_in_engines)
+
+
+def test_a_feature_is_found_by_its_name_in_any_case_and_what_a_writer_means_by_its_aliases_too():
+    assert feature_named("ROWTRACKING").name == "rowTracking"
+    assert feature_named("timestampWithoutTimezone").kind is FeatureKind.UNKNOWN
+    assert feature_meant_by("timestampwithouttimezone").name == "timestampNtz"
+    assert feature_meant_by("no such feature") == Feature.unknown("no such feature")
+
+
+def test_each_property_is_kept_by_one_feature_only():
+    assert len(set(WRITER_OWNED_PROPERTIES)) == len(WRITER_OWNED_PROPERTIES)
+
+
+def test_no_name_of_a_feature_stands_outside_its_record():
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {text}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent != RECORDS
+        for line, text in strings(path)
+        if text in FEATURES.keys() - KEYS_OF_THE_LOG
+    ]
+    assert found == []
+
+
+def test_no_property_that_enables_a_feature_stands_outside_the_facts_of_delta():
+    properties = {feature.enabling_property for feature in FEATURES.values()} - {None}
+    facts = {RECORDS, RECORDS.parent}
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {text}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent not in facts
+        for line, text in strings(path)
+        if text in properties
+    ]
+    assert found == []
