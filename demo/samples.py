@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.command_line.main import parse
 from demo.damage import copy_with_colliding_ids

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.consequences import by_cause
+from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity

@@ -7,10 +7,10 @@ from enum import Enum
 
 from airflow.providers.common.compat.sdk import AirflowSkipException
 
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,

@@ -19,10 +19,10 @@ from airflow_delta_provider.domain.checks.log.log_files import check_pointer, da
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.text import render
 from tests.unit.report_contract import violations
 
 ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_detail import detail_of
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -26,7 +27,6 @@ from airflow_delta_provider.domain.report.summary import (
     violated_tables,
 )
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.text import render
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
 from airflow_delta_provider.domain.request.kinds import OPTIONS
 from tests.unit.report_contract import SCHEMA, violations
@@ -345,19 +345,22 @@ def test_text_shows_versions_steps_times_and_wrapped_findings():
         timings={"read": 0.04, "apply": 1.26, "verify": 0.6},
     )
     lines = render(report_of(table)).splitlines()
-    assert lines[:4] == [
+    assert lines[:5] == [
         "VIOLATED  /lake/t  version 3 -> 5",
         "    set x=y (1 commit)",
         "    time: apply 1.3 s, verify 0.6 s",
-        "    RT05  ERROR  version 4  column a",
+        f"    RT05 ERROR  {RULES['RT05'].title}",
+        "        version 4 · column a",
     ]
     assert lines[-1] == "        - second paragraph"
     assert max(map(len, lines)) <= 108
 
 
 def test_text_of_an_unchanged_table_says_so_and_one_never_read_has_no_version():
+    planned = TableReport.judged("p", version=2, plan={"steps": []})
+    assert render(report_of(planned)) == "PASS  p  version 2, nothing changed"
     lines = render(report_of(TableReport.judged("a", version=0), TableReport.refused("b", finding()))).splitlines()
-    assert "PASS  a  version 0, nothing changed" in lines
+    assert "PASS  a  version 0" in lines
     assert lines[0] == "REFUSED  b"
 
 
@@ -373,7 +376,7 @@ def test_text_names_every_table_with_findings_and_their_codes():
     sound = [TableReport.judged(f"/lake/s{n}") for n in range(7)]
     lines = render(report_of(*broken, warned, *sound), ReportPlace("s3://aws@b/r.json")).splitlines()
     assert all(any(table.table in line for line in lines) for table in (*broken, warned))
-    assert "VIOLATED  /lake/t119  version 119, nothing changed: RT05 ×2" in lines
+    assert "VIOLATED  /lake/t119  version 119: RT05 ×2" in lines
     assert lines[-2:] == ["… and 7 more tables, none worse", "The whole report: s3://b/r.json"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
-from airflow_delta_provider.domain.report.text import render
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come

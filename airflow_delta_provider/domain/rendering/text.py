@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.report.consequences import by_cause
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -51,16 +53,16 @@ def _table(table: TableReport) -> Iterator[str]:
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
-    told = by_cause(table.findings)
-    for finding, follows in told[:_MAX_FINDINGS]:
+    roots = by_cause(table.findings)
+    for finding, follows in roots[:_MAX_FINDINGS]:
         yield from _finding(finding, follows)
-    if len(told) > _MAX_FINDINGS:
-        left = [finding for root, follows in told[_MAX_FINDINGS:] for finding in (root, *follows)]
+    if len(roots) > _MAX_FINDINGS:
+        left = [finding for root, follows in roots[_MAX_FINDINGS:] for finding in (root, *follows)]
         yield f"    … and {len(left)} more findings: {_codes(left)}"
 
 
 def _detail(detail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a table is, in short."""
+    """Yield the metadata of a table, in short."""
     for name, value in detail.items():
         if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
             value = ", ".join(f"{key} {item}" for key, item in value.items())
@@ -84,31 +86,50 @@ def _usage(usage: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
-    where = "".join(f"  {name} {value}" for name, value in _where(finding) if value is not None)
-    yield f"    {finding.code}  {finding.severity.value}{where}"
-    lines = [*finding.message.splitlines(), *_standing(finding)]
-    if follows:
-        codes = sorted({finding.code for finding in follows})
-        lines.append(f"From this alone {'follows' if len(codes) == 1 else 'follow'} {', '.join(codes)}.")
-    for line in lines:
+    rule = RULES.get(finding.code)
+    yield f"    {finding.code} {finding.severity.value}{'' if rule is None else f'  {rule.title}'}"
+    where = " · ".join(_where(finding))
+    for line in filter(None, (where, *_said(finding, rule), *_status(finding, follows))):
         yield from textwrap.wrap(line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
-def _where(finding: Finding) -> Iterator[tuple[str, object]]:
-    yield "version", f"{finding.version} or before" if finding.at_or_before else finding.version
-    yield "column", finding.column
-    yield "by", finding.writer or finding.engine
-    yield "in", finding.operation
-    yield "user", finding.user
-    yield "status", None if finding.status is None else finding.status.value.lower()
+def _where(finding: Finding) -> Iterator[str]:
+    if finding.version is not None:
+        yield f"version {finding.version}{' or before' if finding.at_or_before else ''}"
+    writer = finding.writer or finding.engine
+    if finding.operation or writer:
+        yield " by ".join(filter(None, (finding.operation, writer)))
+    known = (
+        ("user", finding.user),
+        ("column", finding.column),
+        ("about", finding.subject),
+        ("file", finding.path),
+        ("fingerprint", finding.fingerprint),
+    )
+    yield from (f"{name} {value}" for name, value in known if value is not None)
+    if finding.status is not None:
+        yield finding.status.value.lower()
 
 
-def _standing(finding: Finding) -> Iterator[str]:
-    """Yield why a finding no longer counts."""
+def _said(finding: Finding, rule: Rule | None) -> Iterator[str]:
+    """Yield what is wrong, what it does, and what to do."""
+    if finding.evidence is None or rule is None:
+        yield from finding.message.splitlines()
+        return
+    yield " ".join(filter(None, (finding.evidence, finding.alike_text)))
+    yield rule.effect if finding.effect is None else finding.effect
+    yield rule.remedy if finding.remedy is None else finding.remedy
+
+
+def _status(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
+    """Yield what became of a finding, and what follows from it."""
     if finding.healed_version is not None:
-        yield f"Version {finding.healed_version} put it right."
+        yield f"Fixed in version {finding.healed_version}."
     if finding.waiver is not None:
         yield f"Accepted by {finding.waiver.owner} until {finding.waiver.expires}: {finding.waiver.reason}"
+    if follows:
+        codes = sorted({finding.code for finding in follows})
+        yield f"Consequence{'' if len(codes) == 1 else 's'}: {', '.join(codes)}."
 
 
 def _heading(table: TableReport) -> str:
@@ -126,4 +147,5 @@ def _versions(table: TableReport) -> str:
         return ""
     if table.changed:
         return f"  version {table.version_before} -> {table.version}"
-    return f"  version {table.version}, nothing changed"
+    asked_to_change = table.plan is not None or table.verdict is Verdict.REFUSED
+    return f"  version {table.version}{', nothing changed' if asked_to_change else ''}"
