@@ -283,7 +283,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             return {}
         return storage_settings(
             self.get_connection(self._storage_conn_id),
-            [*self._request.tables, *filter(None, [self._request.state_path])],
+            [*self._request.tables, *filter(None, [self._request.options.state_path])],
             local=is_local(self._connection["master"]),
             keep=workspace.write_secret,
         )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
+from airflow_delta_provider.operators.arguments import ChangeArguments, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
-from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
 
 class DeltaAlterColumnsOperator(DeltaChangeOperator):
@@ -26,22 +25,14 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         A column is added last in its struct, and is nullable. Paths are those after drops and renames. (templated)
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: column paths. (templated)
-    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default. (templated)
 
     In a path, a name that itself holds a dot goes between backticks.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
-    kind: ClassVar[str] = AlterColumnsOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaChangeOperator.template_fields,
-        "add",
-        "rename",
-        "drop",
-        "allow_unsafe_log_store",
-    )
+    options_type = AlterColumnsOptions
+    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *AlterColumnsOptions.templated())
 
     def __init__(
         self,
@@ -49,21 +40,10 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         add: Types | None = None,
         rename: Types | None = None,
         drop: Names | None = None,
-        allow_unsafe_log_store: Flag = False,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.add = add
         self.rename = rename
         self.drop = drop
-        self.allow_unsafe_log_store = allow_unsafe_log_store
-        self.check_literals(add, rename, drop, allow_unsafe_log_store)
-
-    def options(self) -> AlterColumnsOptions:
-        """Return the options, from the rendered arguments."""
-        return AlterColumnsOptions(
-            add=as_mapping("add", self.add or {}),
-            rename=as_mapping("rename", self.rename or {}),
-            drop=tuple(as_list("drop", self.drop or ())),
-            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
-        )
+        self.check_literals()

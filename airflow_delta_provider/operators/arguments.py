@@ -155,6 +155,7 @@ class ChangeArguments(JobArguments, total=False):
     """The arguments of all operators that change tables."""
 
     dry_run: Flag
+    allow_unsafe_log_store: Flag
 
 
 class SensorTaskArguments(TaskArguments, total=False):

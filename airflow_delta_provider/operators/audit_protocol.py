@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, JobArguments, Level, Names, Text, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import as_list, as_version, is_literal
+from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.yaml_file import names_file, read_entries
 
 
@@ -52,18 +53,8 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    kind: ClassVar[str] = AuditOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaJobOperator.template_fields,
-        "level",
-        "since_version",
-        "version",
-        "timestamp",
-        "rules",
-        "fail_on",
-        "waivers",
-        "state_path",
-    )
+    options_type = AuditOptions
+    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *AuditOptions.templated())
 
     def __init__(
         self,
@@ -82,7 +73,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     ) -> None:
         if schema is not None:
             if kwargs.get("table") is not None or kwargs.get("tables") is not None:
-                raise DeltaRequestError(f"{kwargs.get('task_id')}: give table, tables or schema, exactly one of them.")
+                raise DeltaRequestError(f"{kwargs.get('task_id')}: pass exactly one of table, tables and schema.")
             kwargs["tables"] = [f"{schema}.*"]
         super().__init__(**kwargs)
         self.schema = schema
@@ -99,9 +90,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         #: Arguments that the DAG itself gives a file for, each with whether a template is in its name.
         self._files = {name: not is_literal(file) for name, file in named.items() if names_file(file)}
         self._context: Context | None = None
-        self.check_literals(
-            self.tables, level, since_version, version, rules, fail_on, waivers, state_path, seconds_per_table
-        )
+        self.check_literals()
 
     def request(self, context: Context) -> JobRequest:
         """
@@ -115,20 +104,14 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         finally:
             self._context = None
 
-    def options(self) -> AuditOptions:
-        """Return the options, from the rendered arguments."""
-        return AuditOptions(
-            level=self.level,
-            since_version=as_version("since_version", self.since_version),
-            version=as_version("version", self.version),
-            timestamp=_as_time(self.timestamp),
-            rules=tuple(as_list("rules", self.rules or ())),
-            fail_on=self.fail_on,
-            waivers=tuple(self._waivers()),
-            state_path=self.state_path or None,
-            ownership=tuple(entry for entry in self._fleet() if not isinstance(entry, str)),
-            seconds_per_table=self.seconds_per_table,
-        )
+    def given(self) -> dict[str, Any]:
+        """
+        Return the values of the options; ``waivers`` and ``tables`` may name a file.
+
+        :raises RequestError: if a rendered text cannot be read
+        """
+        owned = tuple(entry for entry in self._fleet() if not isinstance(entry, str))
+        return {**super().given(), "waivers": tuple(self._waivers()), "ownership": owned}
 
     def _tables(self) -> tuple[str, ...]:
         if self.tables is None:
@@ -169,9 +152,3 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
 
 def _name(entry: Any) -> str:
     return entry["table"] if isinstance(entry, Mapping) and "table" in entry else entry
-
-
-def _as_time(value: datetime | str | None) -> str | None:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return None if value in (None, "", "None") else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
@@ -17,7 +17,6 @@ from airflow_delta_provider.operators.arguments import (
     Version,
 )
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import as_flag, as_list, as_version
 
 
 class PaimonCheckRowTrackingOperator(DeltaJobOperator):
@@ -51,16 +50,8 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    kind: ClassVar[str] = PaimonCheckRowTrackingOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaJobOperator.template_fields,
-        "level",
-        "since_snapshot",
-        "key_columns",
-        "source",
-        "state_path",
-        "fail_on_reassigned",
-    )
+    options_type = PaimonCheckRowTrackingOptions
+    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *PaimonCheckRowTrackingOptions.templated())
 
     def __init__(
         self,
@@ -81,15 +72,4 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
         self.source = source
         self.state_path = state_path
         self.fail_on_reassigned = fail_on_reassigned
-        self.check_literals(level, since_snapshot, key_columns, source, state_path, fail_on_reassigned)
-
-    def options(self) -> PaimonCheckRowTrackingOptions:
-        """Return the options, from the rendered arguments."""
-        return PaimonCheckRowTrackingOptions(
-            level=self.level,
-            since_snapshot=as_version("since_snapshot", self.since_snapshot),
-            key_columns=tuple(as_list("key_columns", self.key_columns or ())),
-            source=self.source,
-            state_path=self.state_path or None,
-            fail_on_reassigned=as_flag("fail_on_reassigned", self.fail_on_reassigned),
-        )
+        self.check_literals()

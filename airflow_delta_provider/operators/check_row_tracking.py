@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import JobArguments, Level, Names, Version
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import as_list, as_version
 
 
 class DeltaCheckRowTrackingOperator(DeltaJobOperator):
@@ -42,13 +41,8 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    kind: ClassVar[str] = CheckRowTrackingOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaJobOperator.template_fields,
-        "level",
-        "compare_to_version",
-        "key_columns",
-    )
+    options_type = CheckRowTrackingOptions
+    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *CheckRowTrackingOptions.templated())
 
     def __init__(
         self,
@@ -62,12 +56,4 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
         self.level = level
         self.compare_to_version = compare_to_version
         self.key_columns = key_columns
-        self.check_literals(level, compare_to_version, key_columns)
-
-    def options(self) -> CheckRowTrackingOptions:
-        """Return the options, from the rendered arguments."""
-        return CheckRowTrackingOptions(
-            level=self.level,
-            compare_to_version=as_version("compare_to_version", self.compare_to_version),
-            key_columns=tuple(as_list("key_columns", self.key_columns or ())),
-        )
+        self.check_literals()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.operators.arguments import JobArguments
@@ -30,12 +30,8 @@ class DeltaColumnMappingUsageOperator(DeltaJobOperator):
     For the arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    kind: ClassVar[str] = ColumnMappingUsageOptions.kind
+    options_type = ColumnMappingUsageOptions
 
     def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()
-
-    def options(self) -> ColumnMappingUsageOptions:
-        """Return the options: there are none."""
-        return ColumnMappingUsageOptions()

@@ -10,9 +10,10 @@ from typing import Any, Unpack
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.rendered import as_flag
 from airflow_delta_provider.operators.arguments import Flag, JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import as_flag, is_literal
+from airflow_delta_provider.operators.rendered import is_literal
 
 
 class DeltaChangeOperator(DeltaJobOperator):
@@ -20,17 +21,22 @@ class DeltaChangeOperator(DeltaJobOperator):
     Base of the operators that change tables.
 
     :param dry_run: plan and report, change nothing. (templated)
+    :param allow_unsafe_log_store: confirm that nothing else writes to the table; needed where Delta's log store does
+        not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
     template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, "dry_run")
 
-    def __init__(self, *, dry_run: Flag = False, **kwargs: Unpack[JobArguments]) -> None:
+    def __init__(
+        self, *, dry_run: Flag = False, allow_unsafe_log_store: Flag = False, **kwargs: Unpack[JobArguments]
+    ) -> None:
         super().__init__(**kwargs)
         self.dry_run = dry_run
+        self.allow_unsafe_log_store = allow_unsafe_log_store
         if is_literal(dry_run):
-            as_flag("dry_run", dry_run)
+            self._plans_only()
 
     def request(self, context: Context) -> JobRequest:
         """
@@ -42,7 +48,8 @@ class DeltaChangeOperator(DeltaJobOperator):
         return replace(super().request(context), dry_run=self._plans_only(), retry_since=since)
 
     def _plans_only(self) -> bool:
-        return as_flag("dry_run", self.dry_run)
+        with self.refusing():
+            return as_flag("dry_run", self.dry_run)
 
 
 def run_began(context: Context) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from inspect import signature
@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.arguments import RequestError
-from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.kinds import OPTIONS
 from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.rendered import as_list
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import (
@@ -42,7 +42,7 @@ from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.operators.metrics import count_findings
-from airflow_delta_provider.operators.rendered import as_list, is_literal
+from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
 
@@ -69,7 +69,8 @@ class DeltaJobOperator(SparkSubmitOperator):
         count. ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
 
-    kind: ClassVar[str]
+    #: The options of the operator's kind of job: one argument each, except where the operator has it from another.
+    options_type: ClassVar[type[Options]]
 
     template_fields: Sequence[str] = (
         *(f for f in SparkSubmitOperator.template_fields if f not in ("application", "application_args")),
@@ -97,7 +98,7 @@ class DeltaJobOperator(SparkSubmitOperator):
     ) -> None:
         refuse_owned_arguments(kwargs)
         check_policy(on_violation, on_undetermined)
-        kwargs.setdefault("name", f"airflow-delta-provider {self.kind}")
+        kwargs.setdefault("name", f"airflow-delta-provider {self.options_type.kind}")
         super().__init__(**kwargs)
         self.table = table
         self.tables = tables
@@ -120,13 +121,25 @@ class DeltaJobOperator(SparkSubmitOperator):
         def output(self) -> Any:
             """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
 
-    @abstractmethod
     def options(self) -> Options:
         """
         Return the options of the kind, from the rendered arguments.
 
         :raises RequestError: if they make no sense
         """
+        return self.options_type(**self.given())
+
+    def given(self) -> dict[str, Any]:
+        """
+        Return the values of the options that have an argument of their own.
+
+        :raises RequestError: if a rendered text cannot be read
+        """
+        return {
+            name: option.value.from_template(name, getattr(self, name))
+            for name, option in self.options_type.declared().items()
+            if option.argument is None
+        }
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
         """Render, and have the secrets of settings hidden before Airflow shows what was rendered."""
@@ -138,7 +151,7 @@ class DeltaJobOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job, push its report and judge it; return the summary."""
         request = self.request(context)
-        if getattr(request.options, "state_path", None) is not None:
+        if request.options.state_path is not None:
             self._received = received(context)
             request = replace(request, receipt=new_receipt(), received=self._received)
         finished = FinishedTables(context, request)
@@ -158,20 +171,18 @@ class DeltaJobOperator(SparkSubmitOperator):
         :raises DeltaRequestError: if they make no sense, or name what is outside the allowed locations
         """
         access = Access.of(context)
-        try:
+        with self.refusing():
             request = JobRequest(
                 self._tables(), self.options(), labels=_labels(context), allowed_locations=access.allowed
             )
             self._check_beforehand(request.tables, request.options)
             for table in request.tables:
                 access.check_table(table)
-            if request.state_path:
-                access.check_path("state_path", request.state_path, tables=request.tables)
+            if request.options.state_path:
+                access.check_path("state_path", request.options.state_path, tables=request.tables)
             if self.report_path:
                 folder = ReportPlace(check_report_path(self.report_path)).bare
                 access.check_path("report_path", folder, tables=request.tables, used_here=True)
-        except (RequestError, TableNameError, DeltaRequestError) as error:
-            raise DeltaRequestError(f"{self.task_id}: {error}") from error
         check_delta_jars(self.delta_jars)
         return request
 
@@ -184,29 +195,39 @@ class DeltaJobOperator(SparkSubmitOperator):
         rendered = self.render_template(self.report_path, context) if self.report_path else None
         return _report_store(rendered, context)
 
-    def check_literals(self, *arguments: Any) -> None:
+    def check_literals(self) -> None:
         """
         Check at construction what does not have to be rendered first.
 
-        :param arguments: values of the arguments that the kind adds
         :raises DeltaRequestError: if it makes no sense
         """
         if (self.table is None) == (self.tables is None):
-            raise DeltaRequestError(f"{self.task_id}: give table or tables, exactly one of them.")
-        try:
-            if is_literal(list(arguments)):
+            raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
+        with self.refusing():
+            declared = self.options_type.declared().items()
+            if is_literal([getattr(self, option.argument or name) for name, option in declared]):
                 self._check_beforehand((), options := self.options())
-                for name in features_to_come(options):
+                for name in options.features_to_come():
                     warnings.warn(f"{self.task_id}: {name!r} is not a table feature known here", stacklevel=4)
             if is_literal([self.table, self.tables]):
                 tables = self._tables()
                 if not tables:
-                    raise RequestError("tables is empty. Name at least one.")
+                    raise RequestError("{tables} is empty. Name at least one table.")
                 self._check_beforehand(tables)
-        except (RequestError, TableNameError, DeltaRequestError) as error:
-            raise DeltaRequestError(f"{self.task_id}: {error}") from error
         if is_literal(self.delta_jars):
             check_delta_jars(self.delta_jars)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Name the task, and the operator's arguments, in what is wrong with a request."""
+        declared = self.options_type.declared().items()
+        try:
+            yield
+        except RequestError as error:
+            arguments = {name: option.argument or name for name, option in declared}
+            raise DeltaRequestError(f"{self.task_id}: {error.naming(arguments)}") from error
+        except (TableNameError, DeltaRequestError) as error:
+            raise DeltaRequestError(f"{self.task_id}: {error}") from error
 
     def on_kill(self) -> None:
         """Kill the whole process tree of the job."""
@@ -235,14 +256,14 @@ class DeltaJobOperator(SparkSubmitOperator):
     def _check_beforehand(self, tables: Sequence[str], options: Options | None = None) -> None:
         """Check what is wrong whatever the tables are: not in the folder of the driver alone, not twice, no typos."""
         if options is not None:
-            check_names(options)
-            state_path = getattr(options, "state_path", None)
-            if state_path and is_relative(state_path):
+            options.check_names()
+            if options.state_path and is_relative(options.state_path):
                 raise RequestError(
-                    f"state_path is {state_path!r}, which is relative to the folder of the driver. Give an absolute "
-                    "path or a URI."
+                    "{state_path} is {path!r}, which is relative to the folder of the driver. Give an absolute path or "
+                    "a URI.",
+                    path=options.state_path,
                 )
-        check_tables(tables, patterns=OPTIONS[self.kind].takes_patterns, relative=False)
+        check_tables(tables, patterns=self.options_type.takes_patterns, relative=False)
 
     def _tables(self) -> tuple[str, ...]:
         return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)

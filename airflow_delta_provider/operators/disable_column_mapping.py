@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Unpack
 
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Strategy, VerifyMapping
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
-from airflow_delta_provider.operators.rendered import as_flag
 
 
 class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
@@ -37,20 +36,12 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
         files and bytes that is. (templated)
     :param verify: ``"footers"`` compares what the footers of all files say of nulls; ``"full"`` also
         reads all rows before and after. (templated)
-    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
-    kind: ClassVar[str] = DisableColumnMappingOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaChangeOperator.template_fields,
-        "strategy",
-        "allow_rewrite",
-        "verify",
-        "allow_unsafe_log_store",
-    )
+    options_type = DisableColumnMappingOptions
+    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *DisableColumnMappingOptions.templated())
 
     def __init__(
         self,
@@ -58,21 +49,10 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
         strategy: Strategy = "auto",
         allow_rewrite: Flag = False,
         verify: VerifyMapping = "footers",
-        allow_unsafe_log_store: Flag = False,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.strategy = strategy
         self.allow_rewrite = allow_rewrite
         self.verify = verify
-        self.allow_unsafe_log_store = allow_unsafe_log_store
-        self.check_literals(strategy, allow_rewrite, verify, allow_unsafe_log_store)
-
-    def options(self) -> DisableColumnMappingOptions:
-        """Return the options, from the rendered arguments."""
-        return DisableColumnMappingOptions(
-            strategy=self.strategy,
-            allow_rewrite=as_flag("allow_rewrite", self.allow_rewrite),
-            verify=self.verify,
-            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
-        )
+        self.check_literals()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
@@ -17,7 +17,6 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, r
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
 from airflow_delta_provider.operators.judgement import judge
-from airflow_delta_provider.operators.rendered import as_flag, as_list
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
@@ -52,23 +51,12 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     :param allow_rewrite: allow data files to be rewritten. (templated)
     :param acknowledge_history_loss: older versions may be lost; needed for ``truncate_history``. (templated)
     :param acknowledge_row_id_loss: row ids may lose their identity; needed for ``rowTracking``. (templated)
-    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
-    kind: ClassVar[str] = DropFeatureOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaChangeOperator.template_fields,
-        "features",
-        "truncate_history",
-        "allow_protocol_upgrade",
-        "allow_rewrite",
-        "acknowledge_history_loss",
-        "acknowledge_row_id_loss",
-        "allow_unsafe_log_store",
-    )
+    options_type = DropFeatureOptions
+    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *DropFeatureOptions.templated())
 
     def __init__(
         self,
@@ -80,7 +68,6 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         allow_rewrite: Flag = False,
         acknowledge_history_loss: Flag = False,
         acknowledge_row_id_loss: Flag = False,
-        allow_unsafe_log_store: Flag = False,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -91,29 +78,8 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         self.allow_rewrite = allow_rewrite
         self.acknowledge_history_loss = acknowledge_history_loss
         self.acknowledge_row_id_loss = acknowledge_row_id_loss
-        self.allow_unsafe_log_store = allow_unsafe_log_store
         self._waits = 0
-        self.check_literals(
-            features,
-            truncate_history,
-            allow_protocol_upgrade,
-            allow_rewrite,
-            acknowledge_history_loss,
-            acknowledge_row_id_loss,
-            allow_unsafe_log_store,
-        )
-
-    def options(self) -> DropFeatureOptions:
-        """Return the options, from the rendered arguments."""
-        return DropFeatureOptions(
-            features=tuple(as_list("features", self.features)),
-            truncate_history=as_flag("truncate_history", self.truncate_history),
-            allow_protocol_upgrade=as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
-            allow_rewrite=as_flag("allow_rewrite", self.allow_rewrite),
-            acknowledge_history_loss=as_flag("acknowledge_history_loss", self.acknowledge_history_loss),
-            acknowledge_row_id_loss=as_flag("acknowledge_row_id_loss", self.acknowledge_row_id_loss),
-            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
-        )
+        self.check_literals()
 
     def execute_complete(
         self,
@@ -146,7 +112,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
         """Defer where tables have to wait; what became of the others is judged before."""
         waits = [table.earliest for table in report.tables if table.earliest is not None]
-        if waits and self.wait and not as_flag("dry_run", self.dry_run) and self._waits < _MOST_WAITS:
+        if waits and self.wait and not self._plans_only() and self._waits < _MOST_WAITS:
             place = self._push(context, report)[1]
             done = replace(report, tables=tuple(table for table in report.tables if table.earliest is None))
             judge(done, self.on_violation, self.on_undetermined, self.log, place)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Text
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
-from airflow_delta_provider.operators.rendered import as_flag, as_list, as_mapping
 
 
 class DeltaEnableFeatureOperator(DeltaChangeOperator):
@@ -29,22 +28,12 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         ``icebergCompat*``. (templated)
     :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
         adopted), with which no engine can write to the table any more, only read it. (templated)
-    :param allow_unsafe_log_store: say that no other process writes to the table meanwhile, where Delta's
-        log store does not keep writers apart, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
 
-    kind: ClassVar[str] = EnableFeatureOptions.kind
-    template_fields: Sequence[str] = (
-        *DeltaChangeOperator.template_fields,
-        "features",
-        "properties",
-        "allow_protocol_upgrade",
-        "allow_special",
-        "acknowledge_writer_lockout",
-        "allow_unsafe_log_store",
-    )
+    options_type = EnableFeatureOptions
+    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *EnableFeatureOptions.templated())
 
     def __init__(
         self,
@@ -54,7 +43,6 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         allow_protocol_upgrade: Flag = False,
         allow_special: Flag = False,
         acknowledge_writer_lockout: Flag = False,
-        allow_unsafe_log_store: Flag = False,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -63,23 +51,4 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.allow_special = allow_special
         self.acknowledge_writer_lockout = acknowledge_writer_lockout
-        self.allow_unsafe_log_store = allow_unsafe_log_store
-        self.check_literals(
-            features,
-            properties,
-            allow_protocol_upgrade,
-            allow_special,
-            acknowledge_writer_lockout,
-            allow_unsafe_log_store,
-        )
-
-    def options(self) -> EnableFeatureOptions:
-        """Return the options, from the rendered arguments."""
-        return EnableFeatureOptions(
-            features=tuple(as_list("features", self.features)),
-            properties=as_mapping("properties", self.properties or {}),
-            allow_protocol_upgrade=as_flag("allow_protocol_upgrade", self.allow_protocol_upgrade),
-            allow_special=as_flag("allow_special", self.allow_special),
-            acknowledge_writer_lockout=as_flag("acknowledge_writer_lockout", self.acknowledge_writer_lockout),
-            allow_unsafe_log_store=as_flag("allow_unsafe_log_store", self.allow_unsafe_log_store),
-        )
+        self.check_literals()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -37,15 +37,11 @@ class DeltaTableDetailOperator(DeltaJobOperator):
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    kind: ClassVar[str] = DetailOptions.kind
+    options_type = DetailOptions
 
     def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()
-
-    def options(self) -> DetailOptions:
-        """Return the options: there are none."""
-        return DetailOptions()
 
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
         return {"details": details_of(report, place), **super()._xcoms(report, place)}

@@ -8,9 +8,10 @@ from typing import ClassVar, Unpack
 from airflow.providers.common.compat.sdk import Context
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
+from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text
-from airflow_delta_provider.operators.rendered import as_list, is_literal
+from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch.feature_watch import FeatureWatch

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Unpack, cast
 
 from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 
+from airflow_delta_provider.domain.request.rendered import as_version
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
-from airflow_delta_provider.operators.rendered import as_version, is_literal
+from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.snapshot_watch import SnapshotWatch

@@ -94,7 +94,7 @@ class TestArguments:
             ({"table": "main.sales.orders"}, "location"),
             ({"table": "orders"}, "location"),
             ({"table": "data/orders"}, "absolute path"),
-            ({"table": ""}, "names no table"),
+            ({"table": ""}, "does not name a table"),
             ({"features": "typeWidenning"}, "Did you mean 'typeWidening'"),
             ({"features": ["rowTracking", "delettionVectors"]}, "Did you mean 'deletionVectors'"),
             ({"features": ["{{ params.f }}", "rowTraking"]}, "Did you mean 'rowTracking'"),

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
+from tests.every_kind import CHANGES
 
 Job = Callable[[Options, str], TableReport]
 LAKE = "s3a://lake"
@@ -108,23 +109,13 @@ def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: De
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-@pytest.mark.parametrize(
-    "options",
-    [
-        EnableFeatureOptions(features=("appendOnly",)),
-        WidenTypesOptions(columns={"a": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
-        AlterColumnsOptions(add={"x": "int"}),
-        DropFeatureOptions(features=("checkConstraints",)),
-        DisableColumnMappingOptions(),
-        CreateTableOptions(columns={"a": "int"}, acknowledge_writer_lockout=True),
-    ],
-)
+@pytest.mark.parametrize("options", CHANGES, ids=lambda options: options.kind)
 def test_no_change_is_made_where_two_writers_may_both_win(
     session: DeltaSession, options: Options, dry_run: bool
 ) -> None:
     table = f"{LAKE}/plain"
     session.sql(
-        f"CREATE TABLE IF NOT EXISTS delta.`{table}` (a int) USING delta TBLPROPERTIES "
+        f"CREATE TABLE IF NOT EXISTS delta.`{table}` (quantity int) USING delta TBLPROPERTIES "
         "('delta.columnMapping.mode' = 'name', 'delta.feature.checkConstraints' = 'supported')"
     )
     name = f"{LAKE}/new" if isinstance(options, CreateTableOptions) else table

@@ -87,7 +87,7 @@ def test_name_that_no_catalog_has_is_refused(run_job, name):
 
 @pytest.mark.parametrize("name", ["a`; DROP TABLE x; --", "a..b", "`"])
 def test_text_that_is_no_name_is_refused(run_job, name):
-    assert_refused(run_job([name], ENABLE).tables[0], "RQ01", "is no catalog name")
+    assert_refused(run_job([name], ENABLE).tables[0], "RQ01", "is not a catalog name")
 
 
 def test_table_of_another_format_and_a_view_in_the_catalog_are_refused(run_job, spark, tmp_path):

@@ -154,11 +154,11 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "KIND"),
+        ((), "COMMAND"),
         (("enable-features", "--table", "t"), "invalid choice"),
         (("enable-feature", "--table", "t", "--report", "r.json"), "--feature"),
         (("enable-feature", "--feature", "x", "--report", "r.json"), "--table"),
-        (("enable-feature", "--feature", "x", "--table", "", "--report", "r.json"), "names no table"),
+        (("enable-feature", "--feature", "x", "--table", "", "--report", "r.json"), "does not name a table"),
         (("enable-feature", "--feature", "x", "--table", "t", "--property", "a", "--report", "r.json"), "NAME=VALUE"),
         (
             (
@@ -186,7 +186,7 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
         (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
         ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
         ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
-        (("audit", "--table", "t", "--report", "r.json", "--rule", "XX01"), "rules names 'XX01'"),
+        (("audit", "--table", "t", "--report", "r.json", "--rule", "XX01"), "--rule names 'XX01'"),
         (("audit", "--table", "t", "--report", "r.json", "--waivers", "no.yaml"), "no.yaml cannot be read"),
         (("audit", "--table", "t", "--report", "r.json", "--format", "xml"), "invalid choice: 'xml'"),
     ],

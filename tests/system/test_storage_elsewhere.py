@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS, delta_coordinates
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.kinds import OPTIONS
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.hooks.workspace import Workspace
 from demo.airflow_home import AirflowHome
+from tests.every_kind import REQUESTS
 from tests.system.orders_table import ROW_TRACKING, orders
 from tests.tables import log
 from tests.tables.paimon.archive import table_of, unpack
@@ -76,26 +66,27 @@ def test_every_kind_of_job_runs_from_the_archive_elsewhere(
     lake: Path, airflow: AirflowHome, tmp_path: Path, spark: SparkSession
 ) -> None:
     table_of(unpack(tmp_path), "big/w1/06_delete").rename(lake / "paimon")
-    mapped, tracked = f"{LAKE}/mapped", f"{LAKE}/orders"
-    asked: list[tuple[str, Options]] = [
-        (tracked, DetailOptions()),
-        (tracked, CheckRowTrackingOptions(compare_to_version=3, key_columns=("id",))),
-        (tracked, EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True)),
-        (tracked, WidenTypesOptions(columns={"quantity": "bigint"})),
-        (tracked, DropFeatureOptions(features=("checkConstraints",))),
-        (tracked, AuditOptions(level="data", state_path=f"{LAKE}/state")),
-        (mapped, ColumnMappingUsageOptions()),
-        (mapped, DisableColumnMappingOptions()),
-        (mapped, AlterColumnsOptions(add={"note": "string"})),
-        (f"{LAKE}/new", CreateTableOptions(columns={"id": "int"}, acknowledge_writer_lockout=True)),
-        (f"{LAKE}/paimon", PaimonCheckRowTrackingOptions(level="data", state_path=f"{LAKE}/paimon-state")),
+    tables = {
+        "check-paimon-row-tracking": f"{LAKE}/paimon",
+        "column-mapping-usage": f"{LAKE}/mapped",
+        "disable-column-mapping": f"{LAKE}/mapped",
+        "alter-columns": f"{LAKE}/mapped",
+        "create-table": f"{LAKE}/new",
+    }
+    known: dict[str, dict[str, Any]] = {
+        "audit": {"state_path": f"{LAKE}/state"},
+        "check-row-tracking": {"compare_to_version": 3, "key_columns": ("id",)},
+        "check-paimon-row-tracking": {"state_path": f"{LAKE}/paimon-state"},
+    }
+    asked = [
+        JobRequest((tables.get(kind, f"{LAKE}/orders"),), replace(options, **known.get(kind, {})))
+        for kind, options in REQUESTS.items()
     ]
-    assert {options.kind for _, options in asked} == set(OPTIONS)
 
-    reports = submit([JobRequest((table,), options) for table, options in asked], lake, airflow, tmp_path, spark)
+    reports = submit(asked, lake, airflow, tmp_path, spark)
 
     outcome = {report["kind"]: (report["tables"][0]["verdict"], report["tables"][0]["findings"]) for report in reports}
-    assert outcome == {options.kind: ("PASS", []) for _, options in asked}
+    assert outcome == {kind: ("PASS", []) for kind in KINDS}
     assert log.fields(lake / "orders")["quantity"]["type"] == "long"
     assert [path.suffix for path in (lake / "state").iterdir() if not path.name.startswith(".")] == [".json"]
 

@@ -6,12 +6,12 @@ import pytest
 
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 
@@ -39,7 +39,7 @@ from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 )
 def test_name_that_no_engine_knows_is_refused_with_the_one_that_was_meant(options, says):
     with pytest.raises(RequestError) as caught:
-        check_names(options)
+        options.check_names()
     assert says in str(caught.value)
 
 
@@ -48,18 +48,18 @@ def test_name_that_no_engine_knows_is_refused_with_the_one_that_was_meant(option
 )
 def test_feature_that_an_engine_may_know_is_left_to_it_and_named(name):
     for options in (EnableFeatureOptions(features=(name, "rowTracking")), DropFeatureOptions(features=(name,))):
-        check_names(options)
-        assert features_to_come(options) == (name,)
+        options.check_names()
+        assert tuple(options.features_to_come()) == (name,)
 
 
 def test_every_known_feature_and_type_passes_in_any_case():
     for name in FEATURES:
         for spelled in (name, name.upper()):
-            check_names(EnableFeatureOptions(features=(spelled,)))
-            assert features_to_come(DropFeatureOptions(features=(spelled,))) == ()
-    check_names(WidenTypesOptions(columns={"a": "BIGINT", "b": "decimal(12, 2)"}))
-    check_names(AlterColumnsOptions(add={"n": "map<string,struct<`a b`:timestamp_ntz>>"}))
-    check_names(AuditOptions())
+            EnableFeatureOptions(features=(spelled,)).check_names()
+            assert tuple(DropFeatureOptions(features=(spelled,)).features_to_come()) == ()
+    WidenTypesOptions(columns={"a": "BIGINT", "b": "decimal(12, 2)"}).check_names()
+    AlterColumnsOptions(add={"n": "map<string,struct<`a b`:timestamp_ntz>>"}).check_names()
+    AuditOptions().check_names()
 
 
 def refusal(*tables, patterns=False, relative=False):

@@ -47,12 +47,12 @@ def test_check_of_row_tracking_takes_master_and_jars():
     [
         (("--level", "full"), "--level: invalid choice: 'full'"),
         (("--master", "spark:/host"), "--master: The Spark master 'spark:/host' is malformed"),
-        (("--compare-to", "yesterday"), "--compare-to: invalid int value: 'yesterday'"),
-        (("--compare-to", "-1"), "compare_to_version is -1"),
-        (("--compare-to", "3", "--level", "log"), "level 'log', which reads no row ids"),
-        (("--key", "id"), "without compare_to_version"),
+        (("--compare-to", "yesterday"), "--compare-to: 'yesterday' has to be a table version"),
+        (("--compare-to", "-1"), "--compare-to is -1"),
+        (("--compare-to", "3", "--level", "log"), "--compare-to is 3 with --level 'log', which reads no row ids"),
+        (("--key", "id"), "--key is ['id'] without --compare-to"),
         (("--compare-to", "3", "--key", "id", "--key", "id"), "names 'id' more than once"),
-        (("--compare-to", "3", "--key", ""), "key_columns has to be a list of names"),
+        (("--compare-to", "3", "--key", ""), "--key has to be a list of names"),
         (("--dry-run",), "unrecognized arguments: --dry-run"),
         (("--allow-protocol-upgrade",), "unrecognized arguments: --allow-protocol-upgrade"),
     ],
@@ -123,14 +123,14 @@ def test_columns_are_altered_as_each_argument_says():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Nothing is asked for. Give add, rename or drop."),
+        ((), "Pass at least one of --add, --rename and --drop."),
         (("--add", "a"), "'a' is not PATH=TYPE"),
         (("--rename", "a"), "'a' is not OLD=NEW"),
-        (("--rename", "a=b=c"), "a name that holds a = goes between backticks"),
+        (("--rename", "a=b=c"), "put a name that holds a = between backticks"),
         (("--rename", "=b"), "'=b' is not OLD=NEW"),
         (("--rename", "a=b", "--rename", "a=c"), "--rename names 'a' more than once"),
-        (("--drop", "a", "--drop", "a"), "'a' is to be changed twice"),
-        (("--drop", "a", "--rename", "a=b"), "'a' is to be changed twice"),
+        (("--drop", "a", "--drop", "a"), "--drop names 'a' more than once"),
+        (("--drop", "a", "--rename", "a=b"), "'a' is both dropped and renamed"),
     ],
 )
 def test_alteration_that_makes_no_sense_ends_with_2_and_says_why(arguments, message, capsys):

@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_or
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.unit.mapped_tables import mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.report.summary import (
 )
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
-from airflow_delta_provider.domain.request.kinds import OPTIONS
+from airflow_delta_provider.domain.request.kinds import KINDS
 from tests.unit.report_contract import SCHEMA, violations
 from tests.unit.states import field, state_of, struct
 
@@ -90,7 +90,7 @@ def table_reports(draw):
 
 reports = st.builds(
     JobReport,
-    st.sampled_from(sorted(OPTIONS)),
+    st.sampled_from(sorted(KINDS)),
     st.just(NOW),
     st.just(NOW),
     st.lists(table_reports(), max_size=4).map(tuple),
@@ -147,7 +147,7 @@ def test_schema_names_every_key_of_the_dataclasses_and_no_other():
     assert set(definitions["table"]["properties"]) == {f.name for f in fields(TableReport)}
     assert set(SCHEMA["properties"]) == set(report_of().to_json())
     assert definitions["verdict"]["enum"] == [verdict.value for verdict in Verdict]
-    assert set(SCHEMA["properties"]["kind"]["enum"]) == set(OPTIONS)
+    assert set(SCHEMA["properties"]["kind"]["enum"]) == set(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,32 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.kinds import OPTIONS, options_from_json
+from airflow_delta_provider.domain.request.kinds import KINDS, kind_named, load
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from tests.every_kind import CHANGES, REQUESTS
 
 texts = st.text(min_size=1, max_size=20)
+
+
+def options_from_json(kind: str, wire: Any) -> Options:
+    return load(kind_named(kind).options).from_json(wire)
+
+
 enabling = st.builds(
     EnableFeatureOptions,
     features=st.lists(texts, min_size=1, max_size=4).map(tuple),
@@ -72,7 +83,7 @@ def test_table_and_feature_named_twice_are_taken_once():
 
 @pytest.mark.parametrize("tables", [(), ("",), (None,), ("a", 3)])
 def test_request_without_a_table_is_refused(tables):
-    with pytest.raises(RequestError, match=r"names no table|no table"):
+    with pytest.raises(RequestError, match=r"does not name a table|tables is empty"):
         JobRequest(tables, EnableFeatureOptions(features=("x",)))
 
 
@@ -120,7 +131,7 @@ def test_enable_feature_options_that_make_no_sense_are_refused(given_options, me
         ({"columns": [["a", "int"]]}, "has to map"),
         ({"columns": {"a": None}}, "columns has 'a'"),
         ({"columns": {"": "int"}}, "columns has ''"),
-        ({"columns": {"a": "int"}, "verify": "none"}, "'data' or 'log'"),
+        ({"columns": {"a": "int"}, "verify": "none"}, "one of data, log"),
         ({"columns": {"a": "int"}, "enable_type_widening": "false"}, "True or False"),
     ],
 )
@@ -132,7 +143,7 @@ def test_widen_types_options_that_make_no_sense_are_refused(given_options, messa
 @pytest.mark.parametrize(
     ("given_options", "message"),
     [
-        ({"level": "full"}, "level is 'full'; it has to be 'log', 'footers' or 'data'"),
+        ({"level": "full"}, "level is 'full'; it has to be one of log, footers, data"),
         ({"level": "footer"}, "Did you mean 'footers'"),
         ({"level": "DATA"}, "Did you mean 'data'"),
         ({"level": None}, "level is None"),
@@ -159,13 +170,13 @@ def test_check_row_tracking_options_that_make_no_sense_are_refused(given_options
 @pytest.mark.parametrize(
     ("given_options", "message"),
     [
-        ({}, "Nothing is asked for"),
+        ({}, "Pass at least one of add, rename and drop"),
         ({"add": ["a"]}, "add has to map column paths to types"),
         ({"rename": "a"}, "rename has to map column paths to new names"),
         ({"rename": {"a": ""}}, "rename has 'a': ''; both have to be texts that are not empty"),
         ({"drop": "a"}, "drop has to be a list of names"),
-        ({"drop": ["a", "a"]}, "'a' is to be changed twice"),
-        ({"drop": ["a"], "rename": {"a": "b"}}, "'a' is to be changed twice"),
+        ({"drop": ["a", "a"]}, "drop names 'a' more than once"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "'a' is both dropped and renamed"),
         ({"columns": {}}, "alter-columns has no option 'columns'"),
     ],
 )
@@ -185,13 +196,13 @@ WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-
         ({"since_version": -1}, "since_version is -1; it has to be a table version"),
         ({"version": "7"}, "version is '7'; it has to be a table version"),
         ({"since_version": 8, "version": 7}, "since_version is 8, which is after version 7"),
-        ({"version": 7, "timestamp": "2026-01-01"}, "version is 7 and timestamp '2026-01-01'. Give one"),
+        ({"version": 7, "timestamp": "2026-01-01"}, "version is 7 and timestamp '2026-01-01'. Give only one"),
         ({"timestamp": "yesterday"}, "timestamp is 'yesterday'; it has to be a time such as"),
         ({"rules": ["CM99"]}, r"rules names 'CM99'.*docs/reference/rules.md"),
         ({"rules": "CM01"}, "rules has to be a list of names"),
         ({"state_path": ""}, "state_path is ''; it has to be a directory"),
-        ({"state_path": "/s", "since_version": 1}, "Leave since_version out"),
-        ({"state_path": "/s", "rules": ["TF17"]}, "with all rules. Leave rules out"),
+        ({"state_path": "/s", "since_version": 1}, "Leave out since_version"),
+        ({"state_path": "/s", "rules": ["TF17"]}, "with all rules. Leave out rules"),
         ({"waivers": [{**WAIVER, "owner": ""}]}, "waivers: entry 1 has no owner"),
         ({"waivers": [WAIVER, {**WAIVER, "expires": "soon"}]}, "entry 2 expires 'soon'; it has to be a day"),
         ({"waivers": [{**WAIVER, "code": "TF71"}]}, "entry 1 waives 'TF71'"),
@@ -214,7 +225,7 @@ def test_audit_options_that_make_no_sense_are_refused(given_options, message):
         ({"key_columns": ["id"]}, "key_columns is .*reads no rows. Use level 'data'"),
         ({"key_columns": "id", "level": "data"}, "key_columns has to be a list of names"),
         ({"state_path": ""}, "state_path is ''; it has to be a directory"),
-        ({"state_path": "/s", "since_snapshot": 1}, "Leave since_snapshot out"),
+        ({"state_path": "/s", "since_snapshot": 1}, "Leave out since_snapshot"),
         ({"fail_on_reassigned": "yes"}, "fail_on_reassigned is 'yes'; it has to be True or False"),
     ],
 )
@@ -245,21 +256,28 @@ def test_every_level_is_one_to_ask_for(level):
     assert options_from_json("check-row-tracking", {"level": level}).level == level
 
 
-def test_every_kind_leads_to_its_own_options():
-    assert set(OPTIONS) == {
-        "enable-feature",
-        "widen-types",
-        "check-row-tracking",
-        "audit",
-        "detail",
-        "column-mapping-usage",
-        "disable-column-mapping",
-        "alter-columns",
-        "create-table",
-        "drop-feature",
-        "check-paimon-row-tracking",
-    }
-    assert all(options.kind == kind for kind, options in OPTIONS.items())
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_every_kind_has_its_parts(kind):
+    options = load(kind.options)
+    assert (options.kind, issubclass(options, Options)) == (kind.name, True)
+    assert callable(load(kind.job))
+    request = JobRequest(("t",), REQUESTS[kind.name])
+    assert JobRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+@pytest.mark.parametrize("options", CHANGES, ids=lambda options: options.kind)
+def test_every_change_can_be_allowed_where_the_log_store_does_not_keep_writers_apart(options):
+    assert replace(options, allow_unsafe_log_store=True).allow_unsafe_log_store is True
+
+
+@pytest.mark.parametrize("options", REQUESTS.values(), ids=REQUESTS)
+def test_names_in_messages_are_those_of_options(options):
+    """A message that names an option which the kind does not have would raise where it is shown."""
+    for name, declared in options.declared().items():
+        assert declared.help
+        for wrong in (object(), -1, "{x}", ["{"], {"{": 1}):
+            with suppress(RequestError):
+                replace(options, **{name: wrong}).check_names()
 
 
 def test_values_of_properties_become_the_texts_that_delta_stores():

@@ -30,9 +30,9 @@ from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TR
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.request.arguments import RequestError
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
@@ -414,9 +414,9 @@ def test_partition_column_of_a_nested_type_breaks_a_rule_and_is_refused():
     ("known", "message"),
     [
         ({}, "columns is empty"),
-        ({"columns": {"a": 1}}, "has to map names to types"),
-        ({"columns": ["a"]}, "has to map names to types"),
-        ({"columns": {"a": "int"}, "partition_by": ("b",)}, "none of columns"),
+        ({"columns": {"a": 1}}, "columns has 'a': 1; both have to be texts"),
+        ({"columns": ["a"]}, "has to map column paths to types"),
+        ({"columns": {"a": "int"}, "partition_by": ("b",)}, "not one of columns"),
         ({"columns": {"a": "int"}, "partition_by": ("a",)}, "names all columns"),
         ({"columns": {"a": "int"}, "acknowledge_writer_lockout": 1}, "True or False"),
     ],

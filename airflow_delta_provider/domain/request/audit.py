@@ -2,97 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipError
-from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
+from airflow_delta_provider.domain.audit.ownership import Ownership
+from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.request.arguments import RequestError, names, time_or_none, version_or_none
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
-from airflow_delta_provider.domain.request.options import ReadsFiles
+from airflow_delta_provider.domain.request.names import Names
+from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.saved_state import SavesState
+from airflow_delta_provider.domain.request.value import Choice, Entries, Seconds, Time, Version
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-#: From which severity on a finding makes a table VIOLATED.
-FAIL_ON = ("error", "warning")
+
+class RuleCodes(Names):
+    """A list of codes of rules."""
+
+    def checked(self, option: str, value: Any) -> tuple[str, ...]:
+        """Return the codes."""
+        codes = super().checked(option, value)
+        for code in codes:
+            if code not in RULES:
+                raise RequestError(
+                    "{option} names {code!r}.{hint} docs/reference/rules.md lists all codes.",
+                    option=option,
+                    code=code,
+                    hint=did_you_mean(code, RULES),
+                )
+        return codes
+
+
+def _waivers(entries: Sequence[Any]) -> list[dict[str, str]]:
+    Waivers.parse(entries)
+    return [{name: str(value) for name, value in entry.items()} for entry in entries]  # YAML has dates
+
+
+def _owned(entries: Sequence[Any]) -> Sequence[Any]:
+    for entry in entries:
+        Ownership.parse(entry)
+    return entries
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(ReadsFiles):
-    """Judge the history of a table by every rule.
-
-    :param level: ``log`` applies the rules of the log; ``footers`` also reads the footers of data
-        files; ``data`` also row ids
-    :param since_version: judge the commits after this version only
-    :param version: judge the history up to this version, by default the newest
-    :param timestamp: or up to the newest version that is not later than this time, ISO 8601
-    :param rules: codes of the rules to apply, by default all
-    :param fail_on: ``error``, or ``warning``: whether warnings make a table VIOLATED, too
-    :param waivers: findings that are accepted, see :class:`~airflow_delta_provider.domain.audit.waivers.Waivers`
-    :param state_path: directory where audits remember, a file a table, what they have seen
-    :param ownership: whose tables are, and how much rules weigh there, see
-        :class:`~airflow_delta_provider.domain.audit.ownership.Ownership`; the first that fits a table counts
-    :param seconds_per_table: after which the audit of a table is given up
-    """
+class AuditOptions(SavesState):
+    """Check a table's full history against the Delta protocol."""
 
     kind: ClassVar[str] = "audit"
     takes_patterns: ClassVar[bool] = True
+    selecting: ClassVar[tuple[str, ...]] = ("since_version", "version", "timestamp", "rules")
 
-    level: str = "log"
-    since_version: int | None = None
-    version: int | None = None
-    timestamp: str | None = None
-    rules: tuple[str, ...] = ()
-    fail_on: str = "error"
-    waivers: tuple[Mapping[str, Any], ...] = ()
-    state_path: str | None = None
-    ownership: tuple[Mapping[str, Any], ...] = ()
-    seconds_per_table: float | None = None
+    level: str = option(
+        Choice(LEVELS),
+        "how deep to look: log (default); footers = also Parquet footers; data = also row ids",
+        default="log",
+    )
+    since_version: int | None = option(Version(), "check only the commits after this version", metavar="VERSION")
+    version: int | None = option(
+        Version(), "check the history up to this version (default: the newest)", metavar="VERSION"
+    )
+    timestamp: str | None = option(Time(), "check the history up to this time (ISO 8601)", metavar="TIME")
+    rules: tuple[str, ...] = option(
+        RuleCodes(), "rule to apply, by its code (default: all)", flag="--rule", metavar="CODE"
+    )
+    fail_on: str = option(
+        Choice(("error", "warning")), "lowest severity that counts as a violation (default: error)", default="error"
+    )
+    waivers: tuple[Mapping[str, Any], ...] = option(
+        Entries(_waivers), "accepted findings, a YAML or JSON file", metavar="FILE"
+    )
+    ownership: tuple[Mapping[str, Any], ...] = option(
+        Entries(_owned),
+        "table owners and per-rule severity overrides, a YAML or JSON file of entries with table, owner, severities",
+        flag="--owners",
+        metavar="FILE",
+        argument="tables",
+    )
+    seconds_per_table: float | None = option(
+        Seconds(), "time limit per table: what is found until then is reported", metavar="SECONDS", templated=False
+    )
 
-    def __post_init__(self) -> None:
-        for argument, known in (("level", LEVELS), ("fail_on", FAIL_ON)):
-            value = getattr(self, argument)
-            if value not in known:
-                hint = did_you_mean(value, known) if isinstance(value, str) else ""
-                raise RequestError(f"{argument} is {value!r}; it has to be one of {', '.join(known)}.{hint}")
-        since = version_or_none("since_version", self.since_version)
-        until = version_or_none("version", self.version)
+    @property
+    def overlaps(self) -> bool:
+        """Whether several tables may be done at once: Spark is not asked where only logs are read."""
+        return self.level == "log"
+
+    def check(self) -> None:
+        """Check that there is one range of versions."""
+        since, until = self.since_version, self.version
         if since is not None and until is not None and since > until:
-            raise RequestError(f"since_version is {since}, which is after version {until}. Give an earlier one.")
+            raise RequestError(
+                "{since_version} is {since}, which is after {version} {until}. Give an earlier one.",
+                since=since,
+                until=until,
+            )
         if until is not None and self.timestamp is not None:
-            raise RequestError(f"version is {until} and timestamp {self.timestamp!r}. Give one of them.")
-        time_or_none("timestamp", self.timestamp)
-        object.__setattr__(self, "rules", _codes(self.rules))
-        if self.state_path is not None and (not isinstance(self.state_path, str) or not self.state_path):
-            raise RequestError(f"state_path is {self.state_path!r}; it has to be a directory: a path or a URI.")
-        for argument in ("since_version", "version", "timestamp", "rules"):
-            value = getattr(self, argument)
-            if self.state_path is not None and value not in (None, ()):
-                raise RequestError(
-                    f"state_path is {self.state_path!r} and {argument} {value!r}: an audit that remembers goes on "
-                    f"where the last one ended, with all rules. Leave {argument} out."
-                )
-        try:
-            Waivers.parse(self.waivers)
-            for entry in self.ownership:
-                Ownership.parse(entry)
-        except WaiverError as error:
-            raise RequestError(f"waivers: {error}") from error
-        except OwnershipError as error:
-            raise RequestError(f"tables: {error}.") from error
-        object.__setattr__(self, "ownership", tuple(self.ownership))
-        seconds = self.seconds_per_table
-        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
-            raise RequestError(f"seconds_per_table is {seconds!r}; it has to be a number above 0.")
-        texts = ({name: str(value) for name, value in entry.items()} for entry in self.waivers)  # YAML has dates
-        object.__setattr__(self, "waivers", tuple(texts))
-
-
-def _codes(given: Any) -> tuple[str, ...]:
-    codes = names("rules", given)
-    for code in codes:
-        if code not in RULES:
-            known = did_you_mean(code, RULES)
-            raise RequestError(f"rules names {code!r}.{known} docs/reference/rules.md lists all codes.")
-    return codes
+            raise RequestError(
+                "{version} is {until} and {timestamp} {time!r}. Give only one of them.",
+                until=until,
+                time=self.timestamp,
+            )
+        super().check()

@@ -10,6 +10,6 @@ from airflow_delta_provider.domain.request.options import ReadsFiles
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnMappingUsageOptions(ReadsFiles):
-    """Tell whether columns were ever renamed or dropped."""
+    """Find out whether columns were ever renamed or dropped."""
 
     kind: ClassVar[str] = "column-mapping-usage"

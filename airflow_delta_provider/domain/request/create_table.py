@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_delta_provider.domain.request.arguments import RequestError, check_flags, names
-from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.request.change_options import LocksWritersOut
+from airflow_delta_provider.domain.request.names import Names
+from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.pairs import SqlTypes
+from airflow_delta_provider.domain.request.request_error import RequestError
 
 
 @dataclass(frozen=True, kw_only=True)
-class CreateTableOptions(Options):
-    """Create an empty table with ``columnMappingUsageTracking`` and column mapping by name.
-
-    :param columns: SQL type by name, in their order; all are nullable
-    :param partition_by: those that the table is partitioned by
-    :param acknowledge_writer_lockout: say that no engine can write to it is meant
-    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
-    """
+class CreateTableOptions(LocksWritersOut):
+    """Create an empty table with usage tracking of column mapping (experimental)."""
 
     kind: ClassVar[str] = "create-table"
 
-    columns: Mapping[str, str] = field(default_factory=dict)
-    partition_by: tuple[str, ...] = ()
-    acknowledge_writer_lockout: bool = False
-    allow_unsafe_log_store: bool = False
+    columns: Mapping[str, str] = option(
+        SqlTypes(parse_sql_type),
+        "column with its type, in the table's order; all are nullable",
+        flag="--column",
+        metavar="NAME=TYPE",
+        one="one column with its type",
+    )
+    partition_by: tuple[str, ...] = option(Names(), "partition column", metavar="NAME")
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.columns, Mapping) or not all(
-            isinstance(text, str) and text for pair in self.columns.items() for text in pair
-        ):
-            raise RequestError(f"columns has to map names to types, for instance {{'id': 'bigint'}}: {self.columns!r}.")
-        object.__setattr__(self, "columns", dict(self.columns))
-        object.__setattr__(self, "partition_by", names("partition_by", self.partition_by))
-        check_flags(self, "acknowledge_writer_lockout", "allow_unsafe_log_store")
-        if not self.columns:
-            raise RequestError("columns is empty. Name at least one column and its type.")
+    def check(self) -> None:
+        """Check that partition columns are columns, and not all of them."""
         for name in self.partition_by:
             if name not in self.columns:
-                raise RequestError(f"partition_by names {name!r}, which is none of columns.")
+                raise RequestError("{partition_by} names {name!r}, which is not one of {columns}.", name=name)
         if len(self.partition_by) == len(self.columns):
-            raise RequestError("partition_by names all columns. At least one has to lie in the data files.")
+            raise RequestError("{partition_by} names all columns. At least one has to lie in the data files.")

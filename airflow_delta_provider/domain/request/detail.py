@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.request.options import ReadsFiles
 
 @dataclass(frozen=True, kw_only=True)
 class DetailOptions(ReadsFiles):
-    """Say what tables are."""
+    """Show table metadata: schema, protocol, features, …"""
 
     kind: ClassVar[str] = "detail"
     takes_patterns: ClassVar[bool] = True

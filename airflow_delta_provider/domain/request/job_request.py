@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.report.confirmation import Receipts
-from airflow_delta_provider.domain.request.arguments import RequestError, check_text
-from airflow_delta_provider.domain.request.kinds import options_from_json
+from airflow_delta_provider.domain.request.kinds import kind_named, load
 from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError, check_text
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 SCHEMA_VERSION = 1
@@ -44,10 +44,14 @@ class JobRequest:
     def __post_init__(self) -> None:
         for table in self.tables:
             if not isinstance(table, str) or not table:
-                raise RequestError(f"{table!r} names no table. Give a path, a URI or a catalog name.")
+                raise RequestError(
+                    "{table!r} does not name a table. Give a path, a URI or a catalog name.{hint}",
+                    table=table,
+                    hint=" If it comes from XCom, the upstream task returned nothing." if table is None else "",
+                )
         object.__setattr__(self, "tables", tuple(dict.fromkeys(self.tables)))
         if not self.tables:
-            raise RequestError("There is no table. Name at least one.")
+            raise RequestError("{tables} is empty. Name at least one table.")
         check_text("a table", self.tables)
         for option, value in self.options.to_json().items():
             check_text(option, value)
@@ -62,12 +66,6 @@ class JobRequest:
     def may_need_delta(self) -> bool:
         """Whether the job may need Delta on Spark's classpath: by its options, or because a catalog is asked."""
         return self.options.needs_delta(by_name=any(map(_is_catalog_name, self.tables)))
-
-    @property
-    def state_path(self) -> str | None:
-        """Folder where the job remembers, None where its kind has none or none is given."""
-        path: str | None = getattr(self.options, "state_path", None)
-        return path
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -91,13 +89,17 @@ class JobRequest:
         :raises RequestError: if it is not of this version or not valid
         """
         if wire.get("schema_version") != SCHEMA_VERSION:
-            raise RequestError(f"The request has schema version {wire.get('schema_version')!r}, not {SCHEMA_VERSION}.")
+            raise RequestError(
+                "The request has schema version {found!r}, not {known}.",
+                found=wire.get("schema_version"),
+                known=SCHEMA_VERSION,
+            )
         for key, expected in (("kind", str), ("tables", list), ("options", dict)):
             if not isinstance(wire.get(key), expected):
-                raise RequestError(f"The request's {key!r} is {wire.get(key)!r}.")
+                raise RequestError("The request's {key!r} is {value!r}.", key=key, value=wire.get(key))
         return cls(
             tuple(wire["tables"]),
-            options_from_json(wire["kind"], wire["options"]),
+            load(kind_named(wire["kind"]).options).from_json(wire["options"]),
             dry_run=bool(wire.get("dry_run", False)),
             labels=dict(wire.get("labels", {})),
             allowed_locations=tuple(wire.get("allowed_locations", ())),

@@ -1,57 +1,127 @@
-"""What a job may be asked for, one dataclass a kind, with the checks that need no table.
+"""All kinds of jobs, and where their parts are.
 
-The operators, the command line and the wire format share these; ``OPTIONS`` maps a kind to its own.
+The parts are loaded when they are needed: a job imports no other kind's code, and Airflow lists the operators without
+importing them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.arguments import RequestError
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-OPTIONS: dict[str, type[Options]] = {
-    options.kind: options
-    for options in (
-        EnableFeatureOptions,
-        WidenTypesOptions,
-        CheckRowTrackingOptions,
-        AuditOptions,
-        DetailOptions,
-        ColumnMappingUsageOptions,
-        DisableColumnMappingOptions,
-        AlterColumnsOptions,
-        CreateTableOptions,
-        DropFeatureOptions,
-        PaimonCheckRowTrackingOptions,
+_PACKAGE = "airflow_delta_provider"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of job. Its parts are written as ``module:name``, the module as seen from this package.
+
+    :param name: its name in requests, in reports and on the command line
+    :param options: class of its options
+    :param job: function that does what a request asks for to one table, and reports on it; on Spark
+    :param operator: class of its operator
+    """
+
+    name: str
+    options: str
+    job: str
+    operator: str
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "enable-feature",
+            options="domain.request.enable_feature:EnableFeatureOptions",
+            job="jobs.changes.enable_feature:run",
+            operator="operators.enable_feature:DeltaEnableFeatureOperator",
+        ),
+        Kind(
+            "widen-types",
+            options="domain.request.widen_types:WidenTypesOptions",
+            job="jobs.changes.widen_types:run",
+            operator="operators.widen_types:DeltaWidenTypesOperator",
+        ),
+        Kind(
+            "alter-columns",
+            options="domain.request.alter_columns:AlterColumnsOptions",
+            job="jobs.changes.alter_columns:run",
+            operator="operators.alter_columns:DeltaAlterColumnsOperator",
+        ),
+        Kind(
+            "create-table",
+            options="domain.request.create_table:CreateTableOptions",
+            job="jobs.changes.create_table:create_table",
+            operator="operators.create_table:DeltaCreateTableOperator",
+        ),
+        Kind(
+            "check-row-tracking",
+            options="domain.request.check_row_tracking:CheckRowTrackingOptions",
+            job="jobs.row_tracking.check:run",
+            operator="operators.check_row_tracking:DeltaCheckRowTrackingOperator",
+        ),
+        Kind(
+            "audit",
+            options="domain.request.audit:AuditOptions",
+            job="jobs.audit.protocol_audit:run",
+            operator="operators.audit_protocol:DeltaAuditProtocolOperator",
+        ),
+        Kind(
+            "detail",
+            options="domain.request.detail:DetailOptions",
+            job="jobs.run.table_detail:run",
+            operator="operators.table_detail:DeltaTableDetailOperator",
+        ),
+        Kind(
+            "column-mapping-usage",
+            options="domain.request.column_mapping_usage:ColumnMappingUsageOptions",
+            job="jobs.changes.column_mapping.usage:run",
+            operator="operators.column_mapping_usage:DeltaColumnMappingUsageOperator",
+        ),
+        Kind(
+            "disable-column-mapping",
+            options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
+            job="jobs.changes.column_mapping.disable:run",
+            operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
+        ),
+        Kind(
+            "drop-feature",
+            options="domain.request.drop_feature:DropFeatureOptions",
+            job="jobs.changes.drop_feature:run",
+            operator="operators.drop_feature:DeltaDropFeatureOperator",
+        ),
+        Kind(
+            "check-paimon-row-tracking",
+            options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
+            job="jobs.paimon.check:check_paimon_table",
+            operator="operators.check_paimon_row_tracking:PaimonCheckRowTrackingOperator",
+        ),
     )
 }
 
 
-def options_from_json(kind: str, wire: Mapping[str, Any]) -> Options:
-    """Read the wire form.
+def kind_named(name: str) -> Kind:
+    """Return the kind of a name.
 
-    :raises RequestError: on an unknown kind or option
+    :raises RequestError: if there is none
     """
-    if kind not in OPTIONS:
-        raise RequestError(f"There is no job kind {kind!r}.{did_you_mean(kind, OPTIONS)} Kinds: {', '.join(OPTIONS)}.")
-    options = OPTIONS[kind]
-    known = [option.name for option in fields(options)]
-    for name in wire:
-        if name not in known:
-            raise RequestError(f"{kind} has no option {name!r}.{did_you_mean(name, known)}")
-    return options(**wire)
+    if name not in KINDS:
+        raise RequestError(
+            "There is no job kind {name!r}.{hint} Kinds: {known}.",
+            name=name,
+            hint=did_you_mean(name, KINDS),
+            known=", ".join(KINDS),
+        )
+    return KINDS[name]
+
+
+def load(part: str) -> Any:
+    """Return a part of a kind, which is written as ``module:name``."""
+    module, _, name = part.partition(":")
+    return getattr(import_module(f"{_PACKAGE}.{module}"), name)

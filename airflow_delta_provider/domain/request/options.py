@@ -1,19 +1,74 @@
-"""What is known of a job from its kind and options alone."""
+"""The options of a job: what is known of it from its kind and options alone."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request.names import FeatureNames, is_unknown
+from airflow_delta_provider.domain.request.option import Option
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of a kind that asks the engine."""
+    """Options of a kind of job; the first line of a subclass's docstring says what the job does.
+
+    :raises RequestError: if they make no sense
+    """
 
     kind: ClassVar[str]
-
+    #: Whether it changes tables.
+    changes: ClassVar[bool] = False
     #: Whether a table may be named by a pattern that stands for many.
     takes_patterns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, declared in self.declared().items():
+            object.__setattr__(self, name, declared.value.checked(name, getattr(self, name)))
+        for name, declared in self.declared().items():
+            if declared.one is not None and not getattr(self, name):
+                raise RequestError("{option} is empty. Name at least {one}.", option=name, one=declared.one)
+        self.check()
+
+    def check(self) -> None:
+        """Check what is wrong with several options together.
+
+        :raises RequestError: naming them
+        """
+
+    @classmethod
+    @cache
+    def declared(cls) -> Mapping[str, Option]:
+        """Return the options by name, those that several kinds have last."""
+        known = {each.name: each.metadata["option"] for each in fields(cls) if "option" in each.metadata}
+        own = [name for name in known if name in cls.__annotations__]
+        return {name: known[name] for name in dict.fromkeys([*own, *known])}
+
+    @classmethod
+    def templated(cls) -> tuple[str, ...]:
+        """Return the names of the options whose argument of an operator may be a template."""
+        return tuple(
+            name for name, declared in cls.declared().items() if declared.templated and declared.argument is None
+        )
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return what the job does, in a sentence without its full stop."""
+        return (cls.__doc__ or cls.kind).partition("\n")[0].removesuffix(".")
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several tables may be done at once: the job changes neither tables nor settings of the session."""
+        return False
+
+    @property
+    def state_path(self) -> str | None:
+        """Folder where the job remembers; None where it does not."""
+        return None
 
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath.
@@ -23,9 +78,39 @@ class Options:
         del by_name
         return True
 
+    def check_names(self) -> None:
+        """Check the names of features and types, before Spark starts.
+
+        :raises RequestError: for one that no engine knows
+        """
+        for name, declared in self.declared().items():
+            declared.value.check_names(name, getattr(self, name))
+
+    def features_to_come(self) -> Iterator[str]:
+        """Yield the table features that are named and that this package does not know: an engine may."""
+        for name, declared in self.declared().items():
+            if isinstance(declared.value, FeatureNames):
+                yield from filter(is_unknown, getattr(self, name))
+
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> Options:
+        """Read the wire form.
+
+        :raises RequestError: on an unknown option
+        """
+        for name in wire:
+            if name not in cls.declared():
+                raise RequestError(
+                    "{kind} has no option {name!r}.{hint}",
+                    kind=cls.kind,
+                    name=name,
+                    hint=did_you_mean(name, cls.declared()),
+                )
+        return cls(**wire)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
 
 
 class TableNameError(ValueError):
-    """A text that names no table."""
+    """A text that does not name a table."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TableName:
         :raises TableNameError: if it is neither, or holds a password
         """
         if not isinstance(text, str) or not text.strip() or "\x00" in text:
-            raise TableNameError(f"{text!r} names no table. Give a path, a URI or a catalog name.")
+            raise TableNameError(f"{text!r} does not name a table. Give a path, a URI or a catalog name.")
         name = cls._read(text)
         if name.location is not None and _PASSWORD.match(name.location):
             raise TableNameError(
@@ -58,7 +58,7 @@ class TableName:
             parts = parse_path(text)
         except UnknownColumnError:
             raise TableNameError(
-                f"{text!r} is no catalog name. Separate catalog, schema and table by dots, and put a part that "
+                f"{text!r} is not a catalog name. Separate catalog, schema and table by dots, and put a part that "
                 "itself holds a dot or a backtick between backticks, a backtick in it doubled."
             ) from None
         if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == "delta":

@@ -27,8 +27,9 @@ from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.arguments import time_or_none
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.value import time_or_none
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
@@ -37,6 +38,14 @@ from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+
+
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Audit one table."""
+    options = request.options
+    assert isinstance(options, AuditOptions)
+    table = session.open_table(text)
+    return ProtocolAudit(session, table, options, progress, request.receipt, request.received).run()
 
 
 class ProtocolAudit:

@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.changes.table_change import Change
+from airflow_delta_provider.jobs.changes.table_change import Change, changing
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
@@ -63,3 +63,6 @@ class AlterColumns(Change):
         return HandMadeCommit.in_session(
             self._session, table, self._planned_on, allow_unsafe_log_store=self._options.allow_unsafe_log_store
         )
+
+
+run = changing(AlterColumns)

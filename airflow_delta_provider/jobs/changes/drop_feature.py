@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.request.drop_feature import DropFeatureOption
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
-from airflow_delta_provider.jobs.changes.table_change import Change
+from airflow_delta_provider.jobs.changes.table_change import Change, changing
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
@@ -142,3 +142,6 @@ def _audit(table: OpenTable, before: TableState, commits: Mapping[int, list[Acti
     span = find_span(names, newest_version(names), before.version)
     audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(span, known=True)
     yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)
+
+
+run = changing(DropFeatures)

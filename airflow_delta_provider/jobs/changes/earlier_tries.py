@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, commit_info, provenance_of
-from airflow_delta_provider.domain.request.arguments import time_or_none
+from airflow_delta_provider.domain.request.value import time_or_none
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 #: How much clocks may differ.

@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import f
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
-from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.table_change import Change, CommitRefusedError, TableMovedError, changing
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 
@@ -92,3 +92,6 @@ class EnableFeature(Change):
         """Return what is missing of the features afterwards."""
         del table, before, commits
         return verify_enabled(self._options, after)
+
+
+run = changing(EnableFeature)

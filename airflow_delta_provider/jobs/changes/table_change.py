@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
@@ -95,6 +96,21 @@ class Allowed:
             getattr(options, "allow_protocol_upgrade", False),
             getattr(options, "allow_special", False),
         )
+
+
+def changing(
+    change: Callable[[Any, DeltaSession], Change],
+) -> Callable[[DeltaSession, str, JobRequest, Progress], TableReport]:
+    """Return the job of a kind: it makes the change of a request's options, and carries it out on one table."""
+
+    def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+        table = session.open_table(text)
+        planned = change(request.options, session)
+        allowed = Allowed.by(request.options)
+        job = TableChange(session, table, planned, request.labels, progress, allowed, request.retry_since)
+        return job.run(dry_run=request.dry_run)
+
+    return run
 
 
 class TableChange:

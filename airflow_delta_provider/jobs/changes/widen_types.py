@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
-from airflow_delta_provider.jobs.changes.table_change import Change
+from airflow_delta_provider.jobs.changes.table_change import Change, changing
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
@@ -58,3 +58,6 @@ class WidenTypes(Change):
                 version=after.version,
                 column=str(column),
             )
+
+
+run = changing(WidenTypes)

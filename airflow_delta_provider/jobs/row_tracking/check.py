@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.table_log import History
@@ -34,6 +35,13 @@ from airflow_delta_provider.jobs.row_tracking.stability import (
 )
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
+
+
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Check row tracking of one table."""
+    options = request.options
+    assert isinstance(options, CheckRowTrackingOptions)
+    return RowTrackingCheck(session, session.open_table(text), options, progress).run()
 
 
 class RowTrackingCheck:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
@@ -12,13 +12,15 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
-from airflow_delta_provider.jobs.run.kinds import KINDS
 from airflow_delta_provider.jobs.run.table_patterns import expand
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.tables.reach import Reach
 
+#: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none.
+Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
 #: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
 _AT_ONCE = 4
 
@@ -35,7 +37,7 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
 
 def _run(request: JobRequest, session: DeltaSession, progress: Progress) -> JobReport:
     started = _now()
-    session.reach = Reach(session.storage, request.allowed_locations, request.state_path)
+    session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
     delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
     engine = {"spark": session.spark.version, "delta": delta}
     named = expand(session, request.tables) if request.options.takes_patterns else request.tables
@@ -52,10 +54,12 @@ def _run_tables(
 ) -> Iterator[TableReport]:
     """Yield the reports on tables, in order."""
 
-    def run_one(text: str) -> TableReport:
-        return _run_table(text, request, session, progress)
+    job: Job = load(KINDS[request.kind].job)
 
-    if not (KINDS[request.kind].overlaps(request.options) and _wait(named, session)):
+    def run_one(text: str) -> TableReport:
+        return _run_table(job, text, request, session, progress)
+
+    if not (request.options.overlaps and _wait(named, session)):
         yield from map(run_one, named)
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -70,10 +74,10 @@ def _wait(named: Sequence[str], session: DeltaSession) -> bool:
         return False
 
 
-def _run_table(text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
+def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
     session.submitter.check()
     try:
-        return KINDS[request.kind].run(session, text, request, progress)
+        return job(session, text, request, progress)
     except TableError as error:
         return TableReport.refused(text, error.finding)
     except Exception as failure:

@@ -9,18 +9,23 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_detail import detail_of
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
 
 
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Say what one table is."""
+    del request, progress
+    return TableDetail(session.open_table(text)).run()
+
+
 class TableDetail:
     """Tells what one table is. No engine opens it: also what engines refuse to read has a detail."""
 
-    def __init__(self, session: DeltaSession, table: OpenTable, options: DetailOptions, progress: Progress) -> None:
-        del session, options, progress
+    def __init__(self, table: OpenTable) -> None:
         self._table = table
         self._timings = Timings()
 

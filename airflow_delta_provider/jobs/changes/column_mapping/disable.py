@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.changes.column_mapping.column_reader import Foo
 from airflow_delta_provider.jobs.changes.column_mapping.row_sums import row_sums
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
-from airflow_delta_provider.jobs.changes.table_change import Change, TableMovedError
+from airflow_delta_provider.jobs.changes.table_change import Change, TableMovedError, changing
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
@@ -171,3 +171,6 @@ def _moved(table: OpenTable, version: int, why: str) -> TableMovedError:
         f"Another writer changed {table.name.text} up to version {version}, so that its mapping cannot be taken away "
         f"as planned. {why} This step was not done; run the job again."
     )
+
+
+run = changing(DisableColumnMapping)

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
@@ -27,13 +27,16 @@ from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
 
 
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Judge the usage of column mapping of one table."""
+    del request  # it has no options
+    return ColumnMappingUsage(session, session.open_table(text), progress).run()
+
+
 class ColumnMappingUsage:
     """Judges the usage of one table's column mapping, from its history, and from footers where that is not enough."""
 
-    def __init__(
-        self, session: DeltaSession, table: OpenTable, options: ColumnMappingUsageOptions, progress: Progress
-    ) -> None:
-        del options  # there are none
+    def __init__(self, session: DeltaSession, table: OpenTable, progress: Progress) -> None:
         self._session = session
         self._table = table
         self._progress = progress

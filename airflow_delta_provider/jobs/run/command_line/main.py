@@ -1,4 +1,4 @@
-"""``python -m airflow_delta_provider.jobs KIND --table URI … --report FILE``."""
+"""Audit and change Delta tables."""
 
 from __future__ import annotations
 
@@ -12,40 +12,15 @@ from airflow_delta_provider.domain.engine.session_profile import PROVIDED
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.arguments import RequestError
-from airflow_delta_provider.domain.request.beforehand import check_names, check_tables, features_to_come
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.kinds import KINDS, load
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableNameError
-from airflow_delta_provider.jobs.run.command_line.alter_columns import ALTER_COLUMNS
-from airflow_delta_provider.jobs.run.command_line.audit import AUDIT
-from airflow_delta_provider.jobs.run.command_line.check_row_tracking import CHECK_ROW_TRACKING
-from airflow_delta_provider.jobs.run.command_line.column_mapping import COLUMN_MAPPING_USAGE, DISABLE_COLUMN_MAPPING
-from airflow_delta_provider.jobs.run.command_line.create_table import CREATE_TABLE
-from airflow_delta_provider.jobs.run.command_line.detail import DETAIL
-from airflow_delta_provider.jobs.run.command_line.drop_feature import DROP_FEATURE
-from airflow_delta_provider.jobs.run.command_line.enable_feature import ENABLE_FEATURE
-from airflow_delta_provider.jobs.run.command_line.paimon_check_row_tracking import PAIMON_CHECK_ROW_TRACKING
+from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
-from airflow_delta_provider.jobs.run.command_line.widen_types import WIDEN_TYPES
 from airflow_delta_provider.jobs.session.jvm_output import JvmOutput
-
-#: Kinds by name.
-COMMANDS = {
-    command.kind: command
-    for command in (
-        ENABLE_FEATURE,
-        WIDEN_TYPES,
-        ALTER_COLUMNS,
-        CREATE_TABLE,
-        CHECK_ROW_TRACKING,
-        AUDIT,
-        DETAIL,
-        COLUMN_MAPPING_USAGE,
-        DISABLE_COLUMN_MAPPING,
-        DROP_FEATURE,
-        PAIMON_CHECK_ROW_TRACKING,
-    )
-}
 
 #: Exit codes: a report was written; there is none, or all tables met a fault; the command line makes no sense.
 REPORTED, ALL_FAULTS, NO_SENSE = 0, 1, 2
@@ -110,26 +85,29 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
 
     :raises SystemExit: with 2 and a sentence on standard error, if it makes no sense
     """
-    parser = _parser()
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
+    options: type[Options] = parsed.options
     try:
-        options = COMMANDS[parsed.kind].options(parsed)
-        request = JobRequest(tuple(parsed.table), options, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
-        check_names(request.options)
-        check_tables(request.tables, patterns=request.options.takes_patterns, relative=True)
-    except (RequestError, TableNameError) as error:
-        parser.error(str(error))
-    for name in features_to_come(request.options):
-        _say(f"this package knows no table feature {name!r}; the engine may.")
+        request = JobRequest(
+            tuple(parsed.table), read_options(parsed, options), dry_run=parsed.dry_run, receipt=uuid.uuid4().hex
+        )
+        request.options.check_names()
+        check_tables(request.tables, patterns=options.takes_patterns, relative=True)
+    except RequestError as error:
+        parsed.error(error.naming({**flags_of(options), "tables": "--table"}))
+    except TableNameError as error:
+        parsed.error(str(error))
+    for name in request.options.features_to_come():
+        _say(f"this package does not know a table feature {name!r}; the engine may.")
     try:
         if parsed.master is not None:
             SparkMaster.parse(parsed.master)
     except MasterError as error:
-        parser.error(f"--master: {error}")
+        parsed.error(f"--master: {error}")
     try:
         ReportFile(parsed.report)
     except RequestError as error:
-        parser.error(f"--report {parsed.report}: {error}")
+        parsed.error(f"--report {parsed.report}: {error}")
     return request, parsed
 
 
@@ -138,18 +116,31 @@ def _say(text: str, *lines: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for command in COMMANDS.values():
-        kind = kinds.add_parser(command.kind, help=command.help)
-        command.add_arguments(kind)
-        if command.changes:
-            kind.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
-        kind.add_argument("--table", action="append", required=True, metavar="URI", help="path, URI or catalog name")
-        kind.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
-        kind.add_argument("--format", choices=("text", "json"), default="text", help="what to print: default text")
-        kind.add_argument("--master", help="Spark master; default the platform's, else local[*]")
-        kind.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
-        kind.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")
-        kind.set_defaults(dry_run=False)
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description=__doc__,
+        epilog="Exit codes: 0 report written; 1 no report, or every table in FAULT; 2 invalid command line.",
+    )
+    commands = parser.add_subparsers(dest="kind", required=True, metavar="COMMAND")
+    for kind in KINDS.values():
+        options: type[Options] = load(kind.options)
+        summary = options.summary()
+        command = commands.add_parser(kind.name, help=f"{summary[:1].lower()}{summary[1:]}", description=f"{summary}.")
+        command.add_argument(
+            "--table",
+            action="append",
+            required=True,
+            metavar="TABLE",
+            help="path, URI or catalog name; may be repeated"
+            + ("; may be a pattern" if options.takes_patterns else ""),
+        )
+        command.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
+        add_options(command, options)
+        if options.changes:
+            command.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
+        command.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
+        command.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
+        command.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
+        command.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")
+        command.set_defaults(dry_run=False, options=options, error=command.error)
     return parser

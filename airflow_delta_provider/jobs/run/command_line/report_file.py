@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.arguments import RequestError
+from airflow_delta_provider.domain.request.request_error import RequestError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -64,8 +64,8 @@ class ReportFile:
 def _check(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
-        raise RequestError(f"there is no directory {folder}. Make it, or name another.")
+        raise RequestError("there is no directory {folder}. Make it, or name another.", folder=folder)
     if path.is_dir():
         raise RequestError("that is a directory. Name a file in it.")
     if not os.access(folder, os.W_OK):
-        raise RequestError(f"nothing can be written to {folder}. Give yourself the right to, or name another.")
+        raise RequestError("{folder} is not writable. Change its permissions, or name another.", folder=folder)

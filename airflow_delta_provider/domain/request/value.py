@@ -1,0 +1,199 @@
+"""What an option can be: the types of values, each with the forms that it comes in."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request import rendered
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+class Value(ABC):
+    """A type of values. They come as what a template rendered to, as texts of a command line, and from a request file.
+
+    All methods raise :class:`RequestError` for what is not such a value.
+    """
+
+    #: What an option is that nobody gives.
+    default: ClassVar[Any] = None
+    #: Whether a flag of the command line gives one of several items, and may be repeated.
+    repeatable: ClassVar[bool] = False
+
+    @abstractmethod
+    def checked(self, option: str, value: Any) -> Any:
+        """Return a value in the form that options hold."""
+
+    def check_names(self, option: str, value: Any) -> None:
+        """Check the names of features and types in a checked value, before an engine is asked."""
+        del option, value
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the value of an operator's argument, which may be the text that a template rendered to."""
+        del option
+        return value
+
+    def from_text(self, text: str) -> Any:
+        """Return the value, or one item of it, that a flag of the command line gives."""
+        return text
+
+    def from_items(self, option: str, items: list[Any]) -> Any:
+        """Return the value whose items a repeated flag gave."""
+        raise NotImplementedError(option, items)
+
+
+class Flag(Value):
+    """Whether something is done or allowed."""
+
+    default: ClassVar[bool] = False
+
+    def checked(self, option: str, value: Any) -> bool:
+        """Return the boolean."""
+        if not isinstance(value, bool):
+            raise RequestError("{option} is {value!r}; it has to be True or False.", option=option, value=value)
+        return value
+
+    def from_template(self, option: str, value: Any) -> bool:
+        """Return the boolean; the texts true and false are read as such."""
+        return rendered.as_flag(option, value)
+
+
+@dataclass(frozen=True)
+class Choice(Value):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def checked(self, option: str, value: Any) -> str:
+        """Return the word."""
+        if not isinstance(value, str) or value not in self.words:
+            raise RequestError(
+                "{option} is {value!r}; it has to be one of {words}.{hint}",
+                option=option,
+                value=value,
+                words=", ".join(self.words),
+                hint=did_you_mean(value, self.words) if isinstance(value, str) else "",
+            )
+        return value
+
+
+class Version(Value):
+    """A version of a table, or the id of a snapshot; or none."""
+
+    def checked(self, option: str, value: Any) -> int | None:
+        """Return the version."""
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+            raise _no_version("{option} is {value!r}; it", option, value)
+        return value
+
+    def from_template(self, option: str, value: Any) -> int | None:
+        """Return the version; a text of digits is one, the text None is none."""
+        return rendered.as_version(option, value)
+
+    def from_text(self, text: str) -> int:
+        """Return the number."""
+        try:
+            return int(text)
+        except ValueError:
+            raise _no_version("{value!r}", "", text) from None
+
+
+def _no_version(subject: str, option: str, value: Any) -> RequestError:
+    return RequestError(f"{subject} has to be a table version: 0, 1, 2, …", option=option, value=value)
+
+
+class Time(Value):
+    """A point in time as text, ISO 8601; or none."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the text."""
+        time_or_none(option, value)
+        return value
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the text, also of a datetime; an empty text, and None, are none."""
+        del option
+        if isinstance(value, datetime):
+            return value.isoformat()
+        return None if value in ("", "None") else value
+
+
+def time_or_none(option: str, value: Any) -> datetime | None:
+    """Return a time; one without a zone is UTC.
+
+    :raises RequestError: if it is neither None nor the text of one, ISO 8601
+    """
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except (AttributeError, TypeError, ValueError):
+        raise RequestError(
+            "{option} is {value!r}; it has to be a time such as 2026-05-31T18:00:00Z.", option=option, value=value
+        ) from None
+    return time if time.tzinfo is not None else time.replace(tzinfo=timezone.utc)
+
+
+class Directory(Value):
+    """The path or URI of a directory; or none."""
+
+    def checked(self, option: str, value: Any) -> str | None:
+        """Return the path."""
+        if value is not None and (not isinstance(value, str) or not value):
+            raise RequestError(
+                "{option} is {value!r}; it has to be a directory: a path or a URI.", option=option, value=value
+            )
+        return value
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the path; an empty text is none."""
+        del option
+        return value or None
+
+
+class Seconds(Value):
+    """A number of seconds above 0; or none."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the number."""
+        if value is not None:
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or math.isnan(value) or value <= 0:
+                raise RequestError("{option} is {value!r}; it has to be a number above 0.", option=option, value=value)
+        return value
+
+    def from_text(self, text: str) -> float:
+        """Return the number."""
+        try:
+            return float(text)
+        except ValueError:
+            raise RequestError("{value!r} is not a number of seconds.", value=text) from None
+
+
+@dataclass(frozen=True)
+class Entries(Value):
+    """A list of entries, which people keep in a file.
+
+    :param read: returns the entries as options hold them; raises ValueError for what is wrong
+    """
+
+    default: ClassVar[tuple[Any, ...]] = ()
+    read: Callable[[Sequence[Any]], Iterable[Any]]
+
+    def checked(self, option: str, value: Any) -> tuple[Any, ...]:
+        """Return the entries."""
+        if not isinstance(value, (list, tuple)):
+            raise RequestError("{option} has to be a list of entries, not {value!r}.", option=option, value=value)
+        try:
+            return tuple(self.read(value))
+        except ValueError as error:
+            raise RequestError("{option}: {error}.", option=option, error=error) from error
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the list; a text is read as one if it is written as one."""
+        return tuple(rendered.as_list(option, value or ()))

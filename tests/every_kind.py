@@ -1,0 +1,39 @@
+"""One request per kind of job, for the tests of what is so with every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+
+#: For tables with the column ``quantity``, an int, and the feature ``checkConstraints`` without a constraint, in this
+#: order: what changes nothing is first asked of them as they were made.
+REQUESTS: Mapping[str, Options] = {
+    options.kind: options
+    for options in (
+        DetailOptions(),
+        AuditOptions(level="data"),
+        CheckRowTrackingOptions(),
+        ColumnMappingUsageOptions(),
+        PaimonCheckRowTrackingOptions(level="data"),
+        CreateTableOptions(columns={"id": "int"}, acknowledge_writer_lockout=True),
+        EnableFeatureOptions(features=("appendOnly",)),
+        WidenTypesOptions(columns={"quantity": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
+        DropFeatureOptions(features=("checkConstraints",)),
+        DisableColumnMappingOptions(),
+        AlterColumnsOptions(add={"note": "string"}),
+    )
+}
+#: Those that change tables.
+CHANGES = [options for options in REQUESTS.values() if options.changes]
