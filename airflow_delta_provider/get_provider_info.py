@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_delta_provider.domain.request.kinds import KINDS
+
 _INTEGRATION = "Delta Lake"
 
 
@@ -24,17 +26,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
-                    "airflow_delta_provider.operators.alter_columns",
-                    "airflow_delta_provider.operators.audit_protocol",
-                    "airflow_delta_provider.operators.check_paimon_row_tracking",
-                    "airflow_delta_provider.operators.check_row_tracking",
-                    "airflow_delta_provider.operators.column_mapping_usage",
-                    "airflow_delta_provider.operators.disable_column_mapping",
-                    "airflow_delta_provider.operators.create_table",
-                    "airflow_delta_provider.operators.drop_feature",
-                    "airflow_delta_provider.operators.enable_feature",
-                    "airflow_delta_provider.operators.table_detail",
-                    "airflow_delta_provider.operators.widen_types",
+                    f"airflow_delta_provider.{kind.operator.partition(':')[0]}" for kind in KINDS.values()
                 ],
             }
         ],

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from airflow_delta_provider.jobs.run.command_line.main import _parser as parser
+from airflow_delta_provider.jobs.run.command_line.main import parser
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
 _INTRODUCTION = """\

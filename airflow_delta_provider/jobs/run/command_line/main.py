@@ -85,7 +85,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
 
     :raises SystemExit: with 2 and a sentence on standard error, if it makes no sense
     """
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     options: type[Options] = parsed.options
     try:
         request = JobRequest(
@@ -115,24 +115,27 @@ def _say(text: str, *lines: str) -> None:
     print(f"{_PROGRAM}: {text}", *lines, sep="\n", file=sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Return what reads command lines."""
+    whole = argparse.ArgumentParser(
         prog=_PROGRAM,
         description=__doc__,
         epilog="Exit codes: 0 report written; 1 no report, or every table in FAULT; 2 invalid command line.",
     )
-    commands = parser.add_subparsers(dest="kind", required=True, metavar="COMMAND")
+    commands = whole.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     for kind in KINDS.values():
         options: type[Options] = load(kind.options)
         summary = options.summary()
-        command = commands.add_parser(kind.name, help=f"{summary[:1].lower()}{summary[1:]}", description=f"{summary}.")
+        pattern = " TABLE may be a pattern, such as /lake/sales/* or sales.*." if options.takes_patterns else ""
+        command = commands.add_parser(
+            kind.name, help=f"{summary[:1].lower()}{summary[1:]}", description=f"{summary}.{pattern}"
+        )
         command.add_argument(
             "--table",
             action="append",
             required=True,
             metavar="TABLE",
-            help="path, URI or catalog name; may be repeated"
-            + ("; may be a pattern" if options.takes_patterns else ""),
+            help="path, URI or catalog name; may be repeated",
         )
         command.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
         add_options(command, options)
@@ -143,4 +146,4 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
         command.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")
         command.set_defaults(dry_run=False, options=options, error=command.error)
-    return parser
+    return whole
