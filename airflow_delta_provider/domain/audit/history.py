@@ -23,8 +23,8 @@ from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
-from airflow_delta_provider.domain.checks.actions import commit_actions
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_state, on_transition
+from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata import checks as metadata
 from airflow_delta_provider.domain.checks.metadata import metadata_changes
 from airflow_delta_provider.domain.checks.metadata.rules import FIRST_WITHOUT_METADATA
@@ -343,7 +343,7 @@ class HistoryAudit:
         for finding in (*on_commit.run(commit), *on_transition.run(self._with_previous(transition))):
             yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
-        yield from map(Detected, commit_actions.check_live_vectors(transition, twice))
+        yield from map(Detected, check_live_vectors(transition, twice))
         # A path that is live with another deletion vector is no new one, either.
         yield from self._tracking.judge(transition, again | {file.path for file in twice}, healed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -34,14 +35,14 @@ class StillOpen:
 class Healing:
     """How later commits heal a violation.
 
-    :param holds: makes, of a finding and its details, what tells of each later commit whether it is still open
+    :param still_open: whether it is still open after a later commit, given the finding and its details
     :param details: takes the details from the finding and the commit that broke the rule
     :param needs_details: whether it takes details to tell; those of a finding may come from elsewhere than ``details``
     :param by_files: whether a commit can heal it that changes nothing but files
     :param by_restore: whether a commit heals it that leads back to an earlier version
     """
 
-    holds: Callable[[Finding, Details], Callable[[Transition], bool]]
+    still_open: Callable[[Transition, Finding, Details], bool]
     details: Callable[[Finding, Transition], Details] | None = None
     needs_details: bool = False
     by_files: bool = False
@@ -55,8 +56,8 @@ class Healing:
         return self.by(finding, {} if self.details is None else self.details(finding, transition))
 
     def by(self, finding: Finding, details: Details) -> StillOpen:
-        """Return the same by the details that were taken before.
+        """Return the same by the details that were taken before."""
+        return StillOpen(partial(self._holds, finding=finding, details=details), details)
 
-        :raises KeyError, TypeError, ValueError: if they are not those of such a finding
-        """
-        return StillOpen(self.holds(finding, details), details)
+    def _holds(self, later: Transition, finding: Finding, details: Details) -> bool:
+        return self.still_open(later, finding, details)

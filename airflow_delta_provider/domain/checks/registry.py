@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import airflow_delta_provider.domain.checks.actions.action_fields
-import airflow_delta_provider.domain.checks.actions.commit_actions
+import airflow_delta_provider.domain.checks.actions.deletion_vectors
+import airflow_delta_provider.domain.checks.actions.domains
+import airflow_delta_provider.domain.checks.actions.fields
+import airflow_delta_provider.domain.checks.actions.files
+import airflow_delta_provider.domain.checks.actions.partition_values
+import airflow_delta_provider.domain.checks.actions.timestamps
 import airflow_delta_provider.domain.checks.column_mapping.changes
 import airflow_delta_provider.domain.checks.column_mapping.clustering
 import airflow_delta_provider.domain.checks.column_mapping.data_files
@@ -13,6 +17,7 @@ import airflow_delta_provider.domain.checks.column_mapping.file_names
 import airflow_delta_provider.domain.checks.column_mapping.outcome
 import airflow_delta_provider.domain.checks.column_mapping.physical_paths
 import airflow_delta_provider.domain.checks.column_mapping.state
+import airflow_delta_provider.domain.checks.log.duplicate_files
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering
 import airflow_delta_provider.domain.checks.metadata.metadata_changes
@@ -24,7 +29,7 @@ import airflow_delta_provider.domain.checks.type_widening.checks
 import airflow_delta_provider.domain.checks.type_widening.type_changes
 import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
-from airflow_delta_provider.domain.checks.actions import rules as actions
+from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
 from airflow_delta_provider.domain.checks.data_files import rules as data_files
 from airflow_delta_provider.domain.checks.log import rules as log

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.checks.actions import rules as action_rules
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
@@ -24,7 +23,6 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 _BOUNDS = ("minValues", "maxValues", "nullCount")
-_AGAIN = "RESTORE the table to the previous version, and write the rows again with an engine that writes them"
 
 
 _commit = FAMILY.of(Scope.COMMIT)
@@ -88,7 +86,6 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
     """
     properties = metadata.properties
     if not properties.is_mapped:
-        yield from _unmapped_partition_values(add, metadata)
         return
     try:
         names = _file_names(
@@ -101,43 +98,7 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
         return
     if names is not None:
         yield from _partition_values(add, names)
-        if names.partitions == {}:
-            yield from _no_partition_values(add)
         yield from _statistics(add, names, current)
-
-
-def _no_partition_values(add: Mapping[str, Any]) -> Iterator[Finding]:
-    if add.get("partitionValues") is None:
-        yield action_rules.NO_PARTITION_VALUES.finding(
-            f"{add.get('path')} is added without partitionValues, which every add action has, an empty map where the "
-            "table has no partitions: readers built on Delta Kernel fail on the table, and Delta Spark, too, where it "
-            f"has partitions. {_AGAIN}.",
-            path=_path(add),
-        )
-
-
-def _unmapped_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    values = add.get("partitionValues")
-    if not isinstance(values, Mapping):
-        yield from _no_partition_values(add)
-        return
-    if not values and not metadata.partition_columns:
-        return
-    columns = {str(name).lower(): str(name) for name in metadata.partition_columns}
-    names = {str(name).lower(): str(name) for name in values}
-    if columns.keys() == names.keys():
-        return
-    missing = sorted(columns[name] for name in columns.keys() - names.keys())
-    extra = sorted(names[name] for name in names.keys() - columns.keys())
-    found = [f"lacks {', '.join(missing)}"] if missing else []
-    found += [f"has {', '.join(extra)}"] if extra else []
-    effect = "its rows read NULL there, and filters miss them" if missing else "readers may fail on the table"
-    yield action_rules.NO_PARTITION_VALUES.finding(
-        f"The partition columns are {', '.join(sorted(columns.values())) or 'none'}, but partitionValues of "
-        f"{add.get('path')} {' and '.join(found)}: {effect}. {_AGAIN}.",
-        path=_path(add),
-        column=(missing or extra)[0],
-    )
 
 
 def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH
@@ -14,40 +14,35 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Whether a violation is still open after a commit.
-Holds = Callable[[Transition], bool]
+
+def _path_is_taken(later: Transition, finding: Finding, details: Details) -> bool:
+    """Until no column has the physical path of the details."""
+    path = None if details["path"] is None else tuple(details["path"])
+    if path is None or not later.commit.metadata or later.commit.version <= (finding.version or 0):
+        return True
+    if later.replaces_all:
+        return False
+    try:
+        schema = MappedSchema.of(later.after.metadata)
+    except BrokenLogError:
+        return True
+    return schema.is_mapped and path in schema.by_path
+
+
+_HEALING = Healing(_path_is_taken, needs_details=True)
 
 
 def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOpen:
-    """Until no column has the physical path that was another's.
+    """Return what tells until when the column of a finding has the physical path that was another's.
 
-    :param state: in which the column of the finding has it
+    :param state: in which the column has it
     """
     try:
         fields = MappedSchema.of(state.metadata).fields
     except BrokenLogError:
         return StillOpen(lambda _: True, {"path": None})
     path = next((field.path for field in fields if str(field.column) == finding.column), None)
-    details: Details = {"path": None if path is None else list(path)}
-    return StillOpen(until_path_is_free(finding, details), details)
-
-
-def until_path_is_free(finding: Finding, details: Details) -> Holds:
-    """Until no column has the physical path of the details."""
-    path = None if details["path"] is None else tuple(details["path"])
-
-    def holds(later: Transition) -> bool:
-        if path is None or not later.commit.metadata or later.commit.version <= (finding.version or 0):
-            return True
-        if later.replaces_all:
-            return False
-        try:
-            schema = MappedSchema.of(later.after.metadata)
-        except BrokenLogError:
-            return True
-        return schema.is_mapped and path in schema.by_path
-
-    return holds
+    return _HEALING.by(finding, {"path": None if path is None else list(path)})
 
 
 REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
@@ -56,7 +51,7 @@ REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
     effect="Dropped values come back in the new column, or the table cannot be read where the types differ.",
     remedy="Drop the column, and add it again with an engine with column mapping, which gives it a new physical name.",
     source=PATH,
-    healing=Healing(until_path_is_free, needs_details=True),
+    healing=_HEALING,
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.COLUMN_IDS),
 )
 

@@ -39,7 +39,7 @@ GAP = _history.error(
 FILE_TWICE = _commit.error(
     3,
     "file added or removed twice in a commit",
-    effect="Which of the actions counts is up to the reader, so that readers may see different tables.",
+    effect="Readers may apply either of the actions, so they can see different tables.",
     remedy="RESTORE the table to the version before, write the data again, and update the engine that wrote the "
     "commit.",
 )

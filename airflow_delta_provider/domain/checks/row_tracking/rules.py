@@ -90,7 +90,7 @@ ABOVE_HIGH_WATER_MARK = _state.error(
     effect="The next insert gives out ids that exist already.",
     remedy=_STOP,
     follows_from=causes("RT11", "RT10", "RT14", later=True),
-    healing=Healing(healing.until_mark_is_high_enough, healing.highest_added, needs_details=True, by_restore=True),
+    healing=Healing(healing.mark_is_too_low, healing.highest_added, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     about_live_files=True,
 )
@@ -117,7 +117,7 @@ NO_HIGH_WATER_MARK = _state.error(
     remedy=_STOP,
     threads=("delta-io/delta#4923",),
     follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED),
-    healing=Healing(healing.until_mark_is_high_enough, needs_details=True, by_restore=True),
+    healing=Healing(healing.mark_is_too_low, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",
 )
@@ -129,7 +129,7 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
     effect="Ids that were given out before are given out again by the next insert, to other rows.",
     remedy=_STOP,
     follows_from=causes("RT10", later=True),
-    healing=Healing(healing.until_mark_is_high_enough, healing.mark_before, needs_details=True, by_restore=True),
+    healing=Healing(healing.mark_is_too_low, healing.mark_before, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",
 )
@@ -155,7 +155,7 @@ REASSIGNED_BASE = _pair.error(
     effect="Rows that nobody touched have other ids or commit versions than before.",
     remedy=_RESTORE,
     follows_from=causes("RT15", later=True, same_file=True),
-    healing=Healing(healing.until_ids_are_back, healing.ids_before, needs_details=True, by_files=True),
+    healing=Healing(healing.ids_are_others, healing.ids_before, needs_details=True, by_files=True),
     needs=(Need.STATE, Need.FILES),
     about_live_files=True,
 )
@@ -183,7 +183,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
     effect="Rows in older files lose the ids or commit versions that were kept for them.",
     remedy="Restore the property.",
     follows_from=causes("RT04"),
-    healing=Healing(healing.until_names_are_back, healing.names_before, needs_details=True),
+    healing=Healing(healing.names_are_others, healing.names_before, needs_details=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 NOT_PRESERVED = _commit.warning(

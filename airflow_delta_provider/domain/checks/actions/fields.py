@@ -1,7 +1,6 @@
-"""Whether a commit's actions may be there, and their fields are, and of their types: AC16 and AC17.
+"""Whether the actions of a commit are allowed there, and their fields are there with their types: AC16 and AC17.
 
-PROTOCOL.md, Actions.
-Other modules judge protocol and metadata, and what identifies and places files.
+Other modules check protocol and metadata, and what identifies and places files.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.checks.actions import rules
+from airflow_delta_provider.domain.checks.actions.family import FAMILY, RECONCILIATION, UPDATE, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_action
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -23,10 +23,10 @@ class _Kind(NamedTuple):
     fits: Callable[[Any], bool] | None = None
 
 
-_TEXT = _Kind("a text", str)
-_LONG = _Kind("an integer of 64 bits", int, lambda value: -(1 << 63) <= value < 1 << 63)
+_TEXT = _Kind("a string", str)
+_LONG = _Kind("a 64-bit integer", int, lambda value: -(1 << 63) <= value < 1 << 63)
 _BOOLEAN = _Kind("true or false", bool)
-_TEXTS = _Kind("a map of texts", dict, lambda value: all(i is None or isinstance(i, str) for i in value.values()))
+_TEXTS = _Kind("a map of strings", dict, lambda value: all(i is None or isinstance(i, str) for i in value.values()))
 
 _OF_CHECKPOINTS = frozenset({"sidecar", "checkpointMetadata"})
 #: By the kind of an action, its fields that other modules do not look at; what a remove copies is judged in the add.
@@ -50,19 +50,34 @@ _LOOKED_AT = {
 }
 
 
-@on_action()
-def check_action(action: Action) -> Iterator[Finding]:
+_commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Actions")
+
+WRONG_FIELD = _commit.error(
+    16,
+    "field of an action missing, or of another type",
+    effect="Strict readers fail on the table; others take the field for false or 0, so streams skip files.",
+    remedy=WRITE_AGAIN,
+    shows=OF_SUBJECT,
+)
+OF_CHECKPOINTS = _commit.warning(
+    17,
+    "action that only checkpoints may have",
+    effect="Readers skip it, or refuse the commit.",
+    remedy=UPDATE,
+    source=RECONCILIATION,
+    shows=OF_SUBJECT,
+)
+
+
+@on_action(WRONG_FIELD, OF_CHECKPOINTS)
+def _fields(action: Action) -> Iterator[Finding]:
     """Yield whether an action lacks a field that it must have, has one of another type, or belongs elsewhere.
 
     :param action: of a commit, as in the log
     """
     for kind, body in action.items():
         if kind in _OF_CHECKPOINTS and body is not None:
-            yield rules.OF_CHECKPOINTS.finding(
-                f"The commit has a {kind} action, which only checkpoints may have: readers leave it out, or refuse "
-                "the commit. Update the engine that wrote it.",
-                subject=kind,
-            )
+            yield OF_CHECKPOINTS.found("The commit has a {subject} action.", subject=kind)
         elif kind in _FIELDS and isinstance(body, dict) and (wrong := [*_wrong(kind, body)]):
             yield _finding(kind, body, wrong)
 
@@ -72,7 +87,7 @@ def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
         value = body.get(name)
         if value is None:
             if required:
-                yield f"there is no {name}"
+                yield f"{name} is missing"
         elif type(value) is not what.python or (what.fits is not None and value and not what.fits(value)):
             yield f"{name} is not {what.name}"
 
@@ -80,11 +95,7 @@ def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
 def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
     said = body.get("path") if kind in ("add", "remove", "cdc") else None
     path = said if isinstance(said, str) else None
-    of = "" if path is None else f" of {path}"
-    return rules.WRONG_FIELD.finding(
-        f"In {'an' if kind == 'add' else 'a'} {kind} action{of}, {' and '.join(wrong)}: strict readers fail on the "
-        "commit, and with it on the table; others take what is missing for false or 0, and a stream of Delta Spark "
-        "leaves out files without dataChange. Update the engine that wrote the commit.",
-        path=path,
-        subject=kind,
+    of = "" if path is None else " of {path}"
+    return WRONG_FIELD.found(
+        f"In {'an' if kind == 'add' else 'a'} {{subject}} action{of}: {{wrong}}.", path=path, subject=kind, wrong=wrong
     )

@@ -1,0 +1,125 @@
+"""Deletion vectors that a commit adds: AC06, AC10 and AC13."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.actions.family import FAMILY, VECTORS, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_commit = FAMILY.of(Scope.COMMIT, VECTORS)
+
+
+def _loses_vector(later: Transition, finding: Finding) -> bool:
+    return any(file.path == finding.path and file.deletion_vector is None for file in later.commit.adds)
+
+
+def _vector_is_not_allowed(later: Transition, finding: Finding, _: Details) -> bool:
+    return not _loses_vector(later, finding) and not later.after.protocol.supports(DELETION_VECTORS)
+
+
+DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
+    6,
+    "deletion vector without the feature",
+    effect="Readers that do not know the feature open the table and return the deleted rows.",
+    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
+    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS, later=True),
+    healing=Healing(_vector_is_not_allowed, by_files=True),
+    about_live_files=True,
+)
+
+
+def _vectors(finding: Finding, transition: Transition) -> Details:
+    return {"vectors": sorted({file.key[1] for file in transition.commit.adds if file.path == finding.path})}
+
+
+def _vector_is_there(later: Transition, finding: Finding, details: Details) -> bool:
+    """Until the file is added without a deletion vector, or with another, which is checked again."""
+    vectors = set(details["vectors"])
+    return not any(file.path == finding.path and file.key[1] not in vectors for file in later.commit.adds)
+
+
+WRONG_CARDINALITY = _commit.error(
+    10,
+    "deletion vector of a file whose number of rows is missing or smaller",
+    effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
+    remedy=WRITE_AGAIN,
+    healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
+    about_live_files=True,
+)
+
+
+def _vector_is_not_enabled(later: Transition, finding: Finding, _: Details) -> bool:
+    return not (_loses_vector(later, finding) or later.after.metadata.properties.deletion_vectors)
+
+
+VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").error(
+    13,
+    "deletion vector written while they are disabled",
+    effect="The table has deletion vectors again, which its owner has disabled or never enabled, and readers without "
+    "support for them stay locked out.",
+    remedy="Remove it with REORG TABLE … APPLY (PURGE), and update the engine that wrote the commit.",
+    healing=Healing(_vector_is_not_enabled, by_files=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_live_files=True,
+)
+
+
+@on_transition(DELETION_VECTOR_WITHOUT_FEATURE, WRONG_CARDINALITY, VECTOR_NOT_ENABLED)
+def _deletion_vectors(transition: Transition) -> Iterator[Finding]:
+    added = [file for file in transition.commit.adds if file.deletion_vector is not None]
+    if not added:
+        return
+    if not transition.after.protocol.supports(DELETION_VECTORS):
+        yield DELETION_VECTOR_WITHOUT_FEATURE.found(
+            "The commit adds {path} with a deletion vector, but the protocol ({protocol}) does not have "
+            "deletionVectors.",
+            path=added[0].path,
+            protocol=str(transition.after.protocol),
+        )
+    yield from _wrong_cardinality(added)
+    yield from _not_enabled(transition, added)
+
+
+def _wrong_cardinality(added: list[LiveFile]) -> Iterator[Finding]:
+    for file in added:
+        vector, rows = file.deletion_vector, file.num_records
+        if vector is not None and (rows is None or vector.cardinality > rows):
+            yield WRONG_CARDINALITY.found(
+                "The commit adds {path} with a deletion vector of {deleted:row}, but "
+                + (
+                    "does not say how many rows the file has." if rows is None else "says that the file has {rows:row}."
+                ),
+                path=file.path,
+                deleted=vector.cardinality,
+                rows=rows,
+            )
+            return
+
+
+def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Finding]:
+    before, after = transition.before.metadata.properties, transition.after
+    if transition.restores or not after.protocol.supports(DELETION_VECTORS):
+        return
+    if before.deletion_vectors or after.metadata.properties.deletion_vectors:
+        return
+    for file in added:
+        live = transition.before_files.get(file.path)
+        if file.deletion_vector is None or live is None or live.key == file.key:
+            continue  # with its rows it came from elsewhere, or as it was
+        had = 0 if live.deletion_vector is None else live.deletion_vector.cardinality
+        if file.deletion_vector.cardinality > had:
+            yield VECTOR_NOT_ENABLED.found(
+                "{property} is not true, but the commit deletes rows of {path} by a deletion vector.",
+                path=file.path,
+                property=ENABLE_DELETION_VECTORS,
+            )
+            return

@@ -1,0 +1,99 @@
+"""``domainMetadata`` and ``txn`` actions: AC04, AC05 and AC07."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
+from airflow_delta_provider.domain.checks.check import on_commit, on_transition
+from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.commits import DOMAIN_METADATA
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_commit = FAMILY.of(Scope.COMMIT)
+
+
+def _domain_not_set_once(later: Transition, finding: Finding, _: Details) -> bool:
+    return [domain.domain for domain in later.commit.domains].count(finding.subject or "") != 1
+
+
+DOMAIN_TWICE = _commit.error(
+    4,
+    "several domainMetadata actions for one domain in a commit",
+    effect="Readers may pick either of them.",
+    remedy="Set the domain again in one commit, and update the engine that wrote this one.",
+    healing=Healing(_domain_not_set_once),
+    shows="domainMetadata",
+)
+
+
+@on_commit(DOMAIN_TWICE)
+def _domain_twice(commit: Commit) -> Iterator[Finding]:
+    for domain, times in Counter(domain.domain for domain in commit.domains).items():
+        if times > 1:
+            yield DOMAIN_TWICE.found(
+                "The commit has {times} domainMetadata actions for {subject}.", subject=domain, times=times
+            )
+
+
+def _transaction_not_set_once(later: Transition, finding: Finding, _: Details) -> bool:
+    return [str(txn.get("appId")) for txn in later.commit.transactions].count(finding.subject or "") != 1
+
+
+TRANSACTION_TWICE = _commit.error(
+    7,
+    "several txn actions for one application in a commit",
+    effect="A stream that resumes from there may write data twice, or leave some out.",
+    remedy=UPDATE,
+    healing=Healing(_transaction_not_set_once),
+    shows="txn",
+)
+
+
+@on_commit(TRANSACTION_TWICE)
+def _transaction_twice(commit: Commit) -> Iterator[Finding]:
+    for application, times in Counter(str(txn.get("appId")) for txn in commit.transactions).items():
+        if times > 1:
+            yield TRANSACTION_TWICE.found(
+                "The commit has {times} txn actions for the application {subject}.", subject=application, times=times
+            )
+
+
+def _domain_is_not_allowed(later: Transition, finding: Finding, _: Details) -> bool:
+    return not later.after.protocol.supports(DOMAIN_METADATA) and finding.subject in later.after.domains
+
+
+DOMAIN_WITHOUT_FEATURE = _commit.error(
+    5,
+    "domainMetadata without the feature",
+    effect="Writers may silently lose the domain.",
+    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
+    source="PROTOCOL.md, Domain Metadata",
+    follows_from=causes(
+        protocol.FEATURE_VANISHED,
+        protocol.VERSION_LOWERED,
+        protocol.MISSING_DEPENDENCY,
+        row_tracking.ENABLED_WITHOUT_FEATURE,
+        *protocol.LISTS,
+        later=True,
+    ),
+    healing=Healing(_domain_is_not_allowed),
+    shows="domainMetadata",
+)
+
+
+@on_transition(DOMAIN_WITHOUT_FEATURE)
+def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
+    domains = [domain for domain in transition.commit.domains if not domain.removed]
+    if domains and not any(state.protocol.supports(DOMAIN_METADATA) for state in (transition.before, transition.after)):
+        yield DOMAIN_WITHOUT_FEATURE.found(
+            "The commit sets domainMetadata of {subject}, but the protocol ({protocol}) does not have domainMetadata.",
+            subject=domains[0].domain,
+            protocol=str(transition.after.protocol),
+        )

@@ -1,0 +1,22 @@
+"""``AC``: the actions of a commit, beyond what the other families say of them. PROTOCOL.md, Actions."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.rule import RuleFamily
+
+ADD_AND_REMOVE = "PROTOCOL.md, Add File and Remove File"
+RECONCILIATION = "PROTOCOL.md, Action Reconciliation"
+VECTORS = "PROTOCOL.md, Writer Requirement for Deletion Vectors"
+
+FAMILY = RuleFamily(
+    "AC",
+    "actions of a commit",
+    "Actions that must not be in one commit together, or not on such a table, beyond what the other families say.",
+    "PROTOCOL.md, Delta Log Entries",
+    shows="commitInfo",
+)
+
+UPDATE = "Update the engine that wrote the commit."
+WRITE_AGAIN = (
+    "RESTORE the table to the previous version, write the change again, and update the engine that wrote the commit."
+)

@@ -1,0 +1,183 @@
+"""Files that a commit adds and removes, against those of the table: AC03, AC09, AC14 and AC15."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION
+from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY as APPEND_ONLY_PROPERTY
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE)
+
+
+def _adds(later: Transition, finding: Finding) -> bool:
+    return any(file.path == finding.path for file in later.commit.adds)
+
+
+def _is_missing_and_append_only(later: Transition, finding: Finding, _: Details) -> bool:
+    return not _adds(later, finding) and later.after.metadata.properties.append_only
+
+
+REMOVED_FROM_APPEND_ONLY = _pair.error(
+    3,
+    "data removed from an append-only table",
+    effect="Readers that follow what is appended to the table do not notice it.",
+    remedy="RESTORE the table to the previous version, or set delta.appendOnly to false if that was intended.",
+    source="PROTOCOL.md, Append-only Tables",
+    healing=Healing(_is_missing_and_append_only, by_files=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    shows="remove",
+)
+
+
+@on_transition(REMOVED_FROM_APPEND_ONLY)
+def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
+    before = transition.before
+    if not before.metadata.properties.append_only:
+        return
+    if not before.protocol.supports(APPEND_ONLY) or transition.restores:
+        return
+    removed = [file for file in transition.commit.removes if file.data_change]
+    if removed and transition.removed_files:
+        yield REMOVED_FROM_APPEND_ONLY.found(
+            "{property} is true, but the commit removes {files:data file}, for example {path}.",
+            path=removed[0].path,
+            property=APPEND_ONLY_PROPERTY,
+            files=len(removed),
+        )
+
+
+def _rows_are_elsewhere(later: Transition, finding: Finding, _: Details) -> bool:
+    return not ((later.replaces_all and later.commit.removes) or _adds(later, finding))
+
+
+ROWS_NOT_KEPT = _pair.error(
+    9,
+    "rows lost or added by a commit that changes no data",
+    effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
+    "do not notice it.",
+    remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
+    follows_from=causes("AC10", later=True),
+    healing=Healing(_rows_are_elsewhere, by_files=True),
+    needs=(Need.FILES,),
+    shows="remove",
+)
+
+
+@on_transition(ROWS_NOT_KEPT)
+def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
+    commit = transition.commit
+    if not commit.removes or any(file.data_change for file in commit.removes):
+        return
+    if any(file.data_change for file in commit.adds):
+        return
+    gone = transition.before_files.values()
+    if not {file.key for file in commit.removes} <= {file.key for file in gone}:
+        return  # the log does not say how many rows a file had that was not live
+    before, after = _rows(gone), _rows({file.key: file for file in commit.adds}.values())
+    if before is not None and after is not None and before != after:
+        yield ROWS_NOT_KEPT.found(
+            "All files of the commit are marked as changing no data (dataChange is false), but those that it removes "
+            "had {before:row}, and those that it adds have {after:row}, unless numRecords of one of them is wrong.",
+            path=commit.removes[0].path,
+            before=before,
+            after=after,
+        )
+
+
+def _rows(files: Iterable[LiveFile]) -> int | None:
+    """Return how many rows files have that are not deleted; None where the log does not say."""
+    rows = 0
+    for file in files:
+        if file.num_records is None:
+            return None
+        rows += file.num_records - (file.deletion_vector.cardinality if file.deletion_vector else 0)
+    return rows
+
+
+def _is_not_replaced(later: Transition, _: Finding, __: Details) -> bool:
+    return not (later.restores or (later.replaces_all and later.commit.removes))
+
+
+REMOVED_NOT_LIVE = _pair.warning(
+    14,
+    "removed file not in the table",
+    effect="What was to be removed may still be read: rows twice, or rows that were deleted.",
+    remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
+    "version and write the change again.",
+    source=RECONCILIATION,
+    follows_from=causes(log.TWO_DELETION_VECTORS),
+    healing=Healing(_is_not_replaced, by_restore=True),
+    needs=(Need.FILES, Need.VERSIONS),
+    shows="remove",
+)
+
+
+@on_transition(REMOVED_NOT_LIVE)
+def _removed_not_live(transition: Transition) -> Iterator[Finding]:
+    """If the commit changes no data, only where files replace others; else it may remove what was not a data file."""
+    commit = transition.commit
+    live = {file.key for file in transition.before_files.values()}
+    times = Counter(file.path for file in commit.removes)
+    for file in commit.removes:
+        if file.key in live or times[file.path] > 1 or _is_absolute(file.path):
+            continue
+        if not (file.data_change or commit.adds):
+            continue
+        other = file.path in transition.before_files
+        yield REMOVED_NOT_LIVE.found(
+            "The commit removes {path}, which is "
+            + ("live with another deletion vector." if other else "not in the table."),
+            path=file.path,
+            other_vector=other,
+        )
+        return
+
+
+def _size_before(finding: Finding, transition: Transition) -> Details:
+    return {"size": transition.before_files[finding.path or ""].size}
+
+
+def _size_is_wrong(later: Transition, finding: Finding, details: Details) -> bool:
+    return not any(file.path == finding.path and file.size == details["size"] for file in later.commit.adds)
+
+
+FILE_OVERWRITTEN = _pair.error(
+    15,
+    "live file added again with another size",
+    effect="The file was overwritten, which data files never may be, or one of the sizes is wrong: readers fail, or "
+    "read other rows.",
+    remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
+    source="PROTOCOL.md, Delta Data Files",
+    healing=Healing(_size_is_wrong, _size_before, needs_details=True, by_files=True),
+    needs=(Need.FILES,),
+    about_live_files=True,
+)
+
+
+@on_transition(FILE_OVERWRITTEN)
+def _overwritten(transition: Transition) -> Iterator[Finding]:
+    for file in transition.commit.adds:
+        live = transition.before_files.get(file.path)
+        if live is not None and live.size != file.size:
+            yield FILE_OVERWRITTEN.found(
+                "{path} is live with {before:byte}, and the commit adds it again with {size:byte}.",
+                path=file.path,
+                before=live.size,
+                size=file.size,
+            )
+            return
+
+
+def _is_absolute(path: str) -> bool:
+    """Whether a path can be written in several ways, which some engines treat as the same."""
+    return path.startswith("/") or ":" in path

@@ -1,0 +1,98 @@
+"""The time at which a commit says that it was made: AC01, AC02 and AC11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.actions.family import FAMILY
+from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.in_commit_timestamps import due_enablement, has_timestamps
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_SOURCE = "PROTOCOL.md, Writer Requirements for In-Commit Timestamps"
+_CANNOT_BE_REPAIRED = "The log cannot be repaired; update the engine that wrote the commit."
+_pair = FAMILY.of(Scope.PAIR, _SOURCE)
+
+NO_TIMESTAMP = FAMILY.of(Scope.COMMIT, _SOURCE).error(
+    1,
+    "in-commit timestamp missing or not first",
+    effect="Readers that look for a version by its time, or follow the table by time, fail or go wrong.",
+    remedy=_CANNOT_BE_REPAIRED,
+)
+TIMESTAMP_NOT_LATER = _pair.error(
+    2,
+    "in-commit timestamp not after that of the previous version",
+    effect="Readers that look for a version by its time get the wrong one.",
+    remedy=_CANNOT_BE_REPAIRED,
+    needs=(Need.STATE, Need.COMMIT),
+)
+
+
+@on_transition(NO_TIMESTAMP, TIMESTAMP_NOT_LATER)
+def _timestamp(transition: Transition) -> Iterator[Finding]:
+    if not has_timestamps(transition.after):
+        return
+    commit, previous = transition.commit, transition.past.previous
+    now = commit.info.get("inCommitTimestamp")
+    if not _is_timestamp(transition):
+        yield NO_TIMESTAMP.found(
+            "In-commit timestamps are enabled, but the commit "
+            + ("does not begin with its commitInfo." if isinstance(now, int) else "has no inCommitTimestamp.")
+        )
+        return
+    before = None if previous is None else previous.info.get("inCommitTimestamp")
+    if has_timestamps(transition.before) and isinstance(before, int) and int(now or 0) <= before:
+        yield TIMESTAMP_NOT_LATER.found(
+            "The inCommitTimestamp of the commit is {now}, which is not after {before}, that of the previous version.",
+            now=now,
+            before=before,
+        )
+
+
+def _is_timestamp(transition: Transition) -> bool:
+    """Whether a commit begins with a ``commitInfo`` that has a timestamp."""
+    now = transition.commit.info.get("inCommitTimestamp")
+    return isinstance(now, int) and not isinstance(now, bool) and transition.commit.first_kind == "commitInfo"
+
+
+def _due(_: Finding, transition: Transition) -> Details:
+    return {"due": dict(due_enablement(transition))}
+
+
+def _enablement_is_wrong(later: Transition, _: Finding, details: Details) -> bool:
+    """Until the properties are right, or the timestamps are off."""
+    right = dict(details["due"]).items() <= later.after.metadata.configuration.items()
+    enabled_again = bool(later.commit.metadata) and not has_timestamps(later.before)
+    return has_timestamps(later.after) and not right and not enabled_again
+
+
+NO_ENABLEMENT = _pair.error(
+    11,
+    "in-commit timestamps enabled without recording since when",
+    effect="Readers that look for a version by its time mistake file times for commit times, or fail.",
+    remedy="Disable delta.enableInCommitTimestamps, and enable it again with an up-to-date engine, which sets "
+    "delta.inCommitTimestampEnablementVersion and -Timestamp.",
+    healing=Healing(_enablement_is_wrong, _due, needs_details=True),
+    needs=(Need.STATE,),
+    shows="metaData",
+)
+
+
+@on_transition(NO_ENABLEMENT)
+def _enablement(transition: Transition) -> Iterator[Finding]:
+    """Of a later commit, only what it removes is wrong: other values may be the right ones at last."""
+    if not has_timestamps(transition.after) or not _is_timestamp(transition):
+        return
+    configuration, due = transition.after.metadata.configuration, due_enablement(transition)
+    later = has_timestamps(transition.before)
+    now = {name: configuration.get(name) for name in due}
+    wrong = [name for name, value in now.items() if value is None or (value != due[name] and not later)]
+    if wrong:
+        yield NO_ENABLEMENT.found(
+            f"The commit {'leaves' if later else 'enables'} in-commit timestamps{' enabled' if later else ''} on a "
+            "table that has versions without them, but {wrong}.",
+            wrong=[f"{name} is {configuration.get(name, 'missing')}, not {due[name]}" for name in wrong],
+        )

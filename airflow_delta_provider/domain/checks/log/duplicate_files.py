@@ -1,0 +1,62 @@
+"""Files that are added or removed twice, or live twice: LG03 and LG04."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
+from airflow_delta_provider.domain.checks.log.rules import FILE_TWICE, TWO_DELETION_VECTORS
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+@on_commit(FILE_TWICE)
+def _file_twice(commit: Commit) -> Iterator[Finding]:
+    keys = [file.key for file in commit.adds] + [file.key for file in commit.removes]
+    if len(set(keys)) == len(keys):
+        return
+    path, vector = next(key for key, times in Counter(keys).items() if times > 1)
+    added = sum(1 for file in commit.adds if file.key == (path, vector))
+    removed = keys.count((path, vector)) - added
+    what = "both adds and removes {path}" if added and removed else "adds {path} {times} times"
+    if not added:
+        what = "removes {path} {times} times"
+    yield FILE_TWICE.found(
+        f"The commit {what}{' with the same deletion vector' if vector else ''}.", path=path, times=added + removed
+    )
+
+
+@on_transition(TWO_DELETION_VECTORS)
+def _two_vectors(transition: Transition) -> Iterator[Finding]:
+    """As far as the commit's own actions show it."""
+    added: dict[str, LiveFile] = {}
+    for file in transition.commit.adds:
+        other = added.setdefault(file.path, file)
+        if other.key != file.key:
+            yield _live_twice(file)
+            return
+
+
+@on_demand(TWO_DELETION_VECTORS)
+def check_live_vectors(transition: Transition, live: Sequence[LiveFile]) -> Iterator[Finding]:
+    """Yield that a commit makes a file live twice.
+
+    :param live: files that are live after it under a path that it adds, and with another deletion vector
+    """
+    for file in live[:1]:
+        yield _live_twice(file, **transition.commit.provenance)
+
+
+def _live_twice(file: LiveFile, **where: Any) -> Finding:
+    return replace(
+        TWO_DELETION_VECTORS.found(
+            "The commit adds {path} with a deletion vector while the file is live with another one, or without.",
+            path=file.path,
+        ),
+        **where,
+    )
