@@ -1,11 +1,19 @@
-"""Writes the pages of the docs that are made of the code, and pictures: part of ``make docs``."""
+"""Writes the pages of the docs that are made of the code, the report's schema, and pictures: part of ``make docs``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts import command_line_page, configuration_page, folders_picture, operators_page, report_picture, rules_page
+from scripts import (
+    command_line_page,
+    configuration_page,
+    folders_picture,
+    operators_page,
+    report_picture,
+    report_schema,
+    rules_page,
+)
 
 #: What each generated file has to hold.
 PAGES: Mapping[Path, Callable[[], str]] = {
@@ -15,6 +23,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     operators_page.OPERATORS_PAGE: operators_page.operators,
     operators_page.SENSORS_PAGE: operators_page.sensors,
     operators_page.NOTIFIERS_PAGE: operators_page.notifiers,
+    report_schema.SCHEMA: report_schema.render,
     report_picture.PICTURE: report_picture.render,
     folders_picture.PICTURE: folders_picture.render,
 }

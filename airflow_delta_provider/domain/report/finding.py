@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.wire import NOT_EMPTY, NOT_NEGATIVE, TIME
 
 
 class Status(str, Enum):
@@ -42,12 +43,14 @@ class Waiver:
 class Finding:
     """One statement, with where it applies as far as that is known.
 
-    :param code: stable code of the rule, for instance ``RT05`` or ``RQ06``
+    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from.
+
+    :param code: stable code of the rule; RQ are refusals, FT faults
     :param severity: how much it weighs
     :param message: what is wrong, what it does to readers or writers, what to do: composed of the evidence and the
         texts of the rule
-    :param version: table version that the finding is about; of a broken rule, the first that broke it
-    :param at_or_before: whether the log is not kept far enough back to tell whether an earlier version broke it
+    :param version: table version that it is about; of a broken rule, the first that broke it
+    :param at_or_before: the log is not kept far enough back to tell whether an earlier version broke it
     :param path: data or log file, relative to the table
     :param column: column path, in the table's own spelling
     :param subject: what it is about where that is neither file nor column: a feature, a property, a domain
@@ -57,24 +60,26 @@ class Finding:
     :param user: who made the commit, as it says
     :param timestamp: time of the commit, ISO 8601, UTC
     :param action: the action that broke the rule, as JSON, shortened
-    :param healed_version: version since which the rule holds again; None while it does not
+    :param healed_version: version since which the rule holds again
     :param caused_by: fingerprint of the finding that this one only follows from
     :param fingerprint: the same as long as it is the same violation, whatever the message says
-    :param status: against the reports that were received before, of jobs that remember
-    :param waiver: by whom it is accepted
-    :param earliest: when what it waits for may be done, ISO 8601, UTC
+    :param status: against the reports that were received before, of jobs that remember; RESOLVED ones are of those, and
+        gone since
+    :param waiver: by whom the finding is accepted, why, and until which day
+    :param earliest: when what it waits for may be done
     :param evidence: what is wrong, with names and numbers, in a sentence
-    :param facts: the names and numbers of the evidence, besides where it applies: plain JSON
+    :param facts: the names and numbers of the evidence, besides where it applies: plain JSON. A finding is CHANGED
+        when these change
     :param effect: what it does to readers or writers, where that is not what the rule says
     :param remedy: what to do about it, where that is not what the rule says
     :param alike: how many more files, or commits, have the same problem
     :param alike_until: the last version of those, if it is another
     """
 
-    code: str
+    code: str = field(metadata={"pattern": r"^[A-Z]{2}\d{2}$"})
     severity: Severity
-    message: str
-    version: int | None = None
+    message: str = field(metadata=NOT_EMPTY)
+    version: int | None = field(default=None, metadata=NOT_NEGATIVE)
     path: str | None = None
     column: str | None = None
     engine: str | None = None
@@ -85,17 +90,17 @@ class Finding:
     writer: str | None = None
     user: str | None = None
     action: str | None = None
-    healed_version: int | None = None
+    healed_version: int | None = field(default=None, metadata=NOT_NEGATIVE)
     caused_by: str | None = None
     fingerprint: str | None = None
     status: Status | None = None
     waiver: Waiver | None = None
-    earliest: str | None = None
+    earliest: str | None = field(default=None, metadata=TIME)
     evidence: str | None = None
     facts: Mapping[str, Any] | None = None
     effect: str | None = None
     remedy: str | None = None
-    alike: int | None = None
+    alike: int | None = field(default=None, metadata={"minimum": 1})
     alike_until: int | None = None
 
     @property
@@ -122,7 +127,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
-        wire = {field.name: getattr(self, field.name) for field in fields(self)}
+        wire = {known.name: getattr(self, known.name) for known in fields(self)}
         wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
         wire["waiver"] = None if self.waiver is None else vars(self.waiver)
         wire["facts"] = dict(self.facts) if self.facts else None

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict, worst
+from airflow_delta_provider.domain.report.wire import TIME, defined
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a job found and did, one entry a table, in the order of the request.
+    """What a job found and did, one entry per table.
 
-    :param kind: kind of the job, for instance ``enable-feature``
+    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from: ``make docs``.
+
+    :param kind: kind of the job
     :param started_at: ISO 8601, UTC
     :param finished_at: ISO 8601, UTC
-    :param tables: one report a table
-    :param engine: versions the job ran on: ``spark``, ``delta``
+    :param tables: in the order of the request
+    :param engine: versions that the job ran on
     """
 
     kind: str
-    started_at: str
-    finished_at: str
+    started_at: str = field(metadata=TIME)
+    finished_at: str = field(metadata=TIME)
     tables: tuple[TableReport, ...]
-    engine: Mapping[str, str | None]
+    engine: Mapping[str, str | None] = field(metadata=defined("engine"))
 
     @property
     def verdict(self) -> Verdict:

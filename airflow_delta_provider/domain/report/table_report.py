@@ -8,45 +8,48 @@ from typing import Any
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
+from airflow_delta_provider.domain.report.wire import LATER, NOT_EMPTY, SECONDS, TIME, VERSION, defined
 
 
 @dataclass(frozen=True)
 class TableReport:
     """How one table ended.
 
+    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from.
+
     :param table: the table as the request named it
-    :param verdict: see :class:`~airflow_delta_provider.domain.report.verdict.Verdict`
-    :param retryable: whether another try may end otherwise (lost race, infrastructure fault)
-    :param version: version that the verdict is about
+    :param retryable: whether another try may end otherwise: lost race, infrastructure fault
+    :param version: version that the verdict is about; null where the table could not be read
     :param changed: whether this run committed anything
     :param version_before: version that the plan was made on
-    :param protocol_before: protocol action at ``version_before``, as in the log
-    :param protocol_after: protocol afterwards; of a dry run or a refusal, the one the plan leads to
-    :param plan: what would be, or was, done (see ``domain/changes/plan.py``), for jobs that change tables
-    :param evidence: what a check looked at, by name (see ``docs/reference/report.md``), for jobs that check tables
-    :param usage: of ``column-mapping-usage``, the answer and its evidence (see ``docs/reference/report.md``)
+    :param protocol_before: protocol at version_before
+    :param protocol_after: protocol afterwards; of a dry run or a refusal, the one that the plan leads to
+    :param plan: what would be, or was, done, for jobs that change tables
+    :param evidence: what a check looked at, by name, for jobs that check tables
+    :param usage: of ``column-mapping-usage``, the answer and its evidence
     :param timings: seconds by phase
-    :param earliest: when another run can do what this one had to leave undone, ISO 8601, UTC
-    :param detail: what the table is (see ``domain/delta/table_detail.py``), for jobs that are asked for it
-    :param receipt: that of the request, where the next job has to be told that this was received
+    :param earliest: when another run can do what this one had to leave undone: the latest of its findings
+    :param detail: what the table is at that version, for jobs that are asked for it
+    :param receipt: that of the request, where a later job has to be told that this report was received: until then it
+        reports the findings again
     """
 
-    table: str
+    table: str = field(metadata=NOT_EMPTY)
     verdict: Verdict
     retryable: bool = False
-    version: int | None = None
+    version: int | None = field(default=None, metadata=VERSION)
     changed: bool = False
-    version_before: int | None = None
-    protocol_before: Mapping[str, Any] | None = None
-    protocol_after: Mapping[str, Any] | None = None
-    plan: Mapping[str, Any] | None = None
+    version_before: int | None = field(default=None, metadata=VERSION)
+    protocol_before: Mapping[str, Any] | None = field(default=None, metadata=defined("protocol"))
+    protocol_after: Mapping[str, Any] | None = field(default=None, metadata=defined("protocol"))
+    plan: Mapping[str, Any] | None = field(default=None, metadata=defined("plan"))
     findings: tuple[Finding, ...] = ()
-    evidence: Mapping[str, Any] | None = None
-    usage: Mapping[str, Any] | None = None
-    timings: Mapping[str, float] = field(default_factory=dict)
-    detail: Mapping[str, Any] | None = None
-    earliest: str | None = None
-    receipt: str | None = None
+    evidence: Mapping[str, Any] | None = field(default=None, metadata={**defined("evidence"), **LATER})
+    usage: Mapping[str, Any] | None = field(default=None, metadata={**defined("usage"), **LATER})
+    timings: Mapping[str, float] = field(default_factory=dict, metadata={"additionalProperties": SECONDS})
+    detail: Mapping[str, Any] | None = field(default=None, metadata={**defined("detail"), **LATER})
+    earliest: str | None = field(default=None, metadata={"oneOf": [TIME, {"type": "null"}], **LATER})
+    receipt: str | None = field(default=None, metadata=LATER)
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
