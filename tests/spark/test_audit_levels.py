@@ -221,7 +221,7 @@ def test_many_files_are_traced_to_their_commits_at_once(tmp_path, audit):
         log.commit(path, {"commitInfo": {"operation": f"WRITE {version}"}}, *adds)
     (finding,) = audit(path, level="footers").findings
     assert (finding.code, finding.path, finding.version, finding.operation) == ("DF01", "1-0.parquet", 1, "WRITE 1")
-    assert finding.message.endswith("The same is wrong with 13 more, the last one in version 2.")
+    assert "13 more files have the same problem, most recently in version 2." in finding.message
 
 
 def test_table_that_the_log_does_not_tell_is_not_read(table, audit):

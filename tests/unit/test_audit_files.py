@@ -11,7 +11,7 @@ import pytest
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import LogMemory
-from airflow_delta_provider.domain.checks.data_files import rules as data_files
+from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.type_widening import rules as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -130,7 +130,7 @@ def test_count_that_the_footer_confirms_leaves_what_a_commit_did() -> None:
 
 def test_remembered_findings_of_files_are_looked_at_anew() -> None:
     first = audit()
-    first.look_at_files([wrong_type(), data_files.MISSING.finding("gone", path="a")], no_rows)
+    first.look_at_files([wrong_type(), data_files.missing_file("a")], no_rows)
     known = first.findings()
     for log in (Kept(), LogMemory()):
         again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=[*map(StandingViolation.of, known)])

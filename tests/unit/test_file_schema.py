@@ -153,7 +153,7 @@ def test_message_names_both_types_what_it_does_and_what_to_do():
     metadata = column("long", **changed("byte", "long"))
     (finding,) = FileSchemas(metadata).check(footer(("c", pa.float32())), "p=1/f.parquet")
     assert (finding.path, finding.column, finding.severity) == ("p=1/f.parquet", "c", Severity.ERROR)
-    assert finding.message.startswith("p=1/f.parquet holds c as FLOAT, which is neither long, ")
+    assert finding.message.startswith("p=1/f.parquet stores c as FLOAT, which is neither long, ")
     for part in ("(byte)", "wrong values", "RESTORE"):
         assert part in finding.message
 

@@ -262,7 +262,7 @@ def test_live_file_without_its_ids_is_a_finding(file):
     )
     (finding,) = verified("rowTracking", state=state)
     assert (finding.code, finding.path) == ("RT05", "a.parquet")
-    assert "is enabled: 1 of 2, the first is a.parquet" in finding.message
+    assert "1 of 2 live files lack baseRowId or defaultRowCommitVersion, the first is a.parquet" in finding.message
 
 
 def test_property_that_is_not_as_it_was_set_is_a_finding():

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition, suspicious_paths
-from airflow_delta_provider.domain.checks.row_tracking.state import MOST_FINDINGS, check_fresh_ids, check_state
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit, suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
+from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
+from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records
@@ -54,7 +56,12 @@ def state(
 
 def judged(table: TableState) -> list[Finding]:
     tracking = row_tracking_of(table)
-    return [*check_state(table, tracking), *check_fresh_ids(table, tracking, lambda f: f.num_records)]
+    return [
+        *check_enabled(tracking),
+        *check_state(table, tracking),
+        *check_files(table, tracking),
+        *check_fresh_ids(table, tracking, lambda f: f.num_records),
+    ]
 
 
 def codes(findings: list[Finding]) -> list[str]:
@@ -100,7 +107,7 @@ BROKEN = {
         "RT07",
         "mark of row ids is 18, but ids above it, up to 19",
     ),
-    "RT08 the same ids": (state(A, file("b", 9), mark=100), "RT08", "both give out the row ids 9:"),
+    "RT08 the same ids": (state(A, file("b", 9), mark=100), "RT08", "both assign the row id 9."),
     "RT09 a later commit": (state(A, file("b", 10, 4)), "RT09", "defaultRowCommitVersion above 3, the"),
     "RT10 no mark": (state(A, B, mark=None), "RT10", "there is no domainMetadata"),
     "RT10 no number": (state(A, B, mark="19"), "RT10", "not a number"),
@@ -108,7 +115,7 @@ BROKEN = {
     "RT25 no row tracking": (state(file("a", None), configuration={}, protocol=LEGACY), "RT25", "no row tracking"),
     "RT26 supported only": (state(A, file("b", None, None), configuration={}), "RT26", "not enabled"),
     "RT27 suspended": (state(A, file("b", None, None), configuration=SUSPENDED), "RT27", "suspended"),
-    "LG04 live twice": (state(A, replace(A, deletion_vector=DEAD), B), "LG04", "More than one deletion vector"),
+    "LG04 live twice": (state(A, replace(A, deletion_vector=DEAD), B), "LG04", "more than one deletion vector"),
 }
 
 
@@ -207,7 +214,7 @@ QUIET = {
 
 @pytest.mark.parametrize("made", QUIET.values(), ids=QUIET)
 def test_commit_as_it_should_be_has_no_finding(made: Transition) -> None:
-    assert list(check_transition(made, ())) == []
+    assert list(check_commit(made, ())) == []
 
 
 OTHER = ENABLED | {"delta.rowTracking.materializedRowIdColumnName": "_row-id-col-2"}
@@ -231,7 +238,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("made", "code", "severity"), WRONG.values(), ids=WRONG)
 def test_wrong_commit_has_one_finding_that_names_it(made: Transition, code: str, severity: str) -> None:
-    (finding,) = check_transition(made, ())
+    (finding,) = check_commit(made, ())
     assert (finding.code, finding.severity.value) == (code, severity)
     assert (finding.version, finding.engine) == (4, "Some-Engine/1.0")
 
@@ -239,14 +246,14 @@ def test_wrong_commit_has_one_finding_that_names_it(made: Transition, code: str,
 def test_file_that_an_earlier_commit_added_may_come_back_with_its_ids() -> None:
     back = transition(commit(file("old", 3, 1), operation="RESTORE"))
     assert suspicious_paths(back) == ["old"]
-    assert list(check_transition(back, {"old"})) == []
-    assert codes(list(check_transition(back, ()))) == ["RT15", "RT16"]
+    assert list(check_commit(back, {"old"})) == []
+    assert codes(list(check_commit(back, ()))) == ["RT15", "RT16"]
 
 
 def test_materialized_names_may_change_where_every_file_is_replaced() -> None:
     made = transition(commit(file("c", 20, 4), removes=(removed(A), removed(B))), configuration=OTHER)
-    assert codes(list(check_transition(made, ()))) == ["RT17"]
-    assert list(check_transition(replace(made, replaces_all=True), ())) == []
+    assert codes(list(check_commit(made, ()))) == ["RT17"]
+    assert list(check_commit(replace(made, replaces_all=True), ())) == []
 
 
 def actions(*adds: LiveFile, removes: tuple[LiveFile, ...] = ()) -> list[dict[str, Any]]:

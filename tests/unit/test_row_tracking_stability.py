@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.comparison import (
+    MOST_COMMITS,
+    NOT_COMPARABLE,
+    bounded,
+    lost_version,
+    no_such_version,
+    unplaced_files,
+    unread_files,
+    untracked,
+)
 from airflow_delta_provider.domain.checks.row_tracking.keys import (
     ChangedKey,
     ChangedKeys,
@@ -23,20 +32,12 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
     unwritten_keys,
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
-    MOST_COMMITS,
     Misfits,
     MovedRow,
     MovedRows,
-    TakenRows,
-    bounded,
-    judge_moved,
-    lost_version,
-    moves_of,
-    no_such_version,
-    unplaced_finding,
-    unread_files,
-    untracked,
+    check_moved,
 )
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import TakenRows, moves_of
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -87,9 +88,9 @@ def test_what_a_commit_took_away_is_told_from_its_effect_on_files() -> None:
     assert moves.taken == (TakenRows(A, shrunk), TakenRows(file("c", 30)))
     moves = moves_of(transition(NEW, file("r", 5, 3)), (), {"r"})
     assert (moves.new, moves.unplaced) == ((NEW,), (file("r", 5, 3),))
-    (finding,) = unplaced_finding(moves)
+    (finding,) = unplaced_files(moves)
     assert (finding.code, finding.path, finding.version) == ("RT30", "r", 7)
-    assert list(unplaced_finding(MOVES)) == []
+    assert list(unplaced_files(MOVES)) == []
 
 
 @pytest.mark.parametrize(
@@ -110,12 +111,12 @@ def test_rows_taken_from_a_file_are_those_newly_deleted(
 
 
 def test_rows_that_kept_ids_and_versions_give_no_finding() -> None:
-    assert list(judge_moved(MOVES, MovedRows(kept=3))) == []
+    assert list(check_moved(MOVES, MovedRows(kept=3))) == []
 
 
 @pytest.mark.parametrize("which", ["foreign", "other_version"])
 def test_rows_that_did_not_are_named_by_ids_and_places(which: str) -> None:
-    (finding,) = judge_moved(MOVES, MovedRows(1, **{which: Misfits(12, (ROW, replace(ROW, row_id=4, position=1)))}))
+    (finding,) = check_moved(MOVES, MovedRows(1, **{which: Misfits(12, (ROW, replace(ROW, row_id=4, position=1)))}))
     assert finding.code == {"foreign": "RT22", "other_version": "RT23"}[which]
     assert (finding.version, finding.engine, finding.operation, finding.path) == (7, "an engine", "UPDATE", "n")
     assert "12 rows" in finding.message
@@ -142,7 +143,7 @@ REPLACED = moves_of(transition(NEW, before=(A, B), replaces_all=True), ())
     ids=["overwrite", "rewrite", "damaged", "a part", "first insert", "delete", "only an empty file", "restore"],
 )
 def test_commit_that_replaced_all_rows_is_named_by_its_effect(moves: Any, moved: MovedRows, codes: list[str]) -> None:
-    assert [finding.code for finding in judge_moved(moves, moved)] == codes
+    assert [finding.code for finding in check_moved(moves, moved)] == codes
 
 
 def test_time_without_row_tracking_is_undecided_with_the_version_since() -> None:
@@ -164,11 +165,11 @@ def test_versions_that_cannot_be_compared_say_which_can() -> None:
 
 
 def test_many_commits_of_one_kind_are_summed_up() -> None:
-    many = [rules.HISTORY_UNREADABLE.finding("x", version=version) for version in range(MOST_COMMITS + 3)]
-    found = list(bounded(many))
+    many = [NOT_COMPARABLE.found("x", version=version) for version in range(MOST_COMMITS + 3)]
+    found = list(bounded(NOT_COMPARABLE, many))
     assert found[:-1] == many[:MOST_COMMITS]
-    assert "3 more commits, of versions 10 to 12" in found[-1].message
-    assert list(bounded(many[:2])) == many[:2]
+    assert "3 more commits have the same problem, in versions 10 to 12." in found[-1].message
+    assert list(bounded(NOT_COMPARABLE, many[:2])) == many[:2]
 
 
 def test_ids_are_told_by_the_commit_that_gave_them_out() -> None:
@@ -212,5 +213,5 @@ def test_keys_are_named_by_ids_and_places() -> None:
     assert (overwritten.code, overwritten.severity) == ("RT32", Severity.WARNING)
     for finding in [*said, overwritten]:
         assert "2 keys have another row id" in finding.message
-        assert "id 3 became 20, row 0 of n; id 4 became 21, row 1 of n" in finding.message
+        assert "id 3 became 20 (row 0 of n), id 4 became 21 (row 1 of n)" in finding.message
     assert "1 key is not unique" in repeated_keys(1, 2, 7).message

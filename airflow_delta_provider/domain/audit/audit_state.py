@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, Stan
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.rules import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.row_tracking.rules import MATERIALIZED_NAMES_CHANGED
+from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZED_NAMES_CHANGED
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol

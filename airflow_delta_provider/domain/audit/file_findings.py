@@ -11,14 +11,13 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.row_tracking.rules import (
+from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
-    FOREIGN_COMMIT_VERSION,
-    FOREIGN_ROW_ID,
     OVERLAPPING_ROW_IDS,
     UNKNOWN_ROW_COUNT,
+    check_fresh_ids,
 )
-from airflow_delta_provider.domain.checks.row_tracking.state import check_fresh_ids
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of

@@ -32,10 +32,10 @@ from airflow_delta_provider.domain.checks.protocol import checks as protocol
 from airflow_delta_provider.domain.checks.protocol import protocol_changes
 from airflow_delta_provider.domain.checks.protocol.rules import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
-from airflow_delta_provider.domain.checks.row_tracking.rules import FAMILY as ROW_TRACKING
-from airflow_delta_provider.domain.checks.row_tracking.rules import NO_HIGH_WATER_MARK as _NO_MARK
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY as ROW_TRACKING
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
@@ -312,7 +312,7 @@ class HistoryAudit:
         found = chain(
             self._changes.look(transition),
             on_transition.run(self._with_previous(transition)),
-            check_transition(transition, ()),
+            check_commit(transition, ()),
         )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 

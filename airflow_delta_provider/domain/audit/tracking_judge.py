@@ -12,21 +12,21 @@ from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
-from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition, suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.commits import (
+    MATERIALIZED_NAMES_CHANGED,
+    check_commit,
+    suspicious_paths,
+)
+from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, moves_of, tracked
-from airflow_delta_provider.domain.checks.row_tracking.rules import (
-    MATERIALIZED_NAMES_CHANGED,
-    NO_HIGH_WATER_MARK,
+from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     OVERLAPPING_ROW_IDS,
-)
-from airflow_delta_provider.domain.checks.row_tracking.state import (
-    MOST_FINDINGS,
     check_files,
     check_fresh_ids,
-    check_head,
 )
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
+from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -79,7 +79,7 @@ class TrackingJudge:
         """
         if readable_columns(state.metadata) is None:
             return []
-        found = [Detected(finding) for finding in check_head(state, row_tracking_of(state))]
+        found = [Detected(finding) for finding in check_state(state, row_tracking_of(state))]
         if not any(map(_is_lost_mark, found)):
             return found
         self._due = self._given(state)
@@ -117,7 +117,7 @@ class TrackingJudge:
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
         right = {key_of(violation.finding) for violation in healed}
-        for finding in (*check_transition(transition, earlier), *check_history(transition)):
+        for finding in (*check_commit(transition, earlier), *check_history(transition)):
             if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(
                 sound_before(healed), transition.after
             ):
@@ -127,7 +127,7 @@ class TrackingJudge:
 
     def judge_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
-        for finding in (*check_transition(transition, ()), *check_history(transition)):
+        for finding in (*check_commit(transition, ()), *check_history(transition)):
             yield Detected(finding, still_open_after(finding, transition))
 
     def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:

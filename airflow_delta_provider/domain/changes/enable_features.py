@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.changes.preconditions import check_table, che
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
-from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking_rules
+from airflow_delta_provider.domain.checks.row_tracking.live_files import MISSING_ROW_IDS
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, Feature, FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
@@ -117,13 +117,13 @@ def _verify_properties(options: EnableFeatureOptions, state: TableState) -> Iter
 def _verify_row_ids(state: TableState) -> Iterator[Finding]:
     unidentified = files_without_row_ids(state)
     if unidentified:
-        yield row_tracking_rules.MISSING_ROW_IDS.finding(
-            "Live files without baseRowId or defaultRowCommitVersion although row tracking is enabled: "
-            f"{len(unidentified)} of {len(state.files or ())}, the first is {unidentified[0]}. Their rows have no ids, "
-            "and reading them by id fails. Set delta.enableRowTracking to false and enable rowTracking again: these "
-            "files get new ids, the others keep theirs.",
+        yield MISSING_ROW_IDS.found(
+            "Row tracking is enabled, but {files} of {live:live file} lack baseRowId or defaultRowCommitVersion, the "
+            "first is {path}.",
             version=state.version,
             path=unidentified[0],
+            files=len(unidentified),
+            live=len(state.files or ()),
         )
 
 

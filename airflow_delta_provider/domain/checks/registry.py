@@ -17,6 +17,8 @@ import airflow_delta_provider.domain.checks.column_mapping.file_names
 import airflow_delta_provider.domain.checks.column_mapping.outcome
 import airflow_delta_provider.domain.checks.column_mapping.physical_paths
 import airflow_delta_provider.domain.checks.column_mapping.state
+import airflow_delta_provider.domain.checks.data_files.file_schema
+import airflow_delta_provider.domain.checks.data_files.files
 import airflow_delta_provider.domain.checks.log.duplicate_files
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering
@@ -25,17 +27,25 @@ import airflow_delta_provider.domain.checks.protocol.catalog_managed
 import airflow_delta_provider.domain.checks.protocol.checks
 import airflow_delta_provider.domain.checks.protocol.iceberg_compat
 import airflow_delta_provider.domain.checks.protocol.protocol_changes
+import airflow_delta_provider.domain.checks.row_tracking.commits
+import airflow_delta_provider.domain.checks.row_tracking.comparison
+import airflow_delta_provider.domain.checks.row_tracking.history
+import airflow_delta_provider.domain.checks.row_tracking.keys
+import airflow_delta_provider.domain.checks.row_tracking.live_files
+import airflow_delta_provider.domain.checks.row_tracking.moved_rows
+import airflow_delta_provider.domain.checks.row_tracking.row_ids
+import airflow_delta_provider.domain.checks.row_tracking.state
 import airflow_delta_provider.domain.checks.type_widening.checks
 import airflow_delta_provider.domain.checks.type_widening.type_changes
 import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
-from airflow_delta_provider.domain.checks.data_files import rules as data_files
+from airflow_delta_provider.domain.checks.data_files import family as data_files
 from airflow_delta_provider.domain.checks.log import rules as log
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
 from airflow_delta_provider.domain.checks.protocol import rules as protocol
-from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking
+from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
 from airflow_delta_provider.domain.checks.type_widening import rules as type_widening
 from airflow_delta_provider.domain.checks.usage_tracking import rules as usage_tracking

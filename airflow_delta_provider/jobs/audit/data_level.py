@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.checks.data_files import rules as file_rules
 from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
+from airflow_delta_provider.domain.checks.data_files.files import DELETION_VECTOR, MISSING
 from airflow_delta_provider.domain.checks.log.log_files import out_of_time_reading
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
@@ -26,8 +26,8 @@ from airflow_delta_provider.jobs.session.time_budget import OutOfTimeError, Time
 from airflow_delta_provider.jobs.session.timings import Timings
 
 #: What VACUUM does to the files of older versions.
-_GONE = frozenset({file_rules.MISSING.code, file_rules.DELETION_VECTOR.code})
-_MOVED = frozenset({rules.FOREIGN_ROW_ID.code, rules.FOREIGN_COMMIT_VERSION.code})
+_GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
+_MOVED = frozenset({FOREIGN_ROW_ID.code, FOREIGN_COMMIT_VERSION.code})
 
 
 class DataLevel:
@@ -73,7 +73,7 @@ class DataLevel:
             self._progress,
             self._budget,
             with_files=self.reads,
-            follow=None if self._rewrites is None else self._rewrites.take,
+            follow=None if self._rewrites is None else self._rewrites.add,
         )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class DataLevel:
         evidence: dict[str, Any],
     ) -> Iterator[Finding]:
         """Yield what the commits did to the ids of rows that they moved, as far as their files are still there."""
-        commits = [] if self._rewrites is None else self._rewrites.behind(file.path for file in files)
+        commits = [] if self._rewrites is None else self._rewrites.leading_to(file.path for file in files)
         evidence["commits_compared"] = len(commits)
         if commits:
             self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")

@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.checks.log.log_files import (
     out_of_time,
 )
 from airflow_delta_provider.domain.checks.log.rules import GAP
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import no_such_version
+from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,

@@ -1,4 +1,4 @@
-"""The kind ``check-row-tracking``: reads, lets the rules judge, and reports."""
+"""The kind ``check-row-tracking``: reads a table, runs the checks, and reports."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.log_files import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
-from airflow_delta_provider.domain.checks.row_tracking.commits import check_transition
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys
-from airflow_delta_provider.domain.checks.row_tracking.state import check_fresh_ids, check_state
+from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
+from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -81,9 +82,9 @@ class RowTrackingCheck:
         }
         with self._timings.phase("rules"):
             steps = [step_of(transition, self._table.log) for transition in compared.history.transitions]
-            findings = [*([compared.lost] if compared.lost else []), *_judge_log(compared.history, tracking, steps)]
+            findings = [*([compared.lost] if compared.lost else []), *_check_log(compared.history, tracking, steps)]
         stability = self._stability(compared, steps)
-        findings += self._judge_ids(state, tracking, files, evidence, stability, keys)
+        findings += self._check_ids(state, tracking, files, evidence, stability, keys)
         with self._timings.phase("trace"):
             findings = self._traced(findings, files)
         return TableReport.judged(name, *findings, evidence=evidence, **known)
@@ -94,7 +95,7 @@ class RowTrackingCheck:
             return None
         return Stability(self._session, self._table, steps, since, self._progress)
 
-    def _judge_ids(
+    def _check_ids(
         self,
         state: TableState,
         tracking: RowTracking,
@@ -103,7 +104,7 @@ class RowTrackingCheck:
         stability: Stability | None,
         keys: list[Column],
     ) -> list[Finding]:
-        """Judge the ids of rows as far as the level goes; only where they may be relied upon is anything read."""
+        """Check the ids of rows as far as the level goes; files are read only if row ids may be relied upon."""
         if self._options.level == "log" or not tracking.relied_upon:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text
@@ -123,7 +124,7 @@ class RowTrackingCheck:
         return findings
 
     def _traced(self, findings: list[Finding], files: Collection[LiveFile]) -> list[Finding]:
-        """Return the findings with the commits that added their files, where they name none themselves."""
+        """Return the findings with the commits that added their files, if they do not name one themselves."""
         paths = {finding.path for finding in findings if finding.version is None}
         commits = self._table.log.commits_that_added([file for file in files if file.path in paths])
         return [
@@ -134,10 +135,12 @@ class RowTrackingCheck:
         ]
 
 
-def _judge_log(history: History, tracking: RowTracking, steps: list[CommitStep]) -> Iterator[Finding]:
+def _check_log(history: History, tracking: RowTracking, steps: list[CommitStep]) -> Iterator[Finding]:
     if history.replayed is not None:
         for finding in check_checkpoint(history.state, history.replayed, history.segment):
             yield replace(finding, message=f"{finding.message} The rest of this report is about the first.")
+    yield from check_enabled(tracking)
     yield from check_state(history.state, tracking)
+    yield from check_files(history.state, tracking)
     for step in steps:
-        yield from check_transition(step.transition, step.earlier)
+        yield from check_commit(step.transition, step.earlier)

@@ -1,13 +1,18 @@
-"""What the footers of a table's files say of row ids and schemas, and which files are not what the log says."""
+"""What the footers of a table's files say of row ids and schemas, and which files do not match the log."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.checks.data_files import rules as file_rules
 from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.data_files.files import (
+    damaged_file,
+    encrypted_file,
+    missing_file,
+    wrong_row_count,
+)
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import wrong_type
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, FooterError
 from airflow_delta_provider.domain.report.finding import Finding
@@ -16,8 +21,6 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-
-_AFTER_LOSS = "RESTORE the table to a version before the file was added, or bring the file back from a backup"
 
 
 @dataclass
@@ -48,11 +51,11 @@ def survey(
     """Read the footers of ``files``, each once.
 
     :param column: the column with materialized row ids
-    :param schemas: judges the schemas of files; None where those are not asked for
-    :param budget: when it is spent, the files that are left are left out
+    :param schemas: checks the schemas of files; None where that is not asked for
+    :param budget: when it is spent, the remaining files are left out
     """
     result = FooterSurvey()
-    for file, (found, wrong) in zip(files, data.map(lambda file: _look(data, file, column, schemas), files)):
+    for file, (found, wrong) in zip(files, data.map(lambda file: _read(data, file, column, schemas), files)):
         if budget is not None and budget.is_spent:
             result.is_complete = False
             break
@@ -61,18 +64,11 @@ def survey(
             continue
         result.ids[file.path] = found
         if file.num_records is not None and file.num_records != found.rows:
-            result.findings.append(
-                file_rules.ROW_COUNT.finding(
-                    f"{file.path} has {found.rows} rows, but numRecords in its statistics is {file.num_records}: "
-                    "engines that count or skip by statistics answer wrongly, and row ids may be given out twice. "
-                    "Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
-                    path=file.path,
-                )
-            )
+            result.findings.append(wrong_row_count(file.path, found.rows, file.num_records))
     return result
 
 
-def _look(
+def _read(
     data: DeltaFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
 ) -> tuple[FileIds | None, list[Finding]]:
     wrong: list[Finding] = []
@@ -88,19 +84,9 @@ def _look(
 def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
     """Return why nothing is known of a file's row ids."""
     if isinstance(error, MissingFileError):
-        return file_rules.MISSING.finding(
-            f"{file.path} is in the table, but there is no such file: reading the table fails. {_AFTER_LOSS}.",
-            path=file.path,
-        )
+        return missing_file(file.path)
     if isinstance(error, EncryptedFooterError):
-        return file_rules.ENCRYPTED.finding(
-            f"{file.path} cannot be looked into: {error}. Its rows are not part of the proof.", path=file.path
-        )
+        return encrypted_file(file.path, error)
     if isinstance(error, FooterError):
-        return file_rules.DAMAGED.finding(f"{file.path} cannot be read: {error}. {_AFTER_LOSS}.", path=file.path)
-    return rules.MATERIALIZED_TYPE.finding(
-        f"The column {column!r} of {file.path} should hold row ids, 64-bit integers, but {error}: engines fail on "
-        f"it, or read other ids. {_AFTER_LOSS}.",
-        path=file.path,
-        column=column,
-    )
+        return damaged_file(file.path, error)
+    return wrong_type(file.path, column, error)

@@ -12,9 +12,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks import faults
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.row_tracking.comparison import bounded
 from airflow_delta_provider.domain.checks.row_tracking.keys import (
+    KEY_INSERTED_AGAIN,
     ChangedKey,
     ChangedKeys,
+    hidden_row_ids,
     id_ranges,
     inserted_again,
     keys_before,
@@ -24,8 +28,8 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
     undecided_keys,
     unwritten_keys,
 )
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, bounded, replaces_rows
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, replaces_rows
 from airflow_delta_provider.domain.delta.column import Column, quote
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -65,15 +69,14 @@ class KeyStability:
         self._commits = commits
         self._reader = reader
 
-    def judge(self, keys: Sequence[Column]) -> Iterator[Finding]:
+    def check(self, keys: Sequence[Column]) -> Iterator[Finding]:
         """Yield which keys have another row id than before, and what cannot be decided."""
         then, findings = keys_before(keys, self._state.metadata, self._before.metadata)
-        lost = self._reader.lost_since(self._commits)
-        if lost:
-            findings.append(undecided_keys(f"{lost}. VACUUM deletes the files of earlier versions"))
+        if lost := self._reader.lost_since(self._commits):
+            findings.append(lost)
         schemas = (self._state.metadata.schema, self._before.metadata.schema)
         if any(field.name.lower() == _METADATA for schema in schemas for field in schema.fields):
-            findings.append(undecided_keys(f"a column called {_METADATA} hides the row ids from SQL. Rename it"))
+            findings.append(hidden_row_ids(_METADATA))
         if findings:
             yield from findings
             return
@@ -81,7 +84,7 @@ class KeyStability:
             try:
                 changed = self._changed(keys, then).persist()
                 try:
-                    yield from self._judge(changed)
+                    yield from self._compare(changed)
                 finally:
                     changed.unpersist()
             except UnreadFilesError as error:
@@ -90,10 +93,11 @@ class KeyStability:
                 meaning = understand(error)
                 if meaning.rule is faults.STORAGE:
                     raise
-                yield undecided_keys(f"the engine cannot read both versions. {meaning.message.rstrip('.')}")
+                problem = Prose(meaning.message.rstrip("."))
+                yield undecided_keys("The engine cannot read both versions. {problem}", problem=problem)
 
-    def _judge(self, changed: DataFrame) -> Iterator[Finding]:
-        """Tell by whom the new id of each key was given out, and whether its row says that it was written since."""
+    def _compare(self, changed: DataFrame) -> Iterator[Finding]:
+        """Yield findings by the commit that assigned the new id of each key, and whether its row was written since."""
         since, newest = self._before.version, self._state.version
         ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
         given = ship(self._session.spark, ranges, _RANGES)
@@ -109,15 +113,15 @@ class KeyStability:
         kinds = {(version, unwritten) for is_repeated, version, unwritten in counts if not is_repeated}
         located = located.where("NOT repeated")
         if any(unwritten for _, unwritten in kinds):
-            yield from self._judge_unwritten(located.where("unwritten"))
+            yield from self._unwritten(located.where("unwritten"))
         if (None, False) in kinds:
             moved = located.where("version IS NULL AND NOT unwritten")
             yield from (moved_keys(keys, since) for keys in self._keys(moved))
         versions = {version for version, unwritten in kinds if version is not None and not unwritten}
-        yield from self._judge_commits(located.where("NOT unwritten"), versions)
+        yield from self._rewritten(located.where("NOT unwritten"), versions)
 
-    def _judge_unwritten(self, keys: DataFrame) -> Iterator[Finding]:
-        """Judge keys whose rows were not written since: only RESTORE may have brought them another row."""
+    def _unwritten(self, keys: DataFrame) -> Iterator[Finding]:
+        """Check keys whose rows were not written since: only RESTORE may have brought them another row."""
         since = self._before.version
         here_before = self._rows_at(since, ["_metadata.row_id AS id"])
         old, new = keys.where("version IS NULL"), keys.where("version IS NOT NULL")
@@ -126,7 +130,7 @@ class KeyStability:
         yield from (unwritten_keys(found, since) for found in self._keys(same))
         yield from (moved_keys(found, since) for found in self._keys(restored))
 
-    def _judge_commits(self, located: DataFrame, versions: set[int]) -> Iterator[Finding]:
+    def _rewritten(self, located: DataFrame, versions: set[int]) -> Iterator[Finding]:
         replaced = {moves.version for moves in self._commits if replaces_rows(moves)}
         again: list[Finding] = []
         for moves in self._commits:
@@ -143,7 +147,7 @@ class KeyStability:
                 yield from (renumbered_keys(found, moves) for found in self._keys(keys.join(ids, by_this, "left_semi")))
                 keys = keys.join(ids, by_this, "left_anti")
             again += [inserted_again(found, moves) for found in self._keys(keys)]
-        yield from bounded(again)
+        yield from bounded(KEY_INSERTED_AGAIN, again)
 
     def _changed(self, keys: Sequence[Column], then: Sequence[Column]) -> DataFrame:
         """Return the keys of both versions that have other ids, or that several rows have; without their values."""
@@ -151,7 +155,7 @@ class KeyStability:
         tracked = ["_metadata.row_id AS id", "_metadata.row_commit_version AS written"]
         now = self._rows_at(self._state.version, [*_selected(keys, names), *tracked, "1 AS now"])
         before = self._rows_at(self._before.version, [*_selected(then, names), *tracked, "0 AS now"])
-        # Grouping takes nulls for equal, as a join would not.
+        # Grouping treats nulls as equal, unlike a join.
         grouped = (
             now.union(before)
             .groupBy(*names)

@@ -8,20 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.checks.data_files import rules as file_rules
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
+from airflow_delta_provider.domain.checks.row_tracking.comparison import (
+    NOT_COMPARABLE,
+    bounded,
+    unplaced_files,
+    unread_files,
+)
+from airflow_delta_provider.domain.checks.row_tracking.keys import lost_rows
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
+    REPLACED_ROWS,
     Misfits,
     MovedRow,
     MovedRows,
-    RowMoves,
-    TakenRows,
-    bounded,
-    judge_moved,
-    unplaced_finding,
-    unread_files,
+    check_moved,
 )
-from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import MATERIALIZED_TYPE, MOST_ROWS
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, TakenRows
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
@@ -35,15 +38,15 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {
-    file_rules.MISSING.code: "there is no such file",
-    file_rules.DAMAGED.code: "it is damaged",
-    file_rules.ENCRYPTED.code: "it is encrypted",
-    rules.MATERIALIZED_TYPE.code: "its column of row ids has another type",
+    MISSING.code: "there is no such file",
+    DAMAGED.code: "it is damaged",
+    ENCRYPTED.code: "it is encrypted",
+    MATERIALIZED_TYPE.code: "its column of row ids has another type",
 }
 
 
 class UnreadFilesError(Exception):
-    """Files of a commit cannot be read any more; the finding says which, and why."""
+    """Files of a commit can no longer be read; the finding says which, and why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -54,7 +57,7 @@ class MovedRowsReader:
     """Reads the ids of rows that commits moved; each footer is read once.
 
     :param known: what the footers of files say of row ids, by path, as far as they were read already
-    :param column: the column of which ``known`` speaks
+    :param column: the column that ``known`` is about
     """
 
     def __init__(self, session: DeltaSession, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None):
@@ -68,7 +71,7 @@ class MovedRowsReader:
         """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
         undecided: list[Finding] = []
         for moves in commits:
-            undecided += unplaced_finding(moves)
+            undecided += unplaced_files(moves)
             try:
                 new, unread = self._new_files(moves)
                 undecided += unread
@@ -76,12 +79,12 @@ class MovedRowsReader:
             except UnreadFilesError as error:
                 undecided.append(error.finding)
                 continue
-            found = list(judge_moved(moves, moved))
-            yield from (finding for finding in found if not unread or finding.code != rules.REPLACED_ROWS.code)
-        yield from bounded(undecided)
+            found = list(check_moved(moves, moved))
+            yield from (finding for finding in found if not unread or finding.code != REPLACED_ROWS.code)
+        yield from bounded(NOT_COMPARABLE, undecided)
 
     def taken_rows(self, moves: RowMoves) -> DataFrame | None:
-        """Return the rows that a commit took away, as :meth:`RowReader.rows`; None if there were none.
+        """Return the rows that a commit removed, as :meth:`RowReader.rows`; None if there were none.
 
         :raises UnreadFilesError: if files of them are gone or damaged
         """
@@ -106,15 +109,15 @@ class MovedRowsReader:
             raise UnreadFilesError(unread[0])
         return self._new_rows(moves, new).select("id") if new else None
 
-    def lost_since(self, commits: Sequence[RowMoves]) -> str | None:
-        """Return what keeps rows from being read that were live before ``commits`` and that they took away."""
+    def lost_since(self, commits: Sequence[RowMoves]) -> Finding | None:
+        """Return which file can no longer be read whose rows were live before ``commits`` and removed by them."""
         seen: set[str] = set()
         for moves in commits:
             first = [taken for taken in moves.taken if taken.before.path not in seen]
             column = row_tracking_of(moves.transition.before).row_id_column
             for taken, why in zip(first, self._taken(first, column)):
                 if isinstance(why, str):
-                    return f"{taken.before.path}, which version {moves.version} removed: {why}"
+                    return lost_rows(taken.before.path, moves.version, why)
             seen.update(file.path for file in moves.new)
             seen.update(taken.before.path for taken in first)
         return None
@@ -123,7 +126,7 @@ class MovedRowsReader:
         """Return each file with its rows that were taken, None where there were none; or why they cannot be read."""
         return [
             ids if isinstance(ids, str) else self._rows_taken(rows, ids)
-            for rows, ids in zip(taken, self._look([rows.before for rows in taken], column))
+            for rows, ids in zip(taken, self._ids_of([rows.before for rows in taken], column))
         ]
 
     def _rows_taken(self, taken: TakenRows, ids: FileIds) -> FileRows | str | None:
@@ -147,7 +150,7 @@ class MovedRowsReader:
         new: list[FileRows] = []
         unread: list[tuple[str, str]] = []
         column = row_tracking_of(moves.transition.after).row_id_column
-        for file, ids in zip(moves.new, self._look(moves.new, column)):
+        for file, ids in zip(moves.new, self._ids_of(moves.new, column)):
             if isinstance(ids, str):
                 unread.append((file.path, ids))
             elif not ids.all_fresh:
@@ -159,7 +162,7 @@ class MovedRowsReader:
         findings = [unread_files(moves, unread[0][0], len(unread), unread[0][1])] if unread else []
         return new, findings
 
-    def _look(self, files: Sequence[LiveFile], column: str | None) -> list[FileIds | str]:
+    def _ids_of(self, files: Sequence[LiveFile], column: str | None) -> list[FileIds | str]:
         """Return what the footers of files say, or why they do not."""
         unknown = [file for file in files if (file.path, column) not in self._footers]
         surveyed = survey(self._data, unknown, column)
@@ -179,7 +182,7 @@ class MovedRowsReader:
         return rows.where(~sql.expr("id - position").eqNullSafe(base))
 
     def _compare(self, moves: RowMoves, new: Sequence[FileRows]) -> MovedRows:
-        """Compare the rows with materialized ids in new files with those that their commit took away."""
+        """Compare the rows with materialized ids in new files with those that their commit removed."""
         taken = self.taken_rows(moves)
         rows = self._new_rows(moves, new)
         if taken is None:

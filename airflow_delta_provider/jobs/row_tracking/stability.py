@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
-    RowMoves,
-    lost_version,
-    moves_of,
-    no_such_version,
-    tracked,
-    untracked,
-)
+from airflow_delta_provider.domain.checks.row_tracking.comparison import lost_version, no_such_version, untracked
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -113,7 +107,7 @@ class Stability:
     def judge(
         self, state: TableState, data: DeltaFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
     ) -> Iterator[Finding]:
-        """Yield what did not stay, and what cannot be decided.
+        """Yield what did not stay the same, and what cannot be decided.
 
         :param state: the newest
         :param survey: the footers of its files, as to the materialized row ids in ``column``
@@ -130,7 +124,7 @@ class Stability:
         if keys and transitions and not broken:
             self._progress(f"{self._table.name.text}: comparing keys with version {self._since}")
             before = transitions[0].before
-            yield from KeyStability(self._session, self._table, state, before, commits, reader).judge(keys)
+            yield from KeyStability(self._session, self._table, state, before, commits, reader).check(keys)
 
     def _moves(self, step: CommitStep) -> RowMoves:
         """Return what a commit did to rows; what no kept commit added may have been added by one that is gone."""

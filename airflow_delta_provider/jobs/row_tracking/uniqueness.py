@@ -1,7 +1,7 @@
 """The proof that no two live rows have the same id, from footers and materialized ids.
 
-Fresh ranges that are disjoint make the fresh ids of all files unique, whatever their deletion vectors. What is left
-are rows with materialized ids: they are read, that one column alone, compared with each other, and with the fresh ids
+Fresh ranges that are disjoint make the fresh ids of all files unique, whatever their deletion vectors. That leaves the
+rows with materialized ids: they are read, that one column alone, and compared with each other and with the fresh ids
 of other files' rows. One that lands there is right only if that row is deleted.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.checks.data_files import rules as file_rules
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.data_files.files import unreadable_vector
+from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import (
     MOST_ROWS,
     impossible_ids_found,
     landed_ids,
+    more_landings,
     repeated_ids_found,
 )
-from airflow_delta_provider.domain.checks.row_tracking.state import MOST_FINDINGS
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
@@ -62,7 +62,7 @@ def prove(
     """Prove that live rows of ``files`` have unique ids, or find those that do not.
 
     :param files: whose fresh ranges are disjoint; those whose footers could not be read are left out
-    :param limits: what is compared in this process; beyond it, Spark compares
+    :param limits: how much this process compares itself; beyond that, Spark compares
     """
     column = tracking.row_id_column
     proof = Proof([])
@@ -89,12 +89,12 @@ def prove(
     if here:
         expected = sum(survey.ids[row.file.path].most_materialized for row in rows)
         collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)
-        proof.findings.extend(_judge(collected, row_ids, fresh, mark))
+        proof.findings.extend(_compare(collected, row_ids, fresh, mark))
     else:
         vectors = VectorsInTasks(session, data, deleted.files, survey.rows_of, deleted.report)
         distributed = DistributedIds(session, reader, rows, survey.rows_of, mark, vectors)
         try:
-            proof.findings.extend(_judge(distributed, row_ids, fresh, mark))
+            proof.findings.extend(_compare(distributed, row_ids, fresh, mark))
         finally:
             distributed.release()
     read = [row.file.path for row in rows if row.file.path not in deleted.reported]
@@ -102,7 +102,7 @@ def prove(
     return proof
 
 
-def _judge(
+def _compare(
     compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile], high_water_mark: int | None
 ) -> Iterator[Finding]:
     repeated = compared.repeated(MOST_ROWS)
@@ -116,7 +116,7 @@ def _judge(
     for landing in landings.first:
         yield landed_ids(landing, [row for row in located if row.row_id in landing.ids])
     if more := landings.files - len(landings.first):
-        yield rules.DUPLICATE_ROW_IDS.finding(f"{more} more files have rows whose ids rows in other files have, too.")
+        yield more_landings(more)
 
 
 class _DeletedRows:
@@ -153,10 +153,4 @@ class _DeletedRows:
         if file.path in self.reported:
             return
         self.reported.add(file.path)
-        self._findings.append(
-            file_rules.DELETION_VECTOR.finding(
-                f"The deletion vector of {file.path} cannot be read: {why}. Which of its rows are deleted is lost, "
-                "and reading the table fails. RESTORE the table to a version before the vector was written.",
-                path=file.path,
-            )
-        )
+        self._findings.append(unreadable_vector(file.path, why))

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.protocol import rules as protocol
-from airflow_delta_provider.domain.checks.row_tracking import rules as row_tracking
+from airflow_delta_provider.domain.checks.row_tracking import state as row_tracking
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.commits import DOMAIN_METADATA

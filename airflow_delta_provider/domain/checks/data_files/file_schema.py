@@ -1,20 +1,22 @@
-"""Whether data files have the columns that the table says: their types (TW16), and what they are found by (CM18).
+"""Whether data files have the columns of the table: their types (TW16), and what they are found by (CM18).
 
 PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
-Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a fault, though the protocol
-does not name it: only what no reader can take for the column is.
+Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a violation, even if the
+protocol does not name it: only a type that no reader can read as the column's is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.checks.type_widening import rules as type_rules
+from airflow_delta_provider.domain.checks.type_widening.rules import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import (
@@ -55,8 +57,8 @@ _STORED: dict[str, set[tuple[PhysicalType, LogicalKind | None]]] = {
     "timestamp_ntz": _TIMESTAMP,
 }
 _BYTES = (PhysicalType.BYTE_ARRAY, PhysicalType.FIXED_LEN_BYTE_ARRAY)
-#: Meanings that Delta has no type for, or that say nothing: columns of them are not judged.
-_NOT_JUDGED = frozenset(
+#: Meanings that Delta does not have a type for, or that say nothing: columns of them are not checked.
+_NOT_CHECKED = frozenset(
     {
         LogicalKind.UNKNOWN,
         LogicalKind.NULL,
@@ -79,17 +81,14 @@ _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 #: Schemas of files that are remembered with what is wrong with them.
 _MOST_SCHEMAS = 1000
 
-_WRITE_AGAIN = "RESTORE the table to a version before the file was added, and write its rows again with an engine"
-_WITH_MAPPING = f"{_WRITE_AGAIN} that has column mapping"
-
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is wrong with all files of one schema; ``text`` goes on behind the path of a file."""
+    """What is wrong with all files of one schema: a finding without the path of the file."""
 
     rule: Rule
-    text: str
-    column: str | None = None
+    evidence: str
+    known: Mapping[str, Any]
 
 
 class FileSchemas:
@@ -109,6 +108,7 @@ class FileSchemas:
             self._schema = MappedSchema.of(metadata)
             self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
 
+    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE)
     def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
         """Return what is wrong with the schema of a file.
 
@@ -117,10 +117,7 @@ class FileSchemas:
         :param elements: of the file's schema, depth-first, the root first, as they make one tree
         :param path: of the file, as in the log
         """
-        return [
-            problem.rule.finding(f"{path} {problem.text}", path=path, column=problem.column)
-            for problem in self._problems(elements)
-        ]
+        return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements)]
 
     def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[_Problem, ...]:
         last, problems = self._last
@@ -144,8 +141,8 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
         if any({column.field.name.lower(), str(_physical_name(column)).lower()} & names for column in columns):
             yield _Problem(
                 NOT_FOUND_IN_FILE,
-                "has no field ids, by which columns are found in files in mapping mode id: readers refuse the file, or "
-                f"read NULL in all its columns. {_WITH_MAPPING}.",
+                "{path} has no field ids, by which readers find columns in mapping mode id.",
+                {"effect": "Readers refuse the file, or read NULL in all its columns."},
             )
         return
     walk = SchemaWalk(schema.mode)
@@ -154,13 +151,16 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
     dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
     if len(walk.foreign) > dropped:
         first = walk.foreign[0]
-        count = len(walk.foreign)
         yield _Problem(
             NOT_FOUND_IN_FILE,
-            f"has {count} column{'s' if count > 1 else ''} under logical names, the first one {first}, whose physical "
-            f"name is {_physical_name(first)!r}, which it lacks: readers go by physical names, and read NULL for its "
-            f"rows. {_WITH_MAPPING}.",
-            str(first),
+            "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} it "
+            "lacks.",
+            {
+                "column": first,
+                "columns": len(walk.foreign),
+                "name": _physical_name(first),
+                "effect": "Readers, which search by physical name, read NULL for its rows.",
+            },
         )
 
 
@@ -220,10 +220,16 @@ class SchemaWalk:
                 self.problems.append(
                     _Problem(
                         NOT_FOUND_IN_FILE,
-                        f"has the column {name!r} {'without a field id' if other is None else f'with field id {other}'}"
-                        f", but {column}, to which this physical name belongs, has the id {number}: readers, which go "
-                        f"by id, read NULL or another column's values for its rows. {_WITH_MAPPING}.",
-                        str(column),
+                        "{path} has the column {name!r} "
+                        + ("without a field id" if other is None else "with field id {other}")
+                        + ", but {column}, which has this physical name, has the id {id}.",
+                        {
+                            "column": column,
+                            "name": name,
+                            "other": other,
+                            "id": number,
+                            "effect": "Readers, which search by id, read NULL or another column's values for its rows.",
+                        },
                     )
                 )
                 continue
@@ -233,7 +239,7 @@ class SchemaWalk:
     def _place(self, column: Column, node: FileNode) -> None:
         """Compare what is at one place of both schemas."""
         data_type = column.data_type
-        if node.kind in _NOT_JUDGED:
+        if node.kind in _NOT_CHECKED:
             return
         if not isinstance(data_type, (StructType, ArrayType, MapType)):
             self._leaf(column, node)
@@ -253,31 +259,33 @@ class SchemaWalk:
             self._place(child, node)
 
     def _others(self, nodes: Sequence[FileNode]) -> None:
-        """Look at what a struct of the file has besides the columns: nothing that could be wrong."""
+        """Look at what a struct of the file has besides the columns: none of it can be wrong."""
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         changes = changes_of(column)
         if changes is None:
-            return  # said of the state
+            return  # the state's violation
         types = [column.data_type]
         for change in changes:
             if change.field_path == (".".join(column.field_path) or None):
                 types += [named_type(change.from_type), named_type(change.to_type)]
-        if not all(map(is_judged, types)):
+        if not all(map(is_checked, types)):
             return
         if not node.element.is_leaf or not any(may_be(node.element, data_type) for data_type in types):
             self._wrong_type(column, node, list(dict.fromkeys(types)))
 
     def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
-        current, earlier = types[0], ", ".join(map(str, types[1:]))
-        recorded = f"neither {current}, the column's type, nor any recorded for it before ({earlier})"
+        current, *earlier = map(str, types)
         self.problems.append(
             _Problem(
-                type_rules.UNREACHABLE_TYPE,
-                f"holds {column} as {_described(node.element)}, which is "
-                f"{recorded if earlier else f'not {current}, the type of the column'}: readers fail on the file, or "
-                f"read wrong values. {_WRITE_AGAIN} that writes the type of the table.",
-                str(column),
+                UNREACHABLE_TYPE,
+                "{path} stores {column} as {stored}, which is "
+                + (
+                    "neither {type}, the column's type, nor a type recorded for it before ({earlier})."
+                    if earlier
+                    else "not {type}, the column's type."
+                ),
+                {"column": column, "stored": _described(node.element), "type": current, "earlier": earlier},
             )
         )
 
@@ -287,7 +295,7 @@ def _physical_name(column: Column) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def is_judged(data_type: DataType) -> bool:
+def is_checked(data_type: DataType) -> bool:
     """Whether it is known what a column of that type is stored as."""
     if isinstance(data_type, PrimitiveType):
         return data_type.name in _STORED or data_type.name == "binary" or is_text(data_type)
@@ -295,7 +303,7 @@ def is_judged(data_type: DataType) -> bool:
 
 
 def may_be(element: SchemaElement, data_type: DataType) -> bool:
-    """Whether a leaf of a file may hold values of a type that is judged."""
+    """Whether a leaf of a file may hold values of a type that is checked."""
     logical = element.logical_type
     kind = None if logical is None else logical.kind
     if isinstance(data_type, DecimalType):

@@ -1,12 +1,19 @@
-"""The rules of row tracking about one commit and the state before it: RT13 to RT18."""
+"""What a commit does to row tracking, as its own actions and the state before it show: RT13 to RT18."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from typing import Any
 
-from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.state import added_without_ids
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.row_tracking import healing
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, RESTORE, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.row_tracking.live_files import FILL_IN, NO_IDS, lacking
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking, row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -14,9 +21,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: Operations that move rows into other files.
 _REWRITES = frozenset({"UPDATE", "MERGE", "DELETE", "OPTIMIZE"})
+_commit = FAMILY.of(Scope.COMMIT)
+_pair = FAMILY.of(Scope.PAIR)
 
 
-def check_transition(transition: Transition, earlier_paths: Collection[str]) -> Iterator[Finding]:
+def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iterator[Finding]:
     """Yield what a commit did wrong to row tracking.
 
     :param earlier_paths: of :func:`suspicious_paths`, those that an earlier commit added: a RESTORE brings
@@ -25,8 +34,9 @@ def check_transition(transition: Transition, earlier_paths: Collection[str]) -> 
     tracking = row_tracking_of(transition.after)
     if tracking.state is FeatureState.ABSENT:
         return
-    for rule in _RULES:
-        yield from rule(transition, tracking, earlier_paths)
+    for check in _CHECKS:
+        for finding in check(transition, tracking, earlier_paths):
+            yield replace(finding, **transition.commit.provenance)
 
 
 def moves_rows(commit: Commit) -> bool:
@@ -45,16 +55,42 @@ def suspicious_paths(transition: Transition) -> list[str]:
     ]
 
 
-def _without_ids(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del earlier
+ADDED_WITHOUT_ROW_IDS = _commit.error(
+    13,
+    "file added without row ids",
+    effect=NO_IDS,
+    remedy=FILL_IN,
+    about_live_files=True,
+)
+
+
+@on_demand(ADDED_WITHOUT_ROW_IDS)
+def _without_ids(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if tracking.enabled or not tracking.assigns:  # RT05 says it where row tracking is enabled
         return
-    when = "Row tracking is supported and not suspended, but in what this commit added"
-    yield from added_without_ids(rules.ADDED_WITHOUT_ROW_IDS, transition, when)
+    for file in transition.commit.adds:
+        if lacks_row_ids(file):
+            yield ADDED_WITHOUT_ROW_IDS.found(
+                "Row tracking is supported and not suspended, but the commit adds {path} without {lacking}.",
+                path=file.path,
+                lacking=" and ".join(lacking(file)),
+            )
 
 
-def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del earlier
+REASSIGNED_BASE = _pair.error(
+    14,
+    "row ids of a file changed",
+    effect="Rows that were not touched have other ids or commit versions than before.",
+    remedy=RESTORE,
+    follows_from=causes("RT15", later=True, same_file=True),
+    healing=Healing(healing.ids_are_others, healing.ids_before, needs_details=True, by_files=True),
+    needs=(Need.STATE, Need.FILES),
+    about_live_files=True,
+)
+
+
+@on_demand(REASSIGNED_BASE)
+def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if row_tracking_of(transition.before).state is FeatureState.ABSENT:
         return  # ids of an earlier life of the feature
     if not tracking.relied_upon:
@@ -63,56 +99,86 @@ def _reassigned(transition: Transition, tracking: RowTracking, earlier: Collecti
         before = transition.before_files.get(file.path)
         if before is None:
             continue
-        changed = [
-            f"{name} from {old} to {new}"
+        changed: dict[str, Any] = {
+            name: [old, new]
             for name, old, new in (
                 ("baseRowId", before.base_row_id, file.base_row_id),
                 ("defaultRowCommitVersion", before.default_row_commit_version, file.default_row_commit_version),
             )
             if old is not None and new is not None and old != new  # RT05 says it where they were taken away
-        ]
+        }
         if changed:
-            yield rules.REASSIGNED_BASE.finding(
-                f"The commit adds {file.path} again and changes its {' and its '.join(changed)}: its rows now have "
-                "other ids or commit versions than before, though nobody touched them. RESTORE the table to the "
-                "version before.",
-                path=file.path,
-                **transition.commit.provenance,
+            how = " and its ".join(f"{name} from {{{name}[0]}} to {{{name}[1]}}" for name in changed)
+            yield REASSIGNED_BASE.found(
+                f"The commit adds {{path}} again and changes its {how}.", path=file.path, **changed
             )
 
 
-def _reissued(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del tracking
+REISSUED_ROW_IDS = _pair.error(
+    15,
+    "row ids assigned a second time",
+    effect="The ids of the new rows already belong, or once belonged, to other rows.",
+    remedy=WRITE_AGAIN,
+    follows_from=causes("RT10", later=True),
+    needs=(Need.STATE, Need.PATHS, Need.HIGH_WATER_MARK),
+    about_live_files=True,
+)
+
+
+@on_demand(REISSUED_ROW_IDS)
+def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     mark = row_tracking_of(transition.before).high_water_mark
     if mark is None:
         return
     for file in transition.new_files:
         if file.base_row_id is not None and file.base_row_id <= mark and file.path not in earlier:
-            yield rules.REISSUED_ROW_IDS.finding(
-                f"Row ids up to {mark} were given out before this commit, but it adds the new file {file.path} with "
-                f"baseRowId {file.base_row_id}: the ids from there on are, or once were, other rows'. RESTORE the "
-                "table to the version before and write the rows again.",
+            yield REISSUED_ROW_IDS.found(
+                "Row ids up to {mark} were assigned before this commit, but it adds the new file {path} with "
+                "baseRowId {base}.",
                 path=file.path,
-                **transition.commit.provenance,
+                mark=mark,
+                base=file.base_row_id,
             )
 
 
-def _other_commit_version(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del tracking
+OTHER_COMMIT_VERSION = _commit.warning(
+    16,
+    "new file with another commit's defaultRowCommitVersion",
+    effect="Consumers that read changes by row commit version see these rows too early or too late.",
+    remedy="If changes are read that way, RESTORE the table to the previous version, and write the rows again.",
+    follows_from=causes("RT15", "RT09"),
+    needs=(Need.STATE, Need.PATHS),
+    about_live_files=True,
+)
+
+
+@on_demand(OTHER_COMMIT_VERSION)
+def _other_commit_version(transition: Transition, _: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     version = transition.commit.version
     for file in transition.new_files:
         if file.default_row_commit_version not in (None, version) and file.path not in earlier:
-            yield rules.OTHER_COMMIT_VERSION.finding(
-                f"The commit of version {version} adds the new file {file.path} with the defaultRowCommitVersion "
-                f"{file.default_row_commit_version}: whoever reads changes by row commit version sees its rows too "
-                "early or too late.",
+            yield OTHER_COMMIT_VERSION.found(
+                "The commit of version {version} adds the new file {path} with defaultRowCommitVersion "
+                "{commit_version}.",
+                version=version,
                 path=file.path,
-                **transition.commit.provenance,
+                commit_version=file.default_row_commit_version,
             )
 
 
-def _names_changed(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del earlier
+MATERIALIZED_NAMES_CHANGED = _pair.warning(
+    17,
+    "names of the materialized columns changed",
+    effect="Rows in older files lose the ids or commit versions that were stored for them.",
+    remedy="Restore the property.",
+    follows_from=causes("RT04"),
+    healing=Healing(healing.names_are_others, healing.names_before, needs_details=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+)
+
+
+@on_demand(MATERIALIZED_NAMES_CHANGED)
+def _names_changed(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     before = row_tracking_of(transition.before)
     if not before.relied_upon or transition.replaces_all or transition.restores:
         return
@@ -121,15 +187,25 @@ def _names_changed(transition: Transition, tracking: RowTracking, earlier: Colle
         ("row commit versions", before.commit_version_column, tracking.commit_version_column),
     ):
         if old and new and old != new:
-            yield rules.MATERIALIZED_NAMES_CHANGED.finding(
-                f"The commit moves the materialized {what} from the column {old!r} to {new!r}: rows in files that were "
-                "written before lose those that were kept for them. Restore the property.",
-                **transition.commit.provenance,
+            yield MATERIALIZED_NAMES_CHANGED.found(
+                "The commit moves the materialized {what} from the column {before!r} to {after!r}.",
+                what=what,
+                before=old,
+                after=new,
             )
 
 
-def _not_preserved(transition: Transition, tracking: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    del earlier
+NOT_PRESERVED = _commit.warning(
+    18,
+    "row ids not preserved by a rewrite",
+    effect="Consumers that follow row ids may mistake the rows that were moved for others.",
+    remedy="Write the table with an engine that preserves row ids.",
+    shows="commitInfo",
+)
+
+
+@on_demand(NOT_PRESERVED)
+def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     commit = transition.commit
     if not (tracking.relied_upon and row_tracking_of(transition.before).relied_upon):
         return
@@ -137,15 +213,16 @@ def _not_preserved(transition: Transition, tracking: RowTracking, earlier: Colle
         return
     preserved = commit.tags.get(PRESERVED_TAG)
     if str(preserved).lower() != "true":
-        yield rules.NOT_PRESERVED.finding(
-            f"{commit.operation} moved rows without vouching for their ids (tag {PRESERVED_TAG} of its commitInfo is "
-            f"{'absent' if preserved is None else preserved!r}): whoever follows row ids may take them for "
-            "other rows. Let an engine write the table that preserves row ids.",
-            **commit.provenance,
+        yield NOT_PRESERVED.found(
+            "{rewrite} moved rows, but its commitInfo does not confirm that they kept their ids: the tag {tag} is "
+            + ("missing." if preserved is None else "{preserved!r}."),
+            rewrite=commit.operation,
+            tag=PRESERVED_TAG,
+            preserved=preserved,
         )
 
 
-_RULES: tuple[Callable[[Transition, RowTracking, Collection[str]], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Transition, RowTracking, Collection[str]], Iterator[Finding]], ...] = (
     _without_ids,
     _reassigned,
     _reissued,

@@ -1,24 +1,33 @@
-"""The rules of row tracking that a whole history is judged by, commit after commit: RT05, RT07 to RT09, RT11, RT12.
+"""The rules of row tracking about states, followed commit after commit: RT05, RT07 to RT09, RT11 and RT12.
 
-Of the files they look at what a commit adds and removes only: what was there before was judged before.
+Of the files they look at what a commit adds and removes only: what was there before was checked before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from airflow_delta_provider.domain.checks.row_tracking import rules
-from airflow_delta_provider.domain.checks.row_tracking.state import added_without_ids
-from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY
+from airflow_delta_provider.domain.checks.row_tracking.healing import mark_before, mark_is_too_low
+from airflow_delta_provider.domain.checks.row_tracking.live_files import (
+    ABOVE_HIGH_WATER_MARK,
+    COMMIT_VERSION_IN_FUTURE,
+    MISSING_ROW_IDS,
+    OVERLAPPING_ROW_IDS,
+    lacking,
+)
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, last_id, overlaps
 
-_RESTORE = "RESTORE the table to the version before"
+_pair = FAMILY.of(Scope.PAIR)
 
 
 @dataclass(frozen=True)
@@ -35,108 +44,142 @@ def check_history(transition: Transition) -> Iterator[Finding]:
     step = _Step(transition, row_tracking_of(transition.before), row_tracking_of(transition.after))
     if step.after.state is FeatureState.ABSENT:
         return
-    for rule in _RULES:
-        yield from rule(step)
+    for check in _CHECKS:
+        for finding in check(step):
+            yield replace(finding, **transition.commit.provenance)
 
 
+@on_demand(MISSING_ROW_IDS)
 def _without_ids(step: _Step) -> Iterator[Finding]:
     if not (step.before.relied_upon and step.after.relied_upon):
         return  # RT05 of the state, with all files, where row tracking is enabled just now
-    when = "Row tracking is enabled, but in what this commit added"
-    yield from added_without_ids(rules.MISSING_ROW_IDS, step.transition, when)
-
-
-def _above_mark(step: _Step) -> Iterator[Finding]:
-    transition = step.transition
-    mark = step.after.high_water_mark
-    if mark is None:
-        return  # RT10
-    above = [file for file in transition.commit.adds if (last := last_id(file)) is not None and last > mark]
-    # Files that lay above a lowered mark before are RT11's.
-    known = [file for file in above if file.path in transition.before_files]
-    if above and len(known) < len(above):
-        yield _finding(
-            rules.ABOVE_HIGH_WATER_MARK,
-            transition,
-            above,
-            f"gives out row ids up to {max(last_id(file) or 0 for file in above)}, while it leaves the high water "
-            f"mark at {mark}: the next insert gives the ids above it out again. Stop writing to the table; {_RESTORE}",
-        )
-
-
-def _overlapping(step: _Step) -> Iterator[Finding]:
-    """RT08 among the files of the commit; those of earlier ones have their ids below the mark: RT15."""
-    transition = step.transition
-    before = transition.before_files
-    numbered = [
-        file
-        for file in transition.commit.adds
-        if file.path not in before or file.base_row_id != before[file.path].base_row_id
-    ]
-    for overlap in overlaps(in_order(numbered), lambda file: file.num_records):
-        one, other = overlap.one, overlap.other
-        yield rules.OVERLAPPING_ROW_IDS.finding(
-            f"The commit gives out the row ids from {overlap.first} to {overlap.last} twice, to {one.path} (baseRowId "
-            f"{one.base_row_id}) and {other.path} (baseRowId {other.base_row_id}): whatever joins on row ids mixes "
-            f"their rows up. {_RESTORE}.",
-            path=other.path,
-            **transition.commit.provenance,
-        )
-
-
-def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
-    transition = step.transition
-    version = transition.commit.version
-    for file in transition.commit.adds:
-        if (file.default_row_commit_version or 0) > version:
-            yield _finding(
-                rules.COMMIT_VERSION_IN_FUTURE,
-                transition,
-                [file],
-                f"has the defaultRowCommitVersion {file.default_row_commit_version}, though it was added by version "
-                f"{version}: its rows seem to be of a commit that did not exist yet. {_RESTORE}",
+    for file in step.transition.commit.adds:
+        if lacks_row_ids(file):
+            yield MISSING_ROW_IDS.found(
+                "Row tracking is enabled, but the commit adds {path} without {lacking}.",
+                path=file.path,
+                lacking=" and ".join(lacking(file)),
             )
 
 
+@on_demand(ABOVE_HIGH_WATER_MARK)
+def _above_mark(step: _Step) -> Iterator[Finding]:
+    mark = step.after.high_water_mark
+    if mark is None:
+        return  # RT10
+    adds = step.transition.commit.adds
+    above = [(file, last) for file in adds if (last := last_id(file)) is not None and last > mark]
+    # Files that lay above a lowered mark before are RT11's.
+    known = [file for file, _ in above if file.path in step.transition.before_files]
+    if above and len(known) < len(above):
+        more = len(above) - 1
+        yield ABOVE_HIGH_WATER_MARK.found(
+            "{path} " + ("and {more:more file} assign" if more else "assigns") + " row ids up to {highest}, but the "
+            "commit leaves the high water mark at {mark}.",
+            path=above[0][0].path,
+            more=more,
+            highest=max(last for _, last in above),
+            mark=mark,
+        )
+
+
+@on_demand(OVERLAPPING_ROW_IDS)
+def _overlapping(step: _Step) -> Iterator[Finding]:
+    """Look among the files of the commit; those of earlier ones have their ids below the mark: RT15."""
+    before = step.transition.before_files
+    numbered = [
+        file
+        for file in step.transition.commit.adds
+        if file.path not in before or file.base_row_id != before[file.path].base_row_id
+    ]
+    for overlap in overlaps(in_order(numbered), lambda file: file.num_records):
+        yield OVERLAPPING_ROW_IDS.found(
+            "The commit assigns the row ids from {first} to {last} twice, to {other} (baseRowId {other_base}) and "
+            "{path} (baseRowId {base}).",
+            path=overlap.other.path,
+            base=overlap.other.base_row_id,
+            other=overlap.one.path,
+            other_base=overlap.one.base_row_id,
+            first=overlap.first,
+            last=overlap.last,
+        )
+
+
+@on_demand(COMMIT_VERSION_IN_FUTURE)
+def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
+    version = step.transition.commit.version
+    for file in step.transition.commit.adds:
+        if (file.default_row_commit_version or 0) > version:
+            yield COMMIT_VERSION_IN_FUTURE.found(
+                "{path} has the defaultRowCommitVersion {commit_version}, but version {version} added it.",
+                version=version,
+                path=file.path,
+                commit_version=file.default_row_commit_version,
+            )
+
+
+HIGH_WATER_MARK_LOWERED = _pair.error(
+    11,
+    "row id high water mark lowered",
+    effect="The next insert assigns ids again that were assigned before, to other rows.",
+    remedy="Stop writing to the table; RESTORE it to the previous version, or, if rows were inserted since, drop row "
+    "tracking and enable it again, which assigns every row a new id.",
+    follows_from=causes("RT10", later=True),
+    healing=Healing(mark_is_too_low, mark_before, needs_details=True, by_restore=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    shows="domainMetadata",
+)
+
+
+@on_demand(HIGH_WATER_MARK_LOWERED)
 def _mark_lowered(step: _Step) -> Iterator[Finding]:
     transition = step.transition
     old, new = step.before.high_water_mark, step.after.high_water_mark
     if old is None or new is None or new >= old or (transition.replaces_all and transition.commit.metadata):
         return
-    yield rules.HIGH_WATER_MARK_LOWERED.finding(
-        f"The commit lowers the high water mark of row ids from {old} to {new}: ids from {new + 1} on were given out "
-        "before, and the next insert gives them out again, to other rows. Stop writing to the table and "
-        f"{_RESTORE}; where rows were inserted since, drop row tracking and enable it again, which gives every row a "
-        "new id.",
-        **transition.commit.provenance,
+    yield HIGH_WATER_MARK_LOWERED.found(
+        "The commit lowers the high water mark of row ids from {before} to {after}.",
+        before=old,
+        after=new,
     )
 
 
+REMOVED_WITH_OTHER_BASE = _pair.error(
+    12,
+    "file removed with other row ids than it had",
+    effect="Consumers that read changes mistake the removed rows for others, or for rows of another version.",
+    remedy="The log cannot be repaired; read changes from a later version.",
+    follows_from=causes("RT15", "RT14", later=True, same_file=True),
+    needs=(Need.STATE, Need.FILES),
+    shows="remove",
+)
+
+
+@on_demand(REMOVED_WITH_OTHER_BASE)
 def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
-    transition = step.transition
     if step.before.state is FeatureState.ABSENT:
         return
-    for removed in transition.commit.removes:
-        live = transition.removed_files.get(removed.path)
+    for removed in step.transition.commit.removes:
+        live = step.transition.removed_files.get(removed.path)
         if live is None:
             continue
-        for name, now, was in (
+        for field, now, was in (
             ("baseRowId", removed.base_row_id, live.base_row_id),
             ("defaultRowCommitVersion", removed.default_row_commit_version, live.default_row_commit_version),
         ):
             if None in (now, was) or now == was:
                 continue
-            yield rules.REMOVED_WITH_OTHER_BASE.finding(
-                f"The commit removes {removed.path} with {name} {now}, while the file was live with {was}: whoever "
-                "reads changes takes the rows that went away for other rows, or of another version. The log cannot be "
-                "mended; read changes from a version after this one.",
+            yield REMOVED_WITH_OTHER_BASE.found(
+                "The commit removes {path} with {field} {removed}, but the file was live with {live}.",
                 path=removed.path,
-                **transition.commit.provenance,
+                field=field,
+                removed=now,
+                live=was,
             )
             return
 
 
-_RULES: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
     _without_ids,
     _above_mark,
     _overlapping,
@@ -144,8 +187,3 @@ _RULES: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
     _mark_lowered,
     _removed_with_other_base,
 )
-
-
-def _finding(rule: Rule, transition: Transition, files: Sequence[LiveFile], what: str) -> Finding:
-    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
-    return rule.finding(f"{files[0].path}{more} {what}.", path=files[0].path, **transition.commit.provenance)

@@ -1,17 +1,23 @@
-"""Whether a key kept its row id since a version: RT29 and RT31, and RT30 for keys that are none.
+"""Whether a key kept its row id since a version: RT29, RT31 and RT32, and RT30 for keys that cannot be compared.
 
-What happened to a key is told by who gave out its new id, and by what was written when; its values are never named.
+Which commit assigned the new id of a key, and what was written when, shows what happened to it; its values are never
+named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.comparison import NOT_COMPARABLE
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, SPEC
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column, lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
@@ -21,14 +27,13 @@ from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
 
-_CONSEQUENCE = (
-    "Whatever follows row ids (change feeds, incremental views) sees one row deleted and another one inserted."
-)
+_OTHER_ROW = "Consumers that follow row ids (change feeds, incremental views) see one row deleted and another inserted."
+_data = FAMILY.of(Scope.DATA)
 
 
 @dataclass(frozen=True, slots=True)
 class IdRange:
-    """Row ids that a commit gave out: from ``first`` to before ``end``."""
+    """Row ids that a commit assigned: from ``first`` to before ``end``."""
 
     first: int
     end: int
@@ -48,6 +53,9 @@ class ChangedKey:
     path: str
     position: int
 
+    def __str__(self) -> str:
+        return f"id {self.old_id} became {self.new_id} (row {self.position} of {self.path})"
+
 
 @dataclass(frozen=True)
 class ChangedKeys:
@@ -59,29 +67,39 @@ class ChangedKeys:
     count: int
     first: tuple[ChangedKey, ...]
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What findings name of them."""
+        return {"keys": self.count, "first": [str(key) for key in self.first]}
+
+    @property
+    def path(self) -> str | None:
+        """The file of the first."""
+        return self.first[0].path if self.first else None
+
 
 def find_keys(names: Iterable[str], metadata: Metadata) -> tuple[list[Column], list[Finding]]:
-    """Find key columns in the schema; what cannot be found, or cannot be compared, is a refusal."""
+    """Find key columns in the schema; a name that cannot be found, or cannot be compared, is a refusal."""
     found: list[Column] = []
     refusals: list[Finding] = []
     for name in names:
         try:
             column = find_column(metadata.schema, name)
         except UnknownColumnError as error:
-            refusals.append(requests.UNKNOWN_COLUMN.finding(str(error), column=name))
+            refusals.append(requests.UNKNOWN_COLUMN.found("{problem}", column=name, problem=Prose(error)))
             continue
         if set(column.kinds) != {"field"} or not _comparable(column.data_type):
             refusals.append(
-                requests.UNKNOWN_COLUMN.finding(
-                    f"{column} ({column.data_type}) cannot be part of a key: it has no one value in a row that can be "
-                    "compared. Name columns that tell the rows apart.",
-                    column=str(column),
+                requests.UNKNOWN_COLUMN.found(
+                    "{column} ({type}) cannot be part of a key: it does not have one value per row that can be "
+                    "compared.",
+                    remedy="Name columns that tell the rows apart.",
+                    column=column,
+                    type=str(column.data_type),
                 )
             )
         elif any(column.parts == other.parts for other in found):
-            refusals.append(
-                requests.COLUMN_TWICE.finding(f"{column} is named twice. Name it once.", column=str(column))
-            )
+            refusals.append(requests.COLUMN_TWICE.found("{column} is named twice.", column=column))
         else:
             found.append(column)
     return found, refusals
@@ -104,7 +122,9 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
         if column is None:
             findings.append(
                 undecided_keys(
-                    f"{key} was no column of the table at that version. Compare with a later one", column=str(key)
+                    "{column} was not a column of the table at that version",
+                    remedy="Compare with a later version.",
+                    column=key,
                 )
             )
         else:
@@ -113,7 +133,7 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
 
 
 def id_ranges(commits: Iterable[RowMoves]) -> list[IdRange]:
-    """Return which ids each commit gave out, by commit; those of a commit do not overlap."""
+    """Return which ids each commit assigned, by commit; those of a commit do not overlap."""
     ranges: list[IdRange] = []
     for moves in commits:
         mark = row_tracking_of(moves.transition.after).high_water_mark
@@ -129,74 +149,126 @@ def id_ranges(commits: Iterable[RowMoves]) -> list[IdRange]:
     return ranges
 
 
-def undecided_keys(why: str, **where: object) -> Finding:
+@on_demand(NOT_COMPARABLE)
+def undecided_keys(why: str, **known: Any) -> Finding:
     """Return the finding that keys cannot be compared.
 
-    :param why: and what to do, without a full stop
+    :param why: evidence, without a full stop
+    :param known: as in :meth:`Rule.found`
     """
-    return rules.HISTORY_UNREADABLE.finding(f"Whether keys kept their row ids cannot be decided: {why}.", **where)
+    effect = "It is unknown whether keys kept their row ids."
+    return NOT_COMPARABLE.found(f"{why}.", effect=effect, **known)
 
 
 def repeated_keys(count: int, version: int, newest: int) -> Finding:
     """Return the finding about keys that several rows have."""
     return undecided_keys(
-        f"{count} key{' is' if count == 1 else 's are'} not unique at version {version} or at version {newest}, so "
-        "nobody can tell which row is which; they are left out, the others were compared. Name columns that tell "
-        "the rows apart"
+        "{keys:key is|keys are} not unique at version {since} or at version {newest}; they were left out, and the "
+        "others were compared",
+        remedy="Name columns that tell the rows apart.",
+        keys=count,
+        since=version,
+        newest=newest,
     )
 
 
+def hidden_row_ids(column: str) -> Finding:
+    """Return the finding about a column that hides the row ids from SQL."""
+    return undecided_keys("A column called {name} hides the row ids from SQL", remedy="Rename it.", name=column)
+
+
+def lost_rows(path: str, version: int, why: str) -> Finding:
+    """Return the finding about a file that can no longer be read and that had rows of the earlier version.
+
+    :param version: that removed it
+    """
+    return undecided_keys(
+        "{file}, which version {removed} removed, cannot be read: {problem}",
+        remedy="VACUUM deletes the files of earlier versions; compare with a later version.",
+        file=path,
+        removed=version,
+        problem=Prose(why),
+    )
+
+
+KEY_CHANGED_ROW_ID = _data.error(
+    29,
+    "key with another row id than before",
+    effect=_OTHER_ROW,
+    remedy="RESTORE the table to the version before the commit that wrote the rows, and write them with MERGE or "
+    "UPDATE of an engine that keeps row ids.",
+    source=SPEC,
+)
+KEY_OVERWRITTEN = _data.warning(
+    32,
+    "key overwritten, its row id is new",
+    effect=_OTHER_ROW,
+    remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids.",
+    source=SPEC,
+)
+
+
+@on_demand(KEY_CHANGED_ROW_ID)
 def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
     """Return the finding about keys whose rows claim not to have been written since the earlier version."""
-    return rules.KEY_CHANGED_ROW_ID.finding(
-        f"{_keys(keys.count)} another row id than at version {since}, in rows that nobody wrote since, going by their "
-        f"row commit versions. First: {_listed(keys.first)}. {_CONSEQUENCE} Find the commit that added the file, and "
-        "RESTORE the table to the version before.",
-        path=keys.first[0].path if keys.first else None,
+    return KEY_CHANGED_ROW_ID.found(
+        "{keys:key has|keys have} another row id than at version {since}, in rows that were not written since, "
+        "according to their row commit versions. First: {first}.",
+        remedy="Find the commit that added the file, and RESTORE the table to the version before it.",
+        path=keys.path,
+        since=since,
+        **keys.facts,
     )
 
 
+@on_demand(KEY_CHANGED_ROW_ID, KEY_OVERWRITTEN)
 def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
-    """Return the finding about keys whose rows one commit took away and wrote again with other ids.
+    """Return the finding about keys whose rows one commit removed and wrote again with other ids.
 
-    Overwriting a part of the table does that rightly. So it is a warning where the commit neither calls
-    itself one that moves rows nor vouches for their ids.
+    That is right where it overwrites a part of the table. So it is a warning where the commit neither calls
+    itself one that moves rows nor confirms that it kept their ids.
     """
-    rule = rules.KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else rules.KEY_OVERWRITTEN
-    return rule.finding(
-        f"{_keys(keys.count)} another row id than before: this commit took the rows away and added them again under "
-        f"new ids. First: {_listed(keys.first)}. {_CONSEQUENCE} Either its engine does not keep row ids, or it "
-        "overwrote part of the table, which gives new ids; MERGE and UPDATE keep them.",
-        path=keys.first[0].path if keys.first else None,
-        **moves.transition.commit.provenance,
+    rule = KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else KEY_OVERWRITTEN
+    found = rule.found(
+        "{keys:key has|keys have} another row id than before: the commit removed the rows and added them again with "
+        "new ids. First: {first}. Either its engine does not keep row ids, or it overwrote part of the table, which "
+        "assigns new ids.",
+        path=keys.path,
+        **keys.facts,
     )
+    return replace(found, **moves.transition.commit.provenance)
 
 
+KEY_INSERTED_AGAIN = _data.warning(
+    31,
+    "key deleted and inserted again, or moved to another row",
+    effect=_OTHER_ROW,
+    remedy="Nothing, if this was intended; MERGE keeps the ids.",
+    source=SPEC,
+)
+
+
+@on_demand(KEY_INSERTED_AGAIN)
 def inserted_again(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys that were deleted by an earlier commit than the one that inserted them again."""
-    return rules.KEY_INSERTED_AGAIN.finding(
-        f"{_keys(keys.count)} another row id than before: the rows were deleted, and this commit inserted others with "
-        f"the same keys. First: {_listed(keys.first)}. That is as it should be if these are other things of the same "
-        "name; a MERGE instead would have kept the ids.",
-        **moves.transition.commit.provenance,
+    found = KEY_INSERTED_AGAIN.found(
+        "{keys:key has|keys have} another row id than before: the rows were deleted, and the commit inserted others "
+        "with the same keys. First: {first}.",
+        remedy="Nothing, if the new rows are other things with the same keys; MERGE would have kept the ids.",
+        **keys.facts,
     )
+    return replace(found, **moves.transition.commit.provenance)
 
 
+@on_demand(KEY_INSERTED_AGAIN)
 def moved_keys(keys: ChangedKeys, since: int) -> Finding:
-    """Return the finding about keys that went over to rows from before the earlier version."""
-    return rules.KEY_INSERTED_AGAIN.finding(
-        f"{_keys(keys.count)} another row id than at version {since}, one given out before it: the keys of rows were "
-        f"updated, or RESTORE brought earlier rows back. First: {_listed(keys.first)}. That is as it should be if "
-        "either was meant."
+    """Return the finding about keys that moved to rows from before the earlier version."""
+    return KEY_INSERTED_AGAIN.found(
+        "{keys:key has|keys have} another row id than at version {since}, one that was assigned before it: the keys of "
+        "rows were updated, or RESTORE brought earlier rows back. First: {first}.",
+        since=since,
+        **keys.facts,
     )
-
-
-def _keys(count: int) -> str:
-    return "1 key has" if count == 1 else f"{count} keys have"
-
-
-def _listed(keys: Sequence[ChangedKey]) -> str:
-    return "; ".join(f"id {key.old_id} became {key.new_id}, row {key.position} of {key.path}" for key in keys)
 
 
 def _comparable(data_type: DataType) -> bool:

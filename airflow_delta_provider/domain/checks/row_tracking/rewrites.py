@@ -6,16 +6,16 @@ from collections import deque
 from collections.abc import Iterable
 
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 
 #: Files of the commits that are kept, a few hundred bytes each. Those of older commits are mostly vacuumed.
 MOST_FILES = 200_000
 
 
 class Rewrites:
-    """Takes what commits did to rows, oldest first, and keeps the newest of it.
+    """What commits did to rows, added oldest first; the newest of it is kept.
 
-    :param most_files: how many files all that is kept may have
+    :param most_files: how many files all that is kept may name
     """
 
     def __init__(self, most_files: int = MOST_FILES) -> None:
@@ -23,8 +23,8 @@ class Rewrites:
         self._files = 0
         self._most_files = most_files
 
-    def take(self, moves: RowMoves) -> None:
-        """Keep what a commit did, if it added or took away rows."""
+    def add(self, moves: RowMoves) -> None:
+        """Keep what a commit did, if it added or removed rows."""
         if not (moves.new or moves.taken):
             return
         self._kept.append(moves)
@@ -32,10 +32,10 @@ class Rewrites:
         while self._files > self._most_files:
             self._files -= _size(self._kept.popleft())
 
-    def behind(self, live: Iterable[str]) -> list[RowMoves]:
+    def leading_to(self, live: Iterable[str]) -> list[RowMoves]:
         """Return those commits that moved what the live rows are made of, oldest first.
 
-        Whatever others did to row ids went with their files, as a RESTORE or an overwrite takes it away.
+        What others did to row ids is gone with their files, as after a RESTORE or an overwrite.
 
         :param live: paths of the live files
         """

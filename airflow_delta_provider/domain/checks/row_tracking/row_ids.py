@@ -1,10 +1,14 @@
-"""What is wrong with the ids of rows: RT19 and RT21, from ids and where rows with them were found."""
+"""Ids of live rows: RT19, RT21 and RT28, from ids and where rows with them were found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from airflow_delta_provider.domain.checks.row_tracking import rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, READERS
+from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
 from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
@@ -12,74 +16,143 @@ from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
 
 #: Ids that a finding names.
 MOST_ROWS = 5
-_REMEDY = (
-    "Whatever joins on row ids (change feeds, incremental views, MERGE by row id) takes different rows for one. Find "
-    "the writer of the commit named here; RESTORE the table to the version before it, or drop row tracking and enable "
-    "it again, which gives every row a new id"
+_FIND_WRITER = (
+    "Find the writer of the commit; RESTORE the table to the version before it, or drop row tracking and enable it "
+    "again, which assigns every row a new id."
+)
+_data = FAMILY.of(Scope.DATA)
+
+DUPLICATE_ROW_IDS = _data.error(
+    19,
+    "row ids that are not unique",
+    effect="Joins on row ids (change feeds, incremental views, MERGE by row id) confuse these rows.",
+    remedy=_FIND_WRITER,
+    follows_from=causes("RT22", "RT15", "RT14", "RT11", later=True),
 )
 
 
+@on_demand(DUPLICATE_ROW_IDS)
 def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Finding:
     """Return the finding about ids that several rows in files with materialized ids have.
 
     :param rows: the rows of the first of them, by id
     :param repeated: those ids, counted by the rows that have an id that another row had before
     """
-    count = repeated.count
-    return rules.DUPLICATE_ROW_IDS.finding(
-        f"{count:,} row{' has' if count == 1 else 's have'} a row id that another row has, "
-        f"too{_range(repeated)}. {_listed(rows)} {_REMEDY}.",
+    return DUPLICATE_ROW_IDS.found(
+        "{rows:row shares|rows share} a row id with another row{range}. {first}",
         path=_newest(rows),
+        rows=repeated.count,
+        **_located(rows, repeated.first, repeated.last),
     )
 
 
+@on_demand(DUPLICATE_ROW_IDS)
 def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
     """Return the finding about rows elsewhere that have the ids of live rows of a file.
 
     :param rows: the rows elsewhere that have the first of these ids
     """
     base = base_of(landing.file)
-    here = [LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids]
-    both = sorted([*rows, *here])
-    return rules.DUPLICATE_ROW_IDS.finding(
-        f"{landing.count:,} row{' has' if landing.count == 1 else 's have'} a row id that a row of "
-        f"{landing.file.path} has, too{_range(landing)}, which no deletion vector deletes. {_listed(both)} {_REMEDY}.",
+    both = sorted([*rows, *(LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids)])
+    return DUPLICATE_ROW_IDS.found(
+        "{rows:row shares|rows share} a row id with a row of {file} that no deletion vector deletes{range}. {first}",
         path=_newest(both),
+        rows=landing.count,
+        file=landing.file.path,
+        **_located(both, landing.ids, landing.last),
     )
 
 
+@on_demand(DUPLICATE_ROW_IDS)
+def more_landings(files: int) -> Finding:
+    """Return the finding about files with landings besides those that have findings of their own."""
+    return DUPLICATE_ROW_IDS.found(
+        "{files:more file has|more files have} rows that share row ids with rows of other files.", files=files
+    )
+
+
+IMPOSSIBLE_ROW_ID = _data.error(
+    21,
+    "row id negative or above the high water mark",
+    effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
+    remedy=_FIND_WRITER,
+    source=READERS,
+    follows_from=causes("RT07", "RT22", later=True),
+)
+
+
+@on_demand(IMPOSSIBLE_ROW_ID)
 def impossible_ids_found(rows: Sequence[LocatedRow], impossible: FaultyIds, high_water_mark: int | None) -> Finding:
     """Return the finding about row ids that are negative or above the mark.
 
     :param rows: the first rows that have them
     """
-    count = impossible.count
-    mark = "" if high_water_mark is None else f" or above the high water mark {high_water_mark}"
-    return rules.IMPOSSIBLE_ROW_ID.finding(
-        f"{count:,} row id{' is' if count == 1 else 's are'} negative{mark}{_range(impossible)}. {_listed(rows)} "
-        f"Ids above the mark will be given out again by later inserts. {_REMEDY}.",
+    return IMPOSSIBLE_ROW_ID.found(
+        "{ids:row id is|row ids are} negative{range}. {first}"
+        if high_water_mark is None
+        else "{ids:row id is|row ids are} negative or above the high water mark {mark}{range}. {first}",
         path=_newest(rows),
+        ids=impossible.count,
+        mark=high_water_mark,
+        **_located(rows, impossible.first, impossible.last),
     )
 
 
+@on_demand(IMPOSSIBLE_ROW_ID)
 def impossible_bounds(path: str, minimum: int, maximum: int, high_water_mark: int | None) -> Finding:
     """Return the finding about a file whose statistics show a row id that cannot be."""
-    mark = "" if high_water_mark is None else f"; the high water mark is {high_water_mark}"
-    return rules.IMPOSSIBLE_ROW_ID.finding(
-        f"The materialized row ids of {path} go from {minimum} to {maximum}{mark}. Ids above the mark will be given "
-        f"out again by later inserts, negative ones no writer gives out. {_REMEDY}.",
+    mark = "" if high_water_mark is None else "; the high water mark is {mark}"
+    return IMPOSSIBLE_ROW_ID.found(
+        f"The materialized row ids of {{path}} range from {{minimum}} to {{maximum}}{mark}.",
         path=path,
+        minimum=minimum,
+        maximum=maximum,
+        mark=high_water_mark,
     )
 
 
-def _range(ids: FaultyIds | Landing) -> str:
-    """Return between which ids they are."""
-    first = ids.first if isinstance(ids, FaultyIds) else ids.ids
-    return "" if not first or ids.last is None or ids.last == first[0] else f", between id {first[0]} and {ids.last}"
+MATERIALIZED_TYPE = _data.error(
+    28,
+    "materialized column of another type",
+    effect="Engines fail on the column, or read other ids.",
+    remedy="RESTORE the table to a version before the file was added, or restore the file from a backup.",
+    source=READERS,
+)
+
+
+@on_demand(MATERIALIZED_TYPE)
+def wrong_type(path: str, column: str | None, problem: object) -> Finding:
+    """Return the finding about a file whose column of row ids has another type.
+
+    :param problem: says which
+    """
+    return MATERIALIZED_TYPE.found(
+        "The column {column!r} of {path} should hold row ids, which are 64-bit integers, but {problem}.",
+        path=path,
+        column=column,
+        problem=Prose(problem),
+    )
+
+
+def _located(rows: Sequence[LocatedRow], ids: Sequence[int], last: int | None) -> dict[str, Any]:
+    """Return which rows of which files have the first ids, as facts and as prose.
+
+    :param last: of all ids, these and more
+    """
+    between = "" if not ids or last in (None, ids[0]) else f", between id {ids[0]} and {last}"
+    return {
+        "ids_shown": list(ids),
+        "files_shown": sorted({row.file.path for row in rows}),
+        "last_id": last,
+        "range": Prose(between),
+        "first": Prose(_listed(rows)),
+    }
 
 
 def _listed(rows: Sequence[LocatedRow]) -> str:
     """Return, as a sentence, which rows of which files have the ids."""
+    if not rows:
+        return ""
     ids = sorted({row.row_id for row in rows})
     by_file: dict[tuple[str, bool], list[int]] = {}
     for row in rows:
@@ -89,7 +162,7 @@ def _listed(rows: Sequence[LocatedRow]) -> str:
         f"({'materialized there' if materialized else 'its baseRowId and their position'})"
         for (path, materialized), positions in by_file.items()
     ]
-    return f"The first: id{'s' if len(ids) > 1 else ''} {_numbers(ids)}, of {', and of '.join(places)}." if rows else ""
+    return f"The first: id{'s' if len(ids) > 1 else ''} {_numbers(ids)}, of {', and of '.join(places)}."
 
 
 def _newest(rows: Sequence[LocatedRow]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk, is_judged, may_be
+from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk, is_checked, may_be
 from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType
@@ -73,7 +73,7 @@ class _Differences(SchemaWalk):
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         data_type = column.data_type
-        if is_judged(data_type) and (not may_be(node.element, data_type) or _other_width(node.element, data_type)):
+        if is_checked(data_type) and (not may_be(node.element, data_type) or _other_width(node.element, data_type)):
             self.differs = True
 
     def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:

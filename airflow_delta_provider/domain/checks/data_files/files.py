@@ -1,0 +1,92 @@
+"""Data files and deletion vectors, one by one: DF01 to DF05, from what was read of them."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.data_files.family import FAMILY
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.report.finding import Finding
+
+_AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
+_data = FAMILY.of(Scope.DATA)
+
+MISSING = _data.error(
+    1,
+    "data file missing",
+    effect="Reading the table fails.",
+    remedy=_AFTER_LOSS,
+    source="PROTOCOL.md, Add File and Remove File",
+)
+
+
+@on_demand(MISSING)
+def missing_file(path: str) -> Finding:
+    """Return the finding about a live file that does not exist."""
+    return MISSING.found("{path} is part of the table, but the file does not exist.", path=path)
+
+
+DAMAGED = _data.error(
+    2,
+    "data file damaged",
+    effect="Reading the file, and with it the table, fails.",
+    remedy=_AFTER_LOSS,
+    source="PROTOCOL.md, Data Files",
+)
+
+
+@on_demand(DAMAGED)
+def damaged_file(path: str, problem: object) -> Finding:
+    """Return the finding about a file whose footer cannot be read."""
+    return DAMAGED.found("{path} cannot be read: {problem}.", path=path, problem=Prose(problem))
+
+
+ROW_COUNT = _data.error(
+    3,
+    "numRecords is not the file's row count",
+    effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
+    remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
+    source="PROTOCOL.md, Per-file Statistics",
+)
+
+
+@on_demand(ROW_COUNT)
+def wrong_row_count(path: str, rows: int, num_records: int) -> Finding:
+    """Return the finding about a file that has another number of rows than its statistics."""
+    return ROW_COUNT.found(
+        "{path} has {rows:row}, but numRecords in its statistics is {num_records}.",
+        path=path,
+        rows=rows,
+        num_records=num_records,
+    )
+
+
+DELETION_VECTOR = _data.error(
+    4,
+    "deletion vector cannot be read",
+    effect="It is unknown which rows of the file are deleted, and reading the table fails.",
+    remedy="RESTORE the table to a version before the vector was written.",
+    source="PROTOCOL.md, Deletion Vectors",
+)
+
+
+@on_demand(DELETION_VECTOR)
+def unreadable_vector(path: str, problem: str) -> Finding:
+    """Return the finding about a file whose deletion vector cannot be read."""
+    return DELETION_VECTOR.found(
+        "The deletion vector of {path} cannot be read: {problem}.", path=path, problem=Prose(problem)
+    )
+
+
+ENCRYPTED = _data.undecided(
+    5,
+    "data file encrypted",
+    effect="The rows of the file are not part of the proof; readers that have its keys are unaffected.",
+    remedy="Rewrite the file without encryption if its rows have to be part of the proof.",
+)
+
+
+@on_demand(ENCRYPTED)
+def encrypted_file(path: str, problem: object) -> Finding:
+    """Return the finding about a file whose footer is encrypted."""
+    return ENCRYPTED.found("{path} cannot be inspected: {problem}.", path=path, problem=Prose(problem))

@@ -1,0 +1,228 @@
+"""Row ids of all live files of a table: RT05 to RT09, and LG04."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MOST_FINDINGS, NEW_IDS, SPEC, STOP_WRITING
+from airflow_delta_provider.domain.checks.row_tracking.healing import highest_added, mark_is_too_low
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE_ROW_ID
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
+from airflow_delta_provider.domain.delta.features.state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
+
+#: Files that one finding names.
+_MOST_PATHS = 3
+NO_IDS = "The rows do not have a row id or a row commit version, and reading it fails."
+FILL_IN = (
+    "Set delta.enableRowTracking to false, then enable rowTracking again, for example with "
+    "DeltaEnableFeatureOperator(features=['rowTracking']); that assigns the missing ids."
+)
+_state = FAMILY.of(Scope.STATE)
+
+
+def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
+    """Yield what is wrong with single files: RT05, RT09 and LG04.
+
+    :param state: with its files
+    """
+    files = _files(state)
+    yield from _missing_ids(files, tracking)
+    if tracking.state is not FeatureState.ABSENT:
+        yield from _commit_version_in_future(files, state.version)
+        yield from _live_twice(files)
+
+
+MISSING_ROW_IDS = _state.error(
+    5,
+    "live file without baseRowId or defaultRowCommitVersion",
+    effect=NO_IDS,
+    remedy=FILL_IN,
+    follows_from=causes("RT02", "RT13", later=True),
+    about_live_files=True,
+)
+
+
+@on_demand(MISSING_ROW_IDS)
+def _missing_ids(files: Collection[LiveFile], tracking: RowTracking) -> Iterator[Finding]:
+    without = [file for file in files if lacks_row_ids(file)] if tracking.relied_upon else []
+    if without:
+        names = lacking(*without)
+        yield MISSING_ROW_IDS.found(
+            f"Row tracking is enabled, but {{lacking}} {'is' if len(names) == 1 else 'are'} missing on "
+            f"{{files:live file}}: {_PATHS}.",
+            lacking=" and ".join(names),
+            **_named(without),
+        )
+
+
+def lacking(*files: LiveFile) -> list[str]:
+    """Return which fields of row tracking one of the files lacks."""
+    lacks = {
+        "baseRowId": any(file.base_row_id is None for file in files),
+        "defaultRowCommitVersion": any(file.default_row_commit_version is None for file in files),
+    }
+    return [name for name, is_missing in lacks.items() if is_missing]
+
+
+COMMIT_VERSION_IN_FUTURE = _state.error(
+    9,
+    "defaultRowCommitVersion above the table's version",
+    effect="The rows seem to come from a commit that does not exist yet.",
+    remedy=NEW_IDS,
+    about_live_files=True,
+)
+
+
+@on_demand(COMMIT_VERSION_IN_FUTURE)
+def _commit_version_in_future(files: Collection[LiveFile], version: int) -> Iterator[Finding]:
+    future = [file for file in files if (file.default_row_commit_version or 0) > version]
+    if future:
+        yield COMMIT_VERSION_IN_FUTURE.found(
+            "A defaultRowCommitVersion above {table_version}, the table's version, is set on {files:live file}: "
+            f"{_PATHS}; the first has {{commit_version}}.",
+            table_version=Prose(version),
+            commit_version=future[0].default_row_commit_version,
+            **_named(future),
+        )
+
+
+@on_demand(log.TWO_DELETION_VECTORS)
+def _live_twice(files: Collection[LiveFile]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]
+    if twice:
+        yield log.TWO_DELETION_VECTORS.found(
+            f"{{files:live file has|live files have}} more than one deletion vector at a time: {_PATHS}.",
+            **_named(twice),
+        )
+
+
+def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount) -> Iterator[Finding]:
+    """Yield files that assign row ids twice, below 0 or above the high water mark: RT06 to RT08, and RT21.
+
+    :param state: with its files
+    :param rows_of: number of rows of a file, from its statistics or its footer
+    """
+    if tracking.state is FeatureState.ABSENT:
+        return
+    files = in_order(_files(state))
+    yield from _unknown_row_counts(files, rows_of)
+    yield from _negative_bases(files)
+    yield from _above_mark(files, rows_of, tracking.high_water_mark)
+    yield from _overlapping(files, rows_of)
+
+
+UNKNOWN_ROW_COUNT = _state.undecided(
+    6,
+    "number of rows not in the log",
+    effect="The log does not show which row ids the file assigns.",
+    remedy="Check at level 'footers' or 'data', which reads the number from the file.",
+    source=SPEC,
+    about_live_files=True,
+)
+
+
+@on_demand(UNKNOWN_ROW_COUNT)
+def _unknown_row_counts(files: Sequence[LiveFile], rows_of: RowCount) -> Iterator[Finding]:
+    if unknown := [file for file in files if rows_of(file) is None]:
+        yield UNKNOWN_ROW_COUNT.found(
+            f"The statistics of {{files:live file}} lack numRecords: {_PATHS}.", **_named(unknown)
+        )
+
+
+@on_demand(IMPOSSIBLE_ROW_ID)
+def _negative_bases(files: Sequence[LiveFile]) -> Iterator[Finding]:
+    if negative := [file for file in files if base_of(file) < 0]:
+        yield IMPOSSIBLE_ROW_ID.found(
+            f"A negative baseRowId, the first one {{base}}, is set on {{files:live file}}: {_PATHS}.",
+            base=negative[0].base_row_id,
+            **_named(negative),
+        )
+
+
+ABOVE_HIGH_WATER_MARK = _state.error(
+    7,
+    "row ids above the high water mark",
+    effect="The next insert assigns row ids that already exist.",
+    remedy=STOP_WRITING,
+    follows_from=causes("RT11", "RT10", "RT14", later=True),
+    healing=Healing(mark_is_too_low, highest_added, needs_details=True, by_restore=True),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    about_live_files=True,
+)
+
+
+@on_demand(ABOVE_HIGH_WATER_MARK)
+def _above_mark(files: Sequence[LiveFile], rows_of: RowCount, mark: int | None) -> Iterator[Finding]:
+    above = [] if mark is None else [(file, last) for file, last in last_ids(files, rows_of) if last > mark]
+    if above:
+        yield ABOVE_HIGH_WATER_MARK.found(
+            "The high water mark of row ids is {mark}, but ids above it, up to {highest}, are assigned by "
+            f"{{files:live file}}: {_PATHS}.",
+            mark=mark,
+            highest=max(last for _, last in above),
+            **_named([file for file, _ in above]),
+        )
+
+
+OVERLAPPING_ROW_IDS = _state.error(
+    8,
+    "two files assign the same row ids",
+    effect="Joins on row ids (change feeds, incremental views) mix up the rows that share one.",
+    remedy=NEW_IDS,
+    follows_from=causes("RT15", "RT14", "RT11", "RT10", "RT07", later=True),
+    needs=(Need.STATE, Need.FILES),
+    about_live_files=True,
+)
+
+
+@on_demand(OVERLAPPING_ROW_IDS)
+def _overlapping(files: Sequence[LiveFile], rows_of: RowCount) -> Iterator[Finding]:
+    found = overlaps(files, rows_of)
+    for overlap in islice(found, MOST_FINDINGS):
+        one, other = overlap.one, overlap.other
+        shared = overlap.last - overlap.first + 1
+        yield OVERLAPPING_ROW_IDS.found(
+            "{path} (baseRowId {base}, {rows:row}) and {other} (baseRowId {other_base}, {other_rows:row}) both assign "
+            + ("the row id {first}." if shared == 1 else "{shared:row id}, {first} to {last}."),
+            path=other.path,
+            base=other.base_row_id,
+            rows=rows_of(other),
+            other=one.path,
+            other_base=one.base_row_id,
+            other_rows=rows_of(one),
+            shared=shared,
+            first=overlap.first,
+            last=overlap.last,
+        )
+    if more := sum(1 for _ in found):
+        yield OVERLAPPING_ROW_IDS.found(
+            "{more:more file assigns|more files assign} row ids that another file assigns.", more=more
+        )
+
+
+def _files(state: TableState) -> Collection[LiveFile]:
+    return (state.files or {}).values()
+
+
+#: The facts of :func:`_named` in an evidence.
+_PATHS = "{paths}"
+
+
+def _named(files: Sequence[LiveFile]) -> dict[str, Any]:
+    """Return how many files there are, and the first of them, as facts."""
+    paths = [file.path for file in files[:_MOST_PATHS]]
+    more = len(files) - len(paths)
+    return {"path": paths[0], "files": len(files), "paths": [*paths, f"{more} more"] if more else paths}

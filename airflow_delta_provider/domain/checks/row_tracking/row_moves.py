@@ -1,0 +1,88 @@
+"""What a commit did to rows, by its effect on files.
+
+PROTOCOL.md, Row IDs and Row Commit Versions (stable ones).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
+from airflow_delta_provider.domain.delta.transition import Transition
+
+
+@dataclass(frozen=True)
+class TakenRows:
+    """Rows that a commit removed from a file.
+
+    :param before: the file as it was live before
+    :param after: the file as it stays, with other rows deleted; None where it was removed as a whole
+    """
+
+    before: LiveFile
+    after: LiveFile | None = None
+
+    def still_there(self, deleted_before: int, deleted_after: int, rows: int) -> int:
+        """Return the rows of the file that were not taken, or were not there, as a bit set.
+
+        :param deleted_before: the rows that the deletion vector of ``before`` deletes
+        :param deleted_after: likewise of ``after``
+        :param rows: number of rows of the file
+        """
+        if self.after is None:
+            return deleted_before
+        return ((1 << rows) - 1) & ~(deleted_after & ~deleted_before)
+
+
+@dataclass(frozen=True)
+class RowMoves:
+    """What a commit did to rows.
+
+    :param new: the files that it adds and that were never part of the table before
+    :param taken: the rows that it removed
+    :param unplaced: the files of which the log no longer shows whether they are new or were restored
+    """
+
+    transition: Transition
+    new: tuple[LiveFile, ...]
+    taken: tuple[TakenRows, ...]
+    unplaced: tuple[LiveFile, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The commit's version."""
+        return self.transition.commit.version
+
+
+def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_paths: Collection[str] = ()) -> RowMoves:
+    """Return what a commit did to rows.
+
+    :param earlier_paths: those of the paths it adds that an earlier commit added: a RESTORE brings files back
+    :param unplaced_paths: those of which that is not known
+    """
+    after = {file.path: file for file in transition.commit.adds}
+    new = [file for file in transition.new_files if file.path not in earlier_paths]
+    taken = [
+        TakenRows(before, after.get(path))
+        for path, before in transition.before_files.items()
+        if path not in after or after[path].key != before.key
+    ]
+    return RowMoves(
+        transition,
+        tuple(file for file in new if file.path not in unplaced_paths),
+        tuple(taken),
+        tuple(file for file in new if file.path in unplaced_paths),
+    )
+
+
+def tracked(transition: Transition) -> bool:
+    """Whether rows have ids that may be relied upon both before and after a commit."""
+    return row_tracking_of(transition.before).relied_upon and row_tracking_of(transition.after).relied_upon
+
+
+def replaces_rows(moves: RowMoves) -> bool:
+    """Whether a commit removed all rows of the table and added new files."""
+    rows = any(file.num_records != 0 for file in moves.new)
+    return moves.transition.replaces_all and bool(moves.taken) and rows
