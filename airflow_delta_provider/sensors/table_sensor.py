@@ -25,8 +25,6 @@ from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 
 #: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
 _GRACE = 300.0
-#: Seconds between looks of one process that has to see for itself whether storage fails for good, at most.
-_LONGEST_PAUSE = 60.0
 #: Rescheduled sooner, a task fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
 #: and the scheduler takes that end for the end of a task that is queued anew.
 _SHORTEST_RESCHEDULE = 10.0
@@ -59,6 +57,8 @@ class TableSensor(BaseSensorOperator):
 
     #: Keys of what the sensor pushes.
     result_keys: ClassVar[tuple[str, ...]]
+    #: Seconds, at most, between looks of a process that has to find out itself whether storage fails for good.
+    longest_pause: ClassVar[float] = 60.0
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class TableSensor(BaseSensorOperator):
         try:
             seen = watch.look()
             while watch.failures and self._forgets and memory is None:
-                time.sleep(min(self.poke_interval, _LONGEST_PAUSE))
+                time.sleep(min(self.poke_interval, self.longest_pause))
                 seen = watch.look()
         finally:
             if memory is not None and watch.failures != failures:

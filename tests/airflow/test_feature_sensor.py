@@ -20,7 +20,6 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.sensors import table_sensor
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
@@ -338,7 +337,7 @@ class TestNotDeferrable:
     def test_reschedule_without_task_state_sees_failures_out_before_it_gives_the_worker_back(
         self, monkeypatch: pytest.MonkeyPatch, failures: int
     ) -> None:
-        monkeypatch.setattr(table_sensor, "_LONGEST_PAUSE", 0.01)
+        monkeypatch.setattr(DeltaFeatureSensor, "longest_pause", 0.01)
         filesystem = RecordingFileSystem()
         name = attach_store(monkeypatch, filesystem)
         filesystem.failures = failures
@@ -347,7 +346,7 @@ class TestNotDeferrable:
         assert filesystem.calls == ["ls"] * (failures + 1)
 
     def test_reschedule_without_task_state_fails_after_five_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(table_sensor, "_LONGEST_PAUSE", 0.01)
+        monkeypatch.setattr(DeltaFeatureSensor, "longest_pause", 0.01)
         filesystem = RecordingFileSystem()
         name = attach_store(monkeypatch, filesystem)
         filesystem.failures = 1000

@@ -123,7 +123,7 @@ def test_spark_without_delta_is_said_in_a_sentence_with_exit_1(tmp_path):
     arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json", "--delta-jars", "provided")
     done = call("enable-feature", "--table", "/nowhere", *arguments)
     assert done.returncode == 1
-    assert "Delta Lake is not on the classpath" in done.stderr
+    assert "Delta Lake is not on Spark's classpath" in done.stderr
     assert not (tmp_path / "r.json").exists()
 
 

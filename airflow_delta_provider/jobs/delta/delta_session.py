@@ -92,8 +92,9 @@ class DeltaSession:
             delta = getattr(getattr(jvm.io.delta, "package$"), "MODULE$").VERSION()
         except TypeError:  # py4j finds no such class and takes the name for a package
             raise RuntimeError(
-                "Delta Lake is not on the classpath of this Spark. Set delta_jars to 'packages' or to a list of jars, "
-                f"or install the delta-spark jars of Spark {self.spark.version} on the platform."
+                "Delta Lake is not on Spark's classpath. Set delta_jars (on the command line --delta-jars) to "
+                "'packages' or to a list of jars, or install the delta-spark jars of Spark "
+                f"{self.spark.version} on the platform."
             ) from None
         except Py4JError as error:
             if "does not exist in the JVM" not in str(error):

@@ -22,8 +22,8 @@ from airflow_delta_provider.jobs.run.command_line.options import add_options, fl
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.session.jvm_output import JvmOutput
 
-#: Exit codes: a report was written; there is none, or all tables met a fault; the command line makes no sense.
-REPORTED, ALL_FAULTS, NO_SENSE = 0, 1, 2
+#: Exit codes: a report was written; there is none, or every table is in FAULT; the command line is invalid.
+REPORTED, FAULT, INVALID = 0, 1, 2
 
 _PROGRAM = "python -m airflow_delta_provider.jobs"
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def progress(line: str) -> None:
         print(line, file=sys.stderr)
 
-    # Imported late: a command line that makes no sense is answered without starting Spark.
+    # Imported late: an invalid command line is answered without starting Spark.
     from airflow_delta_provider.jobs.audit.own_receipt import confirm
     from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
     from airflow_delta_provider.jobs.run.runner import run
@@ -53,18 +53,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         session = DeltaSession(spark)
     except Exception as failure:
         _say(f"there is no Spark session: {why(failure)}", *output.last_lines(errors_only=jvm_runs()))
-        return ALL_FAULTS
+        return FAULT
     destination = ReportFile(parsed.report)
     try:
         destination.check(session.storage)
     except Exception as failure:
         _say(f"--report {parsed.report}: {why(failure)}")
-        return NO_SENSE
+        return INVALID
     try:
         report = run(request, session, progress)
     except Exception as failure:
-        _say(f"there is no Spark session with Delta: {why(failure)}")
-        return ALL_FAULTS
+        _say(why(failure))
+        return FAULT
     if not jvm_runs():
         _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
     unwritten = None
@@ -75,15 +75,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
     if unwritten:
         _say(unwritten)
-        return ALL_FAULTS
+        return FAULT
     confirm(session, request, report, progress)
-    return ALL_FAULTS if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
+    return FAULT if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.Namespace]:
     """Return the request of a command line, and all of its arguments.
 
-    :raises SystemExit: with 2 and a sentence on standard error, if it makes no sense
+    :raises SystemExit: with 2 and a sentence on standard error, if it is invalid
     """
     parsed = parser().parse_args(arguments)
     options: type[Options] = parsed.options
