@@ -186,7 +186,7 @@ class Rule:
             path=path,
             column=None if column is None else str(column),
             subject=subject,
-            facts=comparable(facts),
+            facts=comparable(facts) or None,
             effect=effect,
             remedy=remedy,
         )
