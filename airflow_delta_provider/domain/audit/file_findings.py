@@ -8,7 +8,7 @@ from dataclasses import replace
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt_of_file
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import LogMemory
-from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge
+from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
@@ -38,7 +38,7 @@ class FileFindings:
     :param since: what is wrong with files that were added up to this version is left out; None for nothing
     """
 
-    def __init__(self, violations: Violations, tracking: TrackingJudge, log: LogMemory, since: int | None) -> None:
+    def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: LogMemory, since: int | None) -> None:
         self._violations = violations
         self._tracking = tracking
         self._log = log
@@ -53,7 +53,7 @@ class FileFindings:
 
     def look_at_first(self, state: TableState) -> None:
         """Take what is wrong with the files of that state, of which no earlier audit has told."""
-        self._take(state, self._tracking.of_files(state))
+        self._take(state, self._tracking.check_files(state))
 
     def recall(self, violation: StandingViolation) -> None:
         """Take what an earlier audit found, if only a look at the files tells whether it is still so."""
@@ -88,7 +88,7 @@ class FileFindings:
 
         :param state: the last one, with its files
         """
-        self._take(state, self._tracking.final(state, self._rows_of, self._violations), of_state=True)
+        self._take(state, self._tracking.report(state, self._rows_of, self._violations), of_state=True)
 
     def _take(self, state: TableState, found: Iterable[Finding], *, of_state: bool = False) -> None:
         for finding in self._of_commits(state, found):

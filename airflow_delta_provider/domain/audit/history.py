@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
-from airflow_delta_provider.domain.audit.tracking_judge import TrackingJudge, gives_ids_without_mark
+from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit, assigns_ids_without_mark
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
@@ -87,7 +87,7 @@ class HistoryAudit:
         self._violations = Violations()
         self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
-        self._tracking = TrackingJudge(self._log, begun_late, follow)
+        self._tracking = RowTrackingAudit(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
         self._previous = previous
         self._version = -1 if base is None else base.version
@@ -162,7 +162,7 @@ class HistoryAudit:
         """
         self._replay = replay
         self._restorations.resume()
-        self._tracking.resume()
+        self._tracking.note_gap()
         self._files.resume()
         self._knows_files = base.files is not None
         self._previous = None
@@ -183,7 +183,7 @@ class HistoryAudit:
         if facts is None:
             return
         self._changes.go_on(facts)
-        self._tracking.go_on(facts)
+        self._tracking.restore_saved(facts)
         if not self._knows_files:
             self._files.go_on(facts.files)
 
@@ -237,7 +237,7 @@ class HistoryAudit:
         still_open = still_open_by(finding, violation.details)
         if still_open is None and rule is not None and finding.path is None and base is not None:
             if rule is _NO_MARK:
-                still_open = self._tracking.recall(base)
+                still_open = self._tracking.until_mark_is_back(base)
             elif rule.scope is Scope.STATE:
                 aspect = _TRACKING if rule.family is ROW_TRACKING else _HEAD
             else:
@@ -253,7 +253,7 @@ class HistoryAudit:
         """Take the state that the history starts from, with its files."""
         self._restorations.begin(state)
         self._changes.begin(state)
-        self._tracking.begin(state)
+        self._tracking.start_from(state)
         self._files.begin(state)
         self._violations.identify(state.version, state.metadata.id)
         self._look(state, where, actions)
@@ -278,7 +278,7 @@ class HistoryAudit:
         self._begin(state, commit.provenance, actions)
         for finding in on_transition.run(self._with_previous(transition)):
             self._open(Detected(finding, still_open_after(finding, transition)), actions)
-        for broken in self._tracking.judge_first(transition):
+        for broken in self._tracking.apply_first(transition):
             self._open(broken, actions)
         self._describe(transition, actions, ())
 
@@ -298,7 +298,7 @@ class HistoryAudit:
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = replace(transition.after, files=live)
             healed += self._look(state, commit.provenance, actions, transition.before)
-        elif commit.domains or (not self._violations.is_open(_NO_MARK) and gives_ids_without_mark(transition)):
+        elif commit.domains or (not self._violations.is_open(_NO_MARK) and assigns_ids_without_mark(transition)):
             state = replace(transition.after, files=live)
             healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):
@@ -338,14 +338,14 @@ class HistoryAudit:
             written = self._files.written_under_damage
             yield from self._changes.judge(transition, restored, healed, written=written)
             state = replace(transition.after, files=self._replay.files)
-            for finding in self._tracking.enabled_by(transition, state):
+            for finding in self._tracking.check_enabling(transition, state):
                 yield Detected(replace(finding, **commit.provenance))
         for finding in (*on_commit.run(commit), *on_transition.run(self._with_previous(transition))):
             yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
         # A path that is live with another deletion vector is no new one, either.
-        yield from self._tracking.judge(transition, again | {file.path for file in twice}, healed)
+        yield from self._tracking.apply_commit(transition, again | {file.path for file in twice}, healed)
 
     def _look(
         self,
@@ -366,7 +366,7 @@ class HistoryAudit:
         actions: Sequence[Action],
         before: TableState | None = None,
     ) -> list[Violation]:
-        found = self._tracking.look(state)
+        found = self._tracking.observe_state(state)
         placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]
         for broken in placed:
             recalled = before is None and self._violations.any_open([broken.finding.code])

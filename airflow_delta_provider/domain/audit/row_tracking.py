@@ -1,4 +1,4 @@
-"""Judging what commits do to row tracking."""
+"""What commits do to row tracking, followed over a history."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
 
 
-class TrackingJudge:
-    """Takes commits, oldest first.
+class RowTrackingAudit:
+    """Follows row tracking and its high water mark, commit after commit, oldest first.
 
-    :param begun_late: whether there were commits before the first that it takes
-    :param follow: takes what each commit did to rows whose ids may be relied upon
+    :param begun_late: whether there were commits before the first that is applied
+    :param follow: called with what each commit did to rows whose ids may be relied upon
     """
 
     def __init__(self, log: LogMemory, begun_late: bool, follow: Callable[[RowMoves], None] | None) -> None:
@@ -51,29 +51,29 @@ class TrackingJudge:
         self._mark: int | None = None
         self._due: int | None = None
         self.lowered: Commit | None = None
-        """The last commit that took the high water mark away, or set it back."""
+        """The last commit that removed or lowered the high water mark."""
 
-    def begin(self, state: TableState) -> None:
-        """Take the state before the first commit, or the first one."""
+    def start_from(self, state: TableState) -> None:
+        """Start from the state before the first commit, or from the first one, with its files."""
         self._mark = row_tracking_of(state).high_water_mark
         if self._mark is None and state.protocol.supports(ROW_TRACKING):
-            self._mark = self._given(state)
+            self._mark = self._highest_assigned(state)
 
     @property
     def high_water_mark(self) -> int | None:
-        """The last one that was there."""
+        """The last high water mark that the table had."""
         return self._mark
 
-    def go_on(self, facts: HistoryFacts) -> None:
-        """Go on from what an earlier audit, which came as far, knew."""
+    def restore_saved(self, facts: HistoryFacts) -> None:
+        """Resume from what an earlier audit up to this version saved."""
         self._mark, self.lowered = facts.high_water_mark, facts.lowered
 
-    def resume(self) -> None:
-        """Note that commits were left out."""
+    def note_gap(self) -> None:
+        """Note that commits were skipped."""
         self._begun_late = True
 
-    def look(self, state: TableState) -> list[Detected]:
-        """Return what is wrong with properties and domain of a state: where the mark was lost, any mark will not do.
+    def observe_state(self, state: TableState) -> list[Detected]:
+        """Return what is wrong with properties and domain of a state. A lost mark must come back high enough.
 
         :param state: with its files
         """
@@ -82,25 +82,27 @@ class TrackingJudge:
         found = [Detected(finding) for finding in check_state(state, row_tracking_of(state))]
         if not any(map(_is_lost_mark, found)):
             return found
-        self._due = self._given(state)
-        still_open = self.recall(state)
+        self._due = self._highest_assigned(state)
+        still_open = self.until_mark_is_back(state)
         return [replace(each, still_open=still_open) if _is_lost_mark(each) else each for each in found]
 
-    def recall(self, state: TableState) -> StillOpen | None:
-        """Return what tells until when the mark is lost that a state, with its files, lacks."""
-        given = self._given(state)
-        return None if given is None else until_mark_reaches(given)
+    def until_mark_is_back(self, state: TableState) -> StillOpen | None:
+        """Return until when the mark is lost that a state, with its files, lacks."""
+        highest = self._highest_assigned(state)
+        return None if highest is None else until_mark_reaches(highest)
 
-    def _given(self, state: TableState) -> int | None:
-        """Return the last row id that was given out, as far as the mark and the live files tell."""
-        given = (last_id(file) for file in (state.files or {}).values())
-        return max((last for last in (self._mark, *given) if last is not None), default=None)
+    def _highest_assigned(self, state: TableState) -> int | None:
+        """Return the highest row id that was assigned, as far as the mark and the live files show."""
+        assigned = (last_id(file) for file in (state.files or {}).values())
+        return max((last for last in (self._mark, *assigned) if last is not None), default=None)
 
-    def judge(self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]) -> Iterator[Detected]:
-        """Yield what a commit breaks.
+    def apply_commit(
+        self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]
+    ) -> Iterator[Detected]:
+        """Apply a commit, and yield what it breaks.
 
         :param again: paths that it adds which were removed before
-        :param healed: what it puts right
+        :param healed: the violations that it heals
         """
         commit = transition.commit
         if not (commit.adds or commit.removes or commit.domains or commit.metadata):
@@ -116,22 +118,22 @@ class TrackingJudge:
         if self._follow is not None and tracked(transition):
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
-        right = {key_of(violation.finding) for violation in healed}
+        repaired = {key_of(violation.finding) for violation in healed}
         for finding in (*check_commit(transition, earlier), *check_history(transition)):
             if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(
                 sound_before(healed), transition.after
             ):
                 continue
-            if key_of(finding) not in right:
+            if key_of(finding) not in repaired:
                 yield Detected(finding, still_open_after(finding, transition))
 
-    def judge_first(self, transition: Transition) -> Iterator[Detected]:
+    def apply_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
         for finding in (*check_commit(transition, ()), *check_history(transition)):
             yield Detected(finding, still_open_after(finding, transition))
 
-    def enabled_by(self, transition: Transition, state: TableState) -> Iterator[Finding]:
-        """Yield what is wrong with all files where a commit enables row tracking.
+    def check_enabling(self, transition: Transition, state: TableState) -> Iterator[Finding]:
+        """Yield what is wrong with all files, if a commit enables row tracking.
 
         :param state: after it, with its files
         """
@@ -139,15 +141,15 @@ class TrackingJudge:
         if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
             yield from check_files(state, tracking)
 
-    def of_files(self, state: TableState) -> Iterator[Finding]:
-        """Yield what is wrong with single files of a state, whatever led to it.
+    def check_files(self, state: TableState) -> Iterator[Finding]:
+        """Yield what is wrong with single files of a state, however the table came there.
 
         :param state: with its files
         """
         if state.protocol.supports(ROW_TRACKING):
             yield from check_files(state, row_tracking_of(state))
 
-    def final(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
+    def report(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
         """Yield what is wrong with the files of the last state, unless the history has shown it already.
 
         :param state: with its files
@@ -155,7 +157,7 @@ class TrackingJudge:
         if not state.protocol.supports(ROW_TRACKING):
             return
         tracking = row_tracking_of(state)
-        yield from (f for f in self.of_files(state) if not violations.any_open([f.code]))
+        yield from (f for f in self.check_files(state) if not violations.any_open([f.code]))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap[LiveFile]] = {}
         for finding in check_fresh_ids(state, tracking, rows_of):
@@ -170,9 +172,9 @@ class TrackingJudge:
                 yield replace(finding, path=self._newer(pairs[finding.path].one, pairs[finding.path].other))
 
     def _with_mark(self, transition: Transition) -> Transition:
-        """Follow the mark; return the commit as if one that was lost before were still there."""
+        """Follow the mark; return the commit as if a mark that was lost before were still there."""
         if self._mark is not None and row_tracking_of(transition.before).high_water_mark is None:
-            # The mark was lost, not what had been given out before.
+            # The mark was lost, not the ids that had been assigned before.
             lost = {**transition.before.domains, DOMAIN: json.dumps({HIGH_WATER_MARK: self._mark})}
             transition = replace(transition, before=replace(transition.before, domains=lost))
         mark = row_tracking_of(transition.after).high_water_mark
@@ -185,7 +187,7 @@ class TrackingJudge:
         return transition
 
     def _newer(self, one: LiveFile, other: LiveFile) -> str:
-        """Return the path of that file which was added later, going by the commits that are kept."""
+        """Return the path of the file that was added later, according to the commits that are kept."""
         commits = self._log.commits_that_added([one, other])
         versions = {path: commit.version for path, commit in commits.items()}
         return max((one.path, other.path), key=lambda path: versions.get(path, -1))
@@ -195,7 +197,7 @@ def _is_lost_mark(detected: Detected) -> bool:
     return detected.finding.code == NO_HIGH_WATER_MARK.code
 
 
-def gives_ids_without_mark(transition: Transition) -> bool:
+def assigns_ids_without_mark(transition: Transition) -> bool:
     """Whether a commit adds files with row ids to a table that has no domain of row tracking."""
     after = transition.after
     if DOMAIN in after.domains or not after.protocol.supports(ROW_TRACKING):
