@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.checks.protocol.iceberg_compat import check_state
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.table_state import TableState
+from tests.unit.checks import check_state
 from tests.unit.states import LEGACY, field, state_of, struct
 
 LONG = PrimitiveType("long")
@@ -61,11 +61,11 @@ UNFIT = {
 
 @pytest.mark.parametrize("state", FITTING.values(), ids=FITTING)
 def test_what_goes_with_it_is_silent(state: TableState) -> None:
-    assert list(check_state(state)) == []
+    assert check_state(state, "TF25") == []
 
 
 @pytest.mark.parametrize(("state", "compat", "said"), UNFIT.values(), ids=UNFIT)
 def test_what_does_not_go_with_it_is_said(state: TableState, compat: str, said: str) -> None:
-    (finding,) = check_state(state)
+    (finding,) = check_state(state, "TF25")
     assert (finding.code, finding.subject, finding.version) == ("TF25", compat, state.version)
     assert said in finding.message

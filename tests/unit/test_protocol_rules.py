@@ -10,14 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.protocol import rules
-from airflow_delta_provider.domain.checks.protocol.checks import (
-    check_first,
-    check_state,
-    check_transition,
-    no_protocol,
-    used_features,
-)
+from airflow_delta_provider.domain.checks.protocol.family import FAMILY
+from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -25,6 +21,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from tests.unit.checks import check_change, check_first, check_state
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
 
 ID = field("id", "long")
@@ -90,7 +87,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("state", HEALTHY.values(), ids=HEALTHY)
 def test_healthy_protocol_has_no_finding(state: TableState) -> None:
-    assert list(check_state(state)) == []
+    assert check_state(state, "TF") == []
 
 
 BROKEN = {
@@ -159,26 +156,26 @@ BROKEN = {
 
 @pytest.mark.parametrize(("state", "code", "severity"), BROKEN.values(), ids=BROKEN)
 def test_broken_protocol_has_one_finding(state: TableState, code: str, severity: str) -> None:
-    (finding,) = check_state(state)
+    (finding,) = check_state(state, "TF")
     assert (finding.code, finding.severity.value, finding.version) == (code, severity, state.version)
 
 
 def test_both_lists_too_early_are_two_mistakes() -> None:
-    assert codes(check_state(table(Protocol(1, 2, frozenset(), frozenset())))) == ["TF03", "TF04"]
+    assert codes(check_state(table(Protocol(1, 2, frozenset(), frozenset())), "TF")) == ["TF03", "TF04"]
 
 
 def test_unknown_feature_is_told_from_a_misspelled_one() -> None:
     spelled = table(listing("DeletionVectors", readers=("DeletionVectors",)))
-    (finding,) = check_state(spelled)
-    assert "Perhaps deletionVectors is meant" in finding.message
-    (finding,) = check_state(table(listing("hologram")))
-    assert "Perhaps" not in finding.message
-    assert "Readers may ignore it" in finding.message
+    (finding,) = check_state(spelled, "TF")
+    assert "deletionVectors may be meant" in finding.message
+    (finding,) = check_state(table(listing("hologram")), "TF")
+    assert "may be meant" not in finding.message
+    assert "Readers may ignore the feature" in finding.message
 
 
 def test_dependency_names_both_features() -> None:
-    (finding,) = check_state(table(listing("rowTracking")))
-    assert "rowTracking is supported, but domainMetadata" in finding.message
+    (finding,) = check_state(table(listing("rowTracking")), "TF")
+    assert "supports rowTracking, but not domainMetadata" in finding.message
 
 
 known_names = st.sets(st.sampled_from(sorted(FEATURES.keys() - set(CATALOG_MANAGED))), max_size=8)
@@ -189,7 +186,7 @@ def test_protocol_that_supports_any_features_is_in_order(names: set[str]) -> Non
     protocol = LEGACY.supporting(names)
     twice = {name for name in protocol.features if name.removesuffix("-preview").removesuffix("-dev") != name}
     twice = {name for name in twice if name.removesuffix("-preview").removesuffix("-dev") in protocol.features}
-    assert set(codes(check_state(table(protocol)))) == ({"TF16"} if twice else set())
+    assert set(codes(check_state(table(protocol), "TF"))) == ({"TF16"} if twice else set())
 
 
 @given(names=known_names, more=known_names)
@@ -213,7 +210,7 @@ def transition(before: TableState, *protocols: Protocol, **info: Any) -> Transit
 
 
 def change(before: Protocol, after: Protocol, **info: Any) -> list[Finding]:
-    return list(check_transition(transition(table(before), after, **info)))
+    return check_change(transition(table(before), after, **info), "TF")
 
 
 TRACKED = LEGACY.supporting(["rowTracking"])
@@ -253,7 +250,7 @@ QUIET = {
 
 @pytest.mark.parametrize("made", QUIET.values(), ids=QUIET)
 def test_commit_that_loses_nothing_has_no_finding(made: Transition) -> None:
-    assert list(check_transition(made)) == []
+    assert check_change(made, "TF") == []
 
 
 WRONG = {
@@ -294,34 +291,36 @@ WRONG = {
 
 @pytest.mark.parametrize(("made", "code", "severity"), WRONG.values(), ids=WRONG)
 def test_commit_that_loses_something_has_one_finding_that_names_it(made: Transition, code: str, severity: str) -> None:
-    (finding,) = check_transition(made)
+    (finding,) = check_change(made, "TF")
     assert (finding.code, finding.severity.value) == (code, severity)
     assert (finding.version, finding.engine) == (4, "Some-Engine/1.0")
 
 
 def test_feature_that_an_earlier_version_used_is_not_proven_unused() -> None:
     upgrade = transition(table(Protocol(1, 4)), listing("appendOnly", "invariants"))
-    assert list(check_transition(upgrade)) == []
+    assert check_change(upgrade, "TF") == []
     earlier = used_features(table(Protocol(1, 4), CDF))
     assert earlier == {"changeDataFeed"}
-    (finding,) = check_transition(replace(upgrade, past=Past(used_features=frozenset(earlier))))
+    (finding,) = check_change(replace(upgrade, past=Past(used_features=frozenset(earlier))), "TF")
     assert finding.code == "TF14"
     assert "implies changeDataFeed, to" in finding.message
+    assert finding.facts is not None
+    assert finding.facts["used"] == ["changeDataFeed"]
 
 
 def test_features_go_where_the_table_is_another_one() -> None:
     lost = transition(table(WIDENING), LEGACY)
     replacing = replace(lost, replaces_all=True, commit=replace(lost.commit, metadata=(metadata_of(PLAIN),)))
-    assert list(check_transition(replacing)) == []
-    assert list(check_transition(replace(lost, restores=True))) == []
-    assert codes(check_transition(replace(lost, replaces_all=True))) == ["TF12"]  # no files, the same table
+    assert check_change(replacing, "TF") == []
+    assert check_change(replace(lost, restores=True), "TF") == []
+    assert codes(check_change(replace(lost, replaces_all=True), "TF")) == ["TF12"]  # no files, the same table
 
 
 def test_first_version_needs_one_protocol() -> None:
-    assert list(check_first(commit(LEGACY, version=0))) == []
-    (finding,) = check_first(commit(version=0))
+    assert check_first(commit(LEGACY, version=0), "TF") == []
+    (finding,) = check_first(commit(version=0), "TF")
     assert (finding.code, finding.version, finding.engine) == ("TF10", 0, "Some-Engine/1.0")
-    assert codes(check_first(commit(LEGACY, TRACKED, version=0))) == ["TF09"]
+    assert codes(check_first(commit(LEGACY, TRACKED, version=0), "TF")) == ["TF09"]
 
 
 def test_log_without_protocol_is_said() -> None:
@@ -331,6 +330,4 @@ def test_log_without_protocol_is_said() -> None:
 
 def test_every_protocol_rule_has_its_test() -> None:
     tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"TF10", "TF13", "TF25"}
-    of_jobs = {rules.FEATURE_NOT_ENABLED.code, rules.PROPERTY_NOT_SET.code}
-    of_jobs |= {rules.FEATURE_NOT_DROPPED.code, rules.DROP_WAITS.code}
-    assert tested == {rule.code for rule in rules.FAMILY.rules if rule.code.startswith("TF")} - of_jobs
+    assert tested == {rule.code for rule in FAMILY.rules if rule.scope is not Scope.OUTCOME}

@@ -17,8 +17,8 @@ from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (
     until_path_of_column_is_free,
 )
 from airflow_delta_provider.domain.checks.healing import StillOpen
+from airflow_delta_provider.domain.checks.protocol.family import FAMILY as PROTOCOL
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.checks.protocol.rules import FAMILY as PROTOCOL
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.type_widening.rules import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking

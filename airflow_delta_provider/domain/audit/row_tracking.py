@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.row_tracking.commits import (
     MATERIALIZED_NAMES_CHANGED,
     check_commit,
@@ -77,7 +76,7 @@ class RowTrackingAudit:
 
         :param state: with its files
         """
-        if readable_columns(state.metadata) is None:
+        if state.metadata.readable_columns is None:
             return []
         found = [Detected(finding) for finding in check_state(state, row_tracking_of(state))]
         if not any(map(_is_lost_mark, found)):

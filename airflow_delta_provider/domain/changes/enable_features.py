@@ -8,7 +8,9 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
+from airflow_delta_provider.domain.checks.protocol.outcomes import FEATURE_NOT_ENABLED, PROPERTY_NOT_SET
 from airflow_delta_provider.domain.checks.row_tracking.live_files import MISSING_ROW_IDS
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, Feature, FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
@@ -85,31 +87,38 @@ def looks_at_files(options: EnableFeatureOptions) -> bool:
     return any(feature.incomplete_file for feature in features)
 
 
+@on_demand(FEATURE_NOT_ENABLED, MISSING_DEPENDENCY)
 def _verify(feature: Feature, state: TableState) -> Iterator[Finding]:
     current = feature_state(feature, state.protocol, state.metadata)
     if current is not FeatureState.ENABLED:
-        yield protocol_rules.FEATURE_NOT_ENABLED.finding(
-            f"{feature.name} is {current.value}, not enabled, at version {state.version}. Run the job again; if it "
-            "stays so, another writer takes it back: look at the table's history.",
+        yield FEATURE_NOT_ENABLED.found(
+            "{feature} is {state}, not enabled, at version {version}.",
+            feature=feature.name,
+            state=current.value,
             version=state.version,
         )
     missing = [required.name for required in feature.all_required if not state.protocol.supports(required)]
     if current is not FeatureState.ABSENT and missing:
-        yield protocol_rules.MISSING_DEPENDENCY.finding(
-            f"{feature.name} is supported but {', '.join(missing)}, which it requires, is not. Add it to the protocol.",
+        yield MISSING_DEPENDENCY.found(
+            "The protocol supports {feature}, but not {required}, which it requires.",
+            feature=feature.name,
+            required=missing,
             version=state.version,
         )
     if feature.incomplete_file and current is FeatureState.ENABLED:
         yield from _verify_row_ids(state)
 
 
+@on_demand(PROPERTY_NOT_SET)
 def _verify_properties(options: EnableFeatureOptions, state: TableState) -> Iterator[Finding]:
     for name, value in _spelled(options.properties, state).items():
         actual = state.metadata.configuration.get(name)
         if actual != value:
-            yield protocol_rules.PROPERTY_NOT_SET.finding(
-                f"The property {name} is {actual!r}, not {value!r}, at version {state.version}. Run the job again; if "
-                "it stays so, another writer takes it back: look at the table's history.",
+            yield PROPERTY_NOT_SET.found(
+                "The property {property} is {actual!r}, not {wanted!r}, at version {version}.",
+                property=name,
+                actual=actual,
+                wanted=value,
                 version=state.version,
             )
 

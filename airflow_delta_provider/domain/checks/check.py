@@ -85,6 +85,8 @@ class OnDemand:
 on_state: Checks[TableState] = Checks(lambda state: {"version": state.version})
 #: A commit that changes protocol or metadata. Run again on later commits, to tell whether they heal what was found.
 on_change: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
+#: The commit that creates a table: version 0.
+on_first_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 #: The actions of one commit, by themselves.
 on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 #: A commit, on the table as it found it.

@@ -19,14 +19,16 @@ import airflow_delta_provider.domain.checks.column_mapping.physical_paths
 import airflow_delta_provider.domain.checks.column_mapping.state
 import airflow_delta_provider.domain.checks.data_files.file_schema
 import airflow_delta_provider.domain.checks.data_files.files
+import airflow_delta_provider.domain.checks.log.catalog_managed
 import airflow_delta_provider.domain.checks.log.duplicate_files
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering
 import airflow_delta_provider.domain.checks.metadata.metadata_changes
-import airflow_delta_provider.domain.checks.protocol.catalog_managed
-import airflow_delta_provider.domain.checks.protocol.checks
+import airflow_delta_provider.domain.checks.protocol.changes
 import airflow_delta_provider.domain.checks.protocol.iceberg_compat
-import airflow_delta_provider.domain.checks.protocol.protocol_changes
+import airflow_delta_provider.domain.checks.protocol.lists
+import airflow_delta_provider.domain.checks.protocol.missing_features
+import airflow_delta_provider.domain.checks.protocol.outcomes
 import airflow_delta_provider.domain.checks.row_tracking.commits
 import airflow_delta_provider.domain.checks.row_tracking.comparison
 import airflow_delta_provider.domain.checks.row_tracking.history
@@ -44,7 +46,7 @@ from airflow_delta_provider.domain.checks.column_mapping import family as column
 from airflow_delta_provider.domain.checks.data_files import family as data_files
 from airflow_delta_provider.domain.checks.log import rules as log
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
 from airflow_delta_provider.domain.checks.type_widening import rules as type_widening

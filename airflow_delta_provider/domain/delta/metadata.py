@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
@@ -96,6 +97,17 @@ class Metadata:
         if not isinstance(schema, StructType):
             raise BrokenLogError("the schema in the metaData action is no struct")
         return schema
+
+    @cached_property
+    def readable_columns(self) -> tuple[Column, ...] | None:
+        """Every place of the schema; None where the schema cannot be read."""
+        try:
+            columns = tuple(all_columns(self.schema))
+        except (BrokenLogError, RecursionError):
+            return None
+        fields = (column.field for column in columns)
+        sound = all(isinstance(field.name, str) and isinstance(field.metadata, Mapping) for field in fields)
+        return columns if sound else None
 
     @cached_property
     def properties(self) -> TableProperties:

@@ -97,7 +97,7 @@ class Finding:
     waiver: Waiver | None = None
     earliest: str | None = field(default=None, metadata=TIME)
     evidence: str | None = None
-    facts: Mapping[str, Any] | None = None
+    facts: Mapping[str, Any] | None = field(default=None, hash=False)
     effect: str | None = None
     remedy: str | None = None
     alike: int | None = field(default=None, metadata={"minimum": 1})

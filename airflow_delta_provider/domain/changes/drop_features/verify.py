@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from airflow_delta_provider.domain.checks.protocol import rules as protocol_rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.protocol.outcomes import DROP_WAITS, FEATURE_NOT_DROPPED
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import feature_named
@@ -22,6 +24,7 @@ def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, .
     return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if n in protocol.features))
 
 
+@on_demand(FEATURE_NOT_DROPPED)
 def verify_dropped(
     options: DropFeatureOptions, state: TableState, earliest: Mapping[str, datetime], *, promised: Protocol | None
 ) -> Iterator[Finding]:
@@ -36,27 +39,24 @@ def verify_dropped(
         if options.truncate_history and REMOVALS[name].truncates and not _is_used(name, state):
             yield waiting(name, state.version, earliest.get(name))
         else:
-            yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-                f"{name} is still in the protocol at version {state.version}. Run the job again; if it stays so, "
-                "another writer takes it back: look at the table's history.",
-                version=state.version,
-                subject=name,
+            yield FEATURE_NOT_DROPPED.found(
+                "{subject} is still in the protocol at version {version}.", version=state.version, subject=name
             )
     for name in (feature_named(text).name for text in options.features) if promised else ():
         if name not in present and name in REMOVALS and _left_over(name, state):
-            yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-                f"{name} is no longer in the protocol, but the table still has traces of it at version "
-                f"{state.version}: engines that do not know the feature misread them. RESTORE the table to the version "
-                "before, and run the job again.",
+            yield FEATURE_NOT_DROPPED.found(
+                "{subject} is no longer in the protocol, but the table still has traces of it at version {version}.",
+                effect="Engines that do not know the feature misread them.",
+                remedy="RESTORE the table to the previous version, and run the job again.",
                 version=state.version,
                 subject=name,
             )
     unexpected = state.protocol.features - promised.features if promised and not present else frozenset()
     if CHECKPOINT_PROTECTION.name in unexpected:
-        yield protocol_rules.FEATURE_NOT_DROPPED.finding(
-            f"{CHECKPOINT_PROTECTION} was added, which this plan does not do: "
-            f"{CHECKPOINT_PROTECTION.who_is_locked_out(())} Look into the table's history; {CHECKPOINT_PROTECTION} can "
-            "be dropped by truncating it.",
+        yield FEATURE_NOT_DROPPED.found(
+            "{subject} was added, which this plan does not do.",
+            effect=CHECKPOINT_PROTECTION.who_is_locked_out(()),
+            remedy="Check the table's history for another writer; to drop the feature, truncate the history.",
             version=state.version,
             subject=CHECKPOINT_PROTECTION.name,
         )
@@ -72,20 +72,19 @@ def _is_used(name: str, state: TableState) -> bool:
     return not REMOVALS[name].only_truncating and is_in_use(name, state)
 
 
+@on_demand(DROP_WAITS)
 def waiting(name: str, version: int, earliest: datetime | None) -> Finding:
     """Return the finding about a feature that waits for its history.
 
-    :param earliest: when that may be truncated; None where the table does not say
+    :param earliest: when that may be truncated; None where it is unknown
     """
-    when = None if earliest is None else earliest.isoformat(timespec="milliseconds")
-    at = f"from {_shown(earliest)} on" if earliest else "when the retention period is over"
-    return protocol_rules.DROP_WAITS.finding(
-        f"The table no longer uses {name}, but its history has traces of it that may be truncated {at}. Run the same "
-        "job again then; it drops the feature.",
+    found = DROP_WAITS.found(
+        "The table's history has traces of {subject}, which may be truncated {when}.",
         version=version,
         subject=name,
-        earliest=when,
+        when=f"from {_shown(earliest)} on" if earliest else "when the retention period is over",
     )
+    return found if earliest is None else replace(found, earliest=earliest.isoformat(timespec="milliseconds"))
 
 
 def _shown(time: datetime) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, VECTORS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -31,7 +32,7 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     "deletion vector without the feature",
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS, later=True),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS, later=True),
     healing=Healing(_vector_is_not_allowed, by_files=True),
     about_live_files=True,
 )

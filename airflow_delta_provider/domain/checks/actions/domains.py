@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS
+from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
 from airflow_delta_provider.domain.checks.row_tracking import state as row_tracking
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -76,11 +78,11 @@ DOMAIN_WITHOUT_FEATURE = _commit.error(
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
     source="PROTOCOL.md, Domain Metadata",
     follows_from=causes(
-        protocol.FEATURE_VANISHED,
-        protocol.VERSION_LOWERED,
-        protocol.MISSING_DEPENDENCY,
+        FEATURE_VANISHED,
+        VERSION_LOWERED,
+        MISSING_DEPENDENCY,
         row_tracking.ENABLED_WITHOUT_FEATURE,
-        *protocol.LISTS,
+        *LISTS,
         later=True,
     ),
     healing=Healing(_domain_is_not_allowed),

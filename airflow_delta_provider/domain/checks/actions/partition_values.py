@@ -15,7 +15,6 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.metadata import rules as metadata_rules
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import DecimalType
@@ -70,7 +69,7 @@ def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Of a mapped table, only whether there is a map at all: the family of column mapping compares the names."""
     values = add.get("partitionValues")
     if metadata.properties.is_mapped:
-        if values is None and not metadata.partition_columns and readable_columns(metadata) is not None:
+        if values is None and not metadata.partition_columns and metadata.readable_columns is not None:
             yield _missing(add)
         return
     if not isinstance(values, Mapping):
@@ -147,7 +146,7 @@ _READS: Mapping[str, Callable[[str], bool]] = {
 @lru_cache(maxsize=64)
 def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode) -> Mapping[str, tuple[str, str]]:
     """Return column and type of the partition columns that can be checked, by their lower-case names in files."""
-    columns = readable_columns(Metadata("", schema_string)) or ()
+    columns = Metadata("", schema_string).readable_columns or ()
     named = {name.lower() for name in partition_columns}
     found = {}
     for column in columns:

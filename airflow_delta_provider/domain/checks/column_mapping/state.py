@@ -7,7 +7,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, PATH, READERS, RESTORE, SPEC
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
@@ -61,7 +62,7 @@ UNSUPPORTED_MODE = _state.error(
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
     remedy="RESTORE the table to the previous version, or enable the feature columnMapping.",
     source=SPEC,
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
 )
 
 

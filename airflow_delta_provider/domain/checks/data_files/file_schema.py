@@ -14,7 +14,6 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.rules import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
@@ -102,7 +101,7 @@ class FileSchemas:
         self._last: tuple[tuple[SchemaElement, ...], tuple[_Problem, ...]] = ((), ())
         self._schema: MappedSchema | None = None
         self._columns: tuple[Column, ...] = ()
-        columns = readable_columns(metadata)
+        columns = metadata.readable_columns
         if columns is not None:
             partitions = {str(name).lower() for name in metadata.partition_columns}
             self._schema = MappedSchema.of(metadata)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.metadata import rules
 from airflow_delta_provider.domain.checks.metadata.metadata_changes import check_first, check_transition
-from airflow_delta_provider.domain.checks.metadata.schema import check_columns, check_readable, readable_columns
+from airflow_delta_provider.domain.checks.metadata.schema import check_columns, check_readable
 from airflow_delta_provider.domain.delta.metadata import PROVIDER
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -54,7 +54,7 @@ def _no_id(state: TableState) -> Iterator[Finding]:
 def _identities(state: TableState) -> Iterator[Finding]:
     if _IDENTITY not in state.metadata.schema_string:
         return
-    for column in readable_columns(state.metadata) or ():
+    for column in state.metadata.readable_columns or ():
         said = {name: column.field.metadata.get(f"{_IDENTITY}.{name}") for name in _NUMBERS}
         wrong = [f"{name} is {value!r:.{_MOST_TEXT}}" for name, value in said.items() if type(value) not in _NUMBER]
         wrong += ["step is 0"] if said["step"] == 0 else []

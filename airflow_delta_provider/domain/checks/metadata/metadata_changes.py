@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata import rules
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -150,7 +149,7 @@ def _column_lost(transition: Transition) -> Iterator[Finding]:
     states = (transition.before, transition.after)
     if transition.replaces_all or any(state.metadata.properties.is_mapped for state in states):
         return
-    before, after = (readable_columns(state.metadata) for state in states)
+    before, after = (state.metadata.readable_columns for state in states)
     if before is None or after is None:
         return
     left = {lowered(column.parts) for column in after}
@@ -179,7 +178,7 @@ _TRANSITION_RULES: tuple[Callable[[Transition], Iterator[Finding]], ...] = (
 
 def _partitioning(metadata: Metadata) -> dict[str, str] | None:
     """Return the names in files of the partition columns by their names, or None where they are not known."""
-    columns = readable_columns(metadata)
+    columns = metadata.readable_columns
     if columns is None:
         return None
     mode = metadata.properties.mapping_mode
@@ -199,7 +198,7 @@ def _identity_marks(metadata: Metadata) -> dict[str, tuple[int, int | None]]:
     if _IDENTITY not in metadata.schema_string:
         return {}
     found = {}
-    for column in readable_columns(metadata) or ():
+    for column in metadata.readable_columns or ():
         step, mark = (column.field.metadata.get(f"{_IDENTITY}.{name}") for name in ("step", "highWaterMark"))
         if len(column.parts) == 1 and type(step) is int:
             found[str(column)] = (step, mark if type(mark) is int else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.metadata import rules
@@ -51,23 +51,12 @@ _USER_DEFINED = '"type":"udt"'
 _MOST_TEXT = 300
 
 
-def readable_columns(metadata: Metadata) -> tuple[Column, ...] | None:
-    """Return every place of the schema, or None where the schema cannot be read, which MD02 says."""
-    try:
-        columns = tuple(all_columns(metadata.schema))
-    except (BrokenLogError, RecursionError):
-        return None
-    fields = (column.field for column in columns)
-    sound = all(isinstance(field.name, str) and isinstance(field.metadata, Mapping) for field in fields)
-    return columns if sound else None
-
-
 def check_readable(state: TableState) -> Iterator[Finding]:
     """Yield why the schema of ``state`` cannot be read: MD02, or MD13 where a type is to blame."""
     schema = state.metadata.schema_string
     if not schema:
         problem = "The metaData action has no schemaString"
-    elif readable_columns(state.metadata) is not None:
+    elif state.metadata.readable_columns is not None:
         return
     elif _USER_DEFINED in "".join(str(schema).split()):
         yield replace(
@@ -90,7 +79,7 @@ def check_readable(state: TableState) -> Iterator[Finding]:
 
 def check_columns(state: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the columns of ``state``; silent where the schema cannot be read."""
-    columns = readable_columns(state.metadata)
+    columns = state.metadata.readable_columns
     if columns is not None:
         for rule in _COLUMN_RULES:
             yield from rule(state, columns)

@@ -1,8 +1,7 @@
-"""Which features a table makes use of: by its properties, its constraints and its columns."""
+"""Which features a table uses: by its properties, its constraints and its columns."""
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -13,7 +12,7 @@ _BY_TYPE = {feature.name: feature.column_type for feature in FEATURES.values() i
 
 
 def used_features(state: TableState) -> frozenset[str]:
-    """Return the features that properties, constraints and columns of ``state`` make use of."""
+    """Return the features that properties, constraints and columns of ``state`` use."""
     by_property = {feature.name for feature in FEATURES.values() if feature.is_enabled_by(state.metadata)}
     return frozenset(by_property) | needed_features(state).keys()
 
@@ -24,7 +23,7 @@ def needed_features(state: TableState) -> dict[str, tuple[str, str | None]]:
     for feature in FEATURES.values():
         for what in feature.used_by(state.metadata) if feature.used_by else ():
             needed.setdefault(feature.name, (what, None))
-    for column in readable_columns(state.metadata) or ():
+    for column in state.metadata.readable_columns or ():
         for name, key in _BY_FIELD.items():
             if column.kinds[-1] == "field" and column.field.metadata.get(key) is not None:
                 needed.setdefault(name, (f"The column {column}, with {key},", str(column)))

@@ -1,7 +1,7 @@
 """What a table must not have while it is kept compatible with Apache Iceberg: TF25.
 
-PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. Changes of types are judged by TW13, and that column
-mapping is supported by TF08.
+PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. TW13 checks changes of types, and TF08 that column mapping
+is supported.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
-from airflow_delta_provider.domain.checks.protocol import rules
+from airflow_delta_provider.domain.checks.protocol.family import FAMILY
+from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.features.feature import Feature
@@ -22,19 +22,25 @@ from airflow_delta_provider.domain.report.finding import Finding
 #: Types that Iceberg, as these versions write it, does not have.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
+NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE).error(
+    25,
+    "table incompatible with Iceberg, though it has to be",
+    effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
+    "writers refuse to write.",
+    remedy="Remove what is incompatible, or set delta.enableIcebergCompatV1 or -V2 to false.",
+    source="PROTOCOL.md, Iceberg Compatibility V1 and V2",
+    follows_from=causes("TF11", "TF12"),
+    shows="metaData",
+)
 
-@on_state()
-def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield what does not go with the Iceberg compatibility of ``state``, by version of that."""
+
+@on_state(NOT_ICEBERG_COMPATIBLE)
+def _incompatible(state: TableState) -> Iterator[Finding]:
     for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
         faults = list(_faults(state, compat)) if _is_active(state, compat) else []
         if faults:
-            yield rules.NOT_ICEBERG_COMPATIBLE.finding(
-                f"{compat} is enabled, but {', '.join(faults)}: the table cannot be converted for readers of Iceberg, "
-                "which see an old version of it or wrong rows, and Delta's writers refuse to go on. Take back what "
-                f"does not go with it, or set {compat.enabling_property} to false.",
-                version=state.version,
-                subject=compat.name,
+            yield NOT_ICEBERG_COMPATIBLE.found(
+                "{subject} is enabled, but {faults}.", subject=compat.name, faults=faults
             )
 
 
@@ -47,7 +53,7 @@ def _faults(state: TableState, compat: Feature) -> Iterator[str]:
         compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors
     ):
         yield "deletion vectors are enabled" if compat == ICEBERG_COMPAT_V2 else "the protocol has deletionVectors"
-    for column in readable_columns(state.metadata) or ():
+    for column in state.metadata.readable_columns or ():
         nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
         if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
             yield f"the column {column} is of the type {column.data_type}"

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, NEW_IDS, SPEC, STOP_WRITING
 from airflow_delta_provider.domain.checks.row_tracking.healing import mark_is_too_low
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
@@ -47,7 +48,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     effect="Readers expect row ids that no writer assigns.",
     remedy="Enable the feature rowTracking, or unset the property.",
     source=SPEC,
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, *protocol.LISTS),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
 )
 
 
@@ -140,7 +141,7 @@ NO_HIGH_WATER_MARK = _state.error(
     effect="Engines assume a mark of 0, and assign existing row ids again with the next insert.",
     remedy=STOP_WRITING,
     threads=("delta-io/delta#4923",),
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
     healing=Healing(mark_is_too_low, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",

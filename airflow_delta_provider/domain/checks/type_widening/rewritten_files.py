@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk, is_checked, may_be
-from airflow_delta_provider.domain.checks.metadata.schema import readable_columns
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType
 from airflow_delta_provider.domain.delta.file_tree import FileNode, file_tree
@@ -44,7 +43,7 @@ class FileDifferences:
     def __init__(self, metadata: Metadata) -> None:
         self._schema = MappedSchema.of(metadata)
         partitions = {name.lower() for name in metadata.partition_columns}
-        columns = readable_columns(metadata) or ()
+        columns = metadata.readable_columns or ()
         self._columns = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions]
         self._partitions = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() in partitions]
         self._materialized = frozenset(metadata.properties.materialized_columns)

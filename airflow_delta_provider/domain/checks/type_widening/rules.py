@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "PROTOCOL.md, Type Widening"
@@ -37,7 +38,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     "wrongly.",
     remedy="Enable the feature typeWidening, or unset the property.",
     source=_SPEC,
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, "TW15", *protocol.LISTS),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15", *LISTS),
 )
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
@@ -45,7 +46,7 @@ RECORD_WITHOUT_FEATURE = _state.warning(
     effect=_UNKNOWING,
     remedy="Enable the feature typeWidening.",
     source=_SPEC,
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED, "TW15"),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15"),
 )
 MALFORMED_RECORD = _state.error(
     3,
@@ -148,7 +149,7 @@ RECORD_LEFT_BY_DROP = _pair.error(
     effect="Readers that do not know the feature open the table now, and fail on older files or read them wrongly.",
     remedy="Enable the feature typeWidening again, and let ALTER TABLE … DROP FEATURE drop it.",
     source=_WRITERS,
-    follows_from=causes(protocol.FEATURE_VANISHED, protocol.VERSION_LOWERED),
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
     needs=(Need.STATE,),
     survives_replacement=True,
 )

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.column_mapping import changes as column_mapping
-from airflow_delta_provider.domain.checks.protocol import rules as protocol
+from airflow_delta_provider.domain.checks.protocol.lists import (
+    READER_FEATURE_ONLY,
+    WRITER_FEATURES_NOT_ALLOWED,
+    WRITER_VERSION_TOO_LOW,
+    WRITERS_FEATURE_FOR_READERS,
+)
 from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope, causes
 
 _SPEC = "RFC Column Mapping Usage Tracking, Usage Tracking"
@@ -56,10 +61,10 @@ NOT_WRITERS_ONLY = _state.error(
     effect="Writers that do not know the feature drop and rename columns untracked, or readers refuse the table.",
     remedy="Write a protocol action with writer version 7 that has the feature in writerFeatures only.",
     follows_from=causes(
-        protocol.WRITER_FEATURES_NOT_ALLOWED,
-        protocol.WRITER_VERSION_TOO_LOW,
-        protocol.READER_FEATURE_ONLY,
-        protocol.WRITERS_FEATURE_FOR_READERS,
+        WRITER_FEATURES_NOT_ALLOWED,
+        WRITER_VERSION_TOO_LOW,
+        READER_FEATURE_ONLY,
+        WRITERS_FEATURE_FOR_READERS,
     ),
     shows="protocol",
 )

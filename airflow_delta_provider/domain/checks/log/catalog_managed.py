@@ -1,4 +1,4 @@
-"""Tables whose log does not tell what they are: LG06. PROTOCOL.md, Catalog-managed tables."""
+"""Tables of which a catalog knows more than the log: LG06. PROTOCOL.md, Catalog-managed tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-@on_state()
+@on_state(rules.CATALOG_MANAGED)
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield that a catalog knows more of the table than its log."""
-    if state.protocol.features.intersection(CATALOG_MANAGED):
-        yield rules.CATALOG_MANAGED.finding(
-            "The table is managed by a catalog, which may have commits that the log does not hold yet: what its "
-            "directory says is not the table. Check it where its catalog lets it be read.",
-            version=state.version,
+    managing = sorted(state.protocol.features.intersection(CATALOG_MANAGED))
+    if managing:
+        yield rules.CATALOG_MANAGED.found(
+            "The table is managed by a catalog: its protocol has {features}.", features=managing, version=state.version
         )

@@ -1,0 +1,154 @@
+"""What a commit does to the protocol: TF09 to TF12, and TF14."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from airflow_delta_provider.domain.checks.check import on_change, on_first_commit
+from airflow_delta_provider.domain.checks.protocol.family import (
+    ENABLE,
+    EVOLUTION,
+    FAMILY,
+    NEW_TABLES,
+    RECONCILIATION,
+    SUPPORTED,
+)
+from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.feature import stable_name
+from airflow_delta_provider.domain.delta.features.lists import contradicts_itself, has_feature, reader_features
+from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+_ENABLE_AGAIN = (
+    "Enable the feature again with DeltaEnableFeatureOperator; to remove it permanently: ALTER TABLE … DROP FEATURE."
+)
+#: Protocols of one commit that are shown.
+_MOST_PROTOCOLS = 3
+_commit = FAMILY.of(Scope.COMMIT)
+_pair = FAMILY.of(Scope.PAIR)
+
+FIRST_WITHOUT_PROTOCOL = _commit.error(
+    10,
+    "first version without protocol action",
+    effect="It is unknown which features readers must support, and engines refuse the table.",
+    remedy="Restore the log file from a backup or another replica.",
+    source=RECONCILIATION,
+    of_first_commit=True,
+)
+
+
+@on_first_commit(FIRST_WITHOUT_PROTOCOL)
+def _first(commit: Commit) -> Iterator[Finding]:
+    if not commit.protocols:
+        yield FIRST_WITHOUT_PROTOCOL.found(
+            "Version {first}, the first one, has no protocol action.", first=commit.version
+        )
+
+
+SEVERAL_PROTOCOLS = _commit.error(
+    9,
+    "several protocol actions in a commit",
+    effect="Readers may follow any of them, so some ignore a feature that others support.",
+    remedy="Write one protocol action that lists the features in use, and update the engine that wrote the commit.",
+    source="PROTOCOL.md, Delta Log Entries",
+    survives_replacement=True,
+)
+
+
+@on_first_commit(SEVERAL_PROTOCOLS)
+def _several_in_first(commit: Commit) -> Iterator[Finding]:
+    if len(commit.protocols) > 1:
+        yield SEVERAL_PROTOCOLS.found(
+            "The commit has {actions} protocol actions, where one is allowed ({protocols}).",
+            actions=len(commit.protocols),
+            protocols=" and ".join(map(str, commit.protocols[:_MOST_PROTOCOLS])),
+        )
+
+
+@on_change(SEVERAL_PROTOCOLS)
+def _several(transition: Transition) -> Iterator[Finding]:
+    return _several_in_first(transition.commit)
+
+
+FEATURE_VANISHED = _pair.warning(
+    11,
+    "feature removed from the protocol without DROP FEATURE",
+    effect="Files and properties that need the feature may still be there, and engines no longer know.",
+    remedy=_ENABLE_AGAIN,
+    source=SUPPORTED,
+    needs=(Need.STATE, Need.VERSIONS),
+)
+VERSION_LOWERED = _pair.warning(
+    12,
+    "protocol version lowered",
+    effect="Engines that do not know the removed features may read and write the table again, incorrectly.",
+    remedy=_ENABLE_AGAIN,
+    source=EVOLUTION,
+    threads=("delta-io/delta#1432",),
+    needs=(Need.STATE, Need.VERSIONS),
+)
+USED_FEATURE_NOT_LISTED = _pair.warning(
+    14,
+    "feature in use not listed after an upgrade",
+    effect="Writers no longer support a feature that the table uses or used.",
+    remedy=ENABLE,
+    source=NEW_TABLES,
+    needs=(Need.STATE, Need.VERSIONS, Need.USED_FEATURES),
+)
+
+
+@on_change(FEATURE_VANISHED, VERSION_LOWERED, USED_FEATURE_NOT_LISTED)
+def _lost_features(transition: Transition) -> Iterator[Finding]:
+    """Yield at most one finding about features that the protocol had before.
+
+    A version may be lowered where nothing is lost: writers fall back to a pair of versions that means the same.
+    """
+    before, after = transition.before.protocol, transition.after.protocol
+    if len(transition.commit.protocols) != 1 or contradicts_itself(before) or contradicts_itself(after):
+        return  # the rule of several ones, or those of the state, say what is wrong
+    if (transition.restores and transition.past.had_protocol) or (
+        transition.replaces_all and transition.commit.metadata
+    ):
+        return  # another table, or an earlier version of this one
+    gone = {name for name in before.features if not has_feature(after.features, name)}
+    gone |= {name for name in reader_features(before) if not has_feature(reader_features(after), name)}
+    lost = gone - _dropped(transition.commit, gone)
+    if not lost:
+        return
+    lower = after.min_reader_version < before.min_reader_version or after.min_writer_version < before.min_writer_version
+    if lower:
+        yield VERSION_LOWERED.found(
+            "The commit lowered the protocol from ({before}) to ({after}), which removes {lost}.",
+            lost=sorted(lost),
+            before=str(before),
+            after=str(after),
+        )
+    elif before.min_writer_version == WRITER_FEATURES_VERSION:
+        yield FEATURE_VANISHED.found(
+            "The commit removed {lost} from the protocol without dropping the feature.", lost=sorted(lost)
+        )
+    elif used := lost & transition.past.used_features.union(*map(used_features, (transition.before, transition.after))):
+        yield USED_FEATURE_NOT_LISTED.found(
+            "The commit upgraded the protocol from ({before}), which implies {used}, to ({after}), which does not, "
+            "though the table uses or used it.",
+            used=sorted(used),
+            before=str(before),
+            after=str(after),
+        )
+
+
+def _dropped(commit: Commit, lost: Collection[str]) -> frozenset[str]:
+    """Return those of ``lost`` that the commit says it drops: its name has to do, as a drop leaves nothing to see.
+
+    What a drop has to remove is checked where it would be: TF15, TF22, and the families' own rules.
+    """
+    if commit.operation != "DROP FEATURE":
+        return frozenset()
+    parameters = commit.info.get("operationParameters")
+    named = parameters.get("featureName") if isinstance(parameters, Mapping) else None
+    if not isinstance(named, str):
+        return frozenset(lost)
+    return frozenset(name for name in lost if stable_name(name).casefold() == stable_name(named.strip('"`')).casefold())

@@ -1,0 +1,119 @@
+"""Features that the protocol lacks, though another feature, a property or a column needs them: TF08, TF15 and TF22.
+
+Where a list of features is missing, these rules are silent. The properties of row tracking, type widening and column
+mapping are checked by the rules of their own families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
+from airflow_delta_provider.domain.checks.protocol.feature_usage import needed_features
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list, reader_features
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+#: Features whose property the rules of other families check.
+_CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
+_LOST = causes("TF11", "TF12", "TF14")
+_state = FAMILY.of(Scope.STATE)
+
+MISSING_DEPENDENCY = _state.error(
+    8,
+    "a feature's dependency is missing",
+    effect="Engines refuse the table, or write it without what the feature relies on.",
+    remedy="Add the required feature to the protocol.",
+    source=TABLE_FEATURES,
+    follows_from=_LOST,
+)
+
+
+@on_state(MISSING_DEPENDENCY)
+def _dependencies(state: TableState) -> Iterator[Finding]:
+    supported = state.protocol.features | reader_features(state.protocol)
+    for name in () if lacks_a_list(state.protocol) else sorted(supported):
+        feature = feature_named(name)
+        missing = [required for required in feature.all_required if not has_feature(supported, required.name)]
+        by_spec = [required for required in missing if required in feature.requires]
+        for required in by_spec or missing:
+            yield MISSING_DEPENDENCY.found(
+                "The protocol supports {feature}, but not {required}, which it requires.",
+                severity=None if by_spec else Severity.WARNING,
+                feature=name,
+                required=required.name,
+            )
+
+
+ORPHAN_PROPERTY = _state.warning(
+    15,
+    "property of a feature that the table lacks",
+    effect="Some engines follow the property and others the protocol, and some refuse the table.",
+    remedy="Enable the feature with DeltaEnableFeatureOperator, or unset the property.",
+    source=TABLE_FEATURES,
+    threads=("trinodb/trino#23622",),
+    follows_from=_LOST,
+    shows="metaData",
+)
+
+
+@on_state(ORPHAN_PROPERTY)
+def _orphans(state: TableState) -> Iterator[Finding]:
+    if lacks_a_list(state.protocol):
+        return
+    lacking: dict[str, str] = {}
+    served: set[str] = set()
+    for feature in FEATURES.values():
+        key = feature.enabling_property
+        if key is None or not feature.is_enabled_by(state.metadata):
+            continue
+        if feature in _CHECKED_ELSEWHERE or state.protocol.supports(feature):
+            served.add(key)
+        else:
+            lacking.setdefault(key, feature.name)
+    for key, name in lacking.items():
+        if key not in served:
+            yield ORPHAN_PROPERTY.found(
+                "The property {property} is {value!r}, but the protocol ({protocol}) does not have {feature}.",
+                property=key,
+                value=state.metadata.configuration[key],
+                protocol=str(state.protocol),
+                feature=name,
+            )
+
+
+FEATURE_NEEDED = _state.error(
+    22,
+    "column or constraint that needs a feature the table lacks",
+    effect="Some engines refuse the table, others do not enforce what the column or constraint asks for.",
+    remedy=ENABLE,
+    source=TABLE_FEATURES,
+    threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),
+    follows_from=_LOST,
+    shows="metaData",
+)
+
+
+@on_state(FEATURE_NEEDED)
+def _needs(state: TableState) -> Iterator[Finding]:
+    if lacks_a_list(state.protocol):
+        return
+    listed = state.protocol.features
+    for name, (what, column) in sorted(needed_features(state).items()):
+        if has_feature(listed, name) or any(map(feature_named(name).is_alias, listed)):
+            continue
+        yield FEATURE_NEEDED.found(
+            "{what} needs the feature {feature}, which the protocol ({protocol}) does not have.",
+            severity=None if feature_named(name).column_type else Severity.WARNING,
+            column=column,
+            what=what,
+            feature=name,
+            protocol=str(state.protocol),
+        )
