@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.type_widening.checks import check_state, check_transition
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from tests.unit import checks
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, at, edited, fields_of, said, step, table
 from tests.unit.states import LEGACY, WIDENING, WIDENING_ON
 
@@ -99,7 +99,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("state", HEALTHY.values(), ids=HEALTHY)
 def test_healthy_record_has_no_finding(state: TableState) -> None:
-    assert list(check_state(state)) == []
+    assert list(checks.check_state(state, "TW")) == []
 
 
 def recording(value: Any) -> TableState:
@@ -173,7 +173,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("state", "code", "name"), BROKEN.values(), ids=BROKEN)
 def test_broken_record_has_one_finding(state: TableState, code: str, name: str | None) -> None:
-    findings = list(check_state(state))
+    findings = list(checks.check_state(state, "TW"))
     assert said(findings) == [(code, name)]
     assert findings[0].severity is RULES[code].severity
     assert findings[0].version == 3
@@ -235,7 +235,7 @@ HEALTHY_STEPS = {
 
 @pytest.mark.parametrize("transition", HEALTHY_STEPS.values(), ids=HEALTHY_STEPS)
 def test_healthy_commit_has_no_finding(transition: Transition) -> None:
-    assert list(check_transition(transition)) == []
+    assert list(checks.check_change(transition, "TW")) == []
 
 
 BROKEN_STEPS = {
@@ -308,12 +308,12 @@ BROKEN_STEPS = {
 
 @pytest.mark.parametrize(("transition", "code", "name"), BROKEN_STEPS.values(), ids=BROKEN_STEPS)
 def test_broken_commit_has_one_finding(transition: Transition, code: str, name: str) -> None:
-    (finding,) = check_transition(transition)
+    (finding,) = checks.check_change(transition, "TW")
     assert (finding.code, finding.column) == (code, name)
     assert (finding.version, finding.engine, finding.operation) == (3, "writer", "WRITE")
     assert finding.severity is RULES[code].severity
-    assert list(check_transition(replace(transition, replaces_all=True))) == []
-    assert list(check_transition(replace(transition, restores=True))) == []
+    assert list(checks.check_change(replace(transition, replaces_all=True), "TW")) == []
+    assert list(checks.check_change(replace(transition, restores=True), "TW")) == []
 
 
 @pytest.mark.parametrize(
@@ -325,8 +325,8 @@ def test_broken_commit_has_one_finding(transition: Transition, code: str, name: 
 )
 def test_feature_that_is_dropped_takes_its_traces_along(after: TableState, name: str | None) -> None:
     transition = step(widened(CHAIN), after, replaces_all=True)
-    assert said(list(check_transition(transition))) == [("TW15", name)]
-    assert list(check_transition(replace(transition, before=after))) == []
+    assert said(list(checks.check_change(transition, "TW"))) == [("TW15", name)]
+    assert list(checks.check_change(replace(transition, before=after), "TW")) == []
 
 
 CHAINS = {
@@ -381,8 +381,8 @@ def widenings(versions: list[Json]) -> list[Transition]:
 @given(histories())
 def test_history_that_records_what_it_widens_has_no_finding(versions: list[Json]) -> None:
     for transition in widenings(versions):
-        assert list(check_state(transition.after)) == []
-        assert list(check_transition(transition)) == []
+        assert list(checks.check_state(transition.after, "TW")) == []
+        assert list(checks.check_change(transition, "TW")) == []
 
 
 @given(histories().filter(lambda versions: len(versions) > 1), st.data())
@@ -400,7 +400,9 @@ def test_one_damage_has_its_code(versions: list[Json], data: st.DataObject) -> N
     else:
         del changes[:]
     before, after = (table(schema, WIDENING_ON, protocol=WIDENING) for schema in (versions[-1], last))
-    found = {finding.code for finding in [*check_state(after), *check_transition(step(before, after))]}
+    found = {
+        finding.code for finding in [*checks.check_state(after, "TW"), *checks.check_change(step(before, after), "TW")]
+    }
     # A record that is rewritten is lost as well, unless nobody can read it.
     assert damage in found
     assert found <= {damage, "TW12", "TW06", "TW07"} if damage == "TW05" else found <= {damage, "TW12"}

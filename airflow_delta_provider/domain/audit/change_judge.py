@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY as PROTOCOL
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.type_widening.rules import RECORD_LEFT_BY_DROP
+from airflow_delta_provider.domain.checks.type_widening.changes import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature

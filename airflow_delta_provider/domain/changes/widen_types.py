@@ -9,7 +9,9 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
 from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, Step, WidenColumns
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.type_widening import rules as widening_rules
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, UNRECORDED_TYPE_CHANGE
+from airflow_delta_provider.domain.checks.type_widening.outcome import TYPE_NOT_CHANGED
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
 from airflow_delta_provider.domain.delta.data_type import (
     TIMESTAMP_NTZ,
@@ -120,11 +122,12 @@ def verify_widened(widenings: list[Widening], before: Metadata, after: Metadata,
         if column is None or column.data_type != widening.new:
             actual = "gone" if column is None else sql_name(column.data_type)
             findings.append(
-                widening_rules.TYPE_NOT_CHANGED.finding(
-                    f"{widening.column} is {actual} at version {version}, not {sql_name(widening.new)}: another writer "
-                    "changed the table. Look at its history, then run the job again.",
+                TYPE_NOT_CHANGED.found(
+                    "{column} is {actual} at version {version}, not {type}: another writer changed the table.",
                     version=version,
-                    column=str(widening.column),
+                    column=widening.column,
+                    actual=actual,
+                    type=sql_name(widening.new),
                 )
             )
         elif widening.column.data_type != widening.new:
@@ -140,24 +143,26 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
     try:
         earlier, recorded = recorded_changes(old.field.metadata), recorded_changes(new.field.metadata)
     except ValueError as error:
-        yield widening_rules.LOST_TYPE_CHANGES.finding(f"{new}: {error}", version=version, column=str(new))
+        yield LOST_TYPE_CHANGES.found("{column}: {error}.", version=version, column=new, error=Prose(error))
         return
     if recorded[: len(earlier)] != earlier:
-        yield widening_rules.LOST_TYPE_CHANGES.finding(
-            f"{new} has lost earlier type changes from its record at version {version}, or they are rewritten. Files "
-            "older than them may be read wrongly. Restore the record from the version before.",
+        yield LOST_TYPE_CHANGES.found(
+            "{column} has lost earlier type changes from its record at version {version}, or they were rewritten.",
             version=version,
-            column=str(new),
+            column=new,
         )
     added = recorded[len(earlier) :]
     for change in expected:
         if change not in added:
-            at = f" at {change.field_path}" if change.field_path else ""
-            yield widening_rules.UNRECORDED_TYPE_CHANGE.finding(
-                f"{new}: the change from {change.from_type} to {change.to_type}{at} is not in delta.typeChanges at "
-                f"version {version}. Readers cannot tell that older files hold the narrower type.",
+            yield UNRECORDED_TYPE_CHANGE.found(
+                "The change of {column} from {old} to {new}"
+                + (" at {at}" if change.field_path else "")
+                + " is not in delta.typeChanges at version {version}.",
                 version=version,
-                column=str(new),
+                column=new,
+                old=change.from_type,
+                new=change.to_type,
+                at=change.field_path,
             )
 
 

@@ -37,8 +37,10 @@ import airflow_delta_provider.domain.checks.row_tracking.live_files
 import airflow_delta_provider.domain.checks.row_tracking.moved_rows
 import airflow_delta_provider.domain.checks.row_tracking.row_ids
 import airflow_delta_provider.domain.checks.row_tracking.state
-import airflow_delta_provider.domain.checks.type_widening.checks
-import airflow_delta_provider.domain.checks.type_widening.type_changes
+import airflow_delta_provider.domain.checks.type_widening.changes
+import airflow_delta_provider.domain.checks.type_widening.data
+import airflow_delta_provider.domain.checks.type_widening.outcome
+import airflow_delta_provider.domain.checks.type_widening.state
 import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import family as actions
@@ -49,7 +51,7 @@ from airflow_delta_provider.domain.checks.metadata import rules as metadata
 from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
-from airflow_delta_provider.domain.checks.type_widening import rules as type_widening
+from airflow_delta_provider.domain.checks.type_widening import family as type_widening
 from airflow_delta_provider.domain.checks.usage_tracking import rules as usage_tracking
 
 FAMILIES: tuple[RuleFamily, ...] = (

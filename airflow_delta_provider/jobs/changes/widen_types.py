@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.widen_types import (
     resolve_widenings,
     verify_widened,
 )
-from airflow_delta_provider.domain.checks.type_widening import rules as widening_rules
+from airflow_delta_provider.domain.checks.type_widening.data import VALUES_CHANGED
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -51,12 +51,14 @@ class WidenTypes(Change):
         files = sorted((old.files or {}).values(), key=lambda file: file.path)
         differing = differing_columns(self._session, table.location, files, old.metadata, after.metadata, widenings)
         for column, measures in differing:
-            yield widening_rules.VALUES_CHANGED.finding(
-                f"{column} reads differently at version {after.version} than before version {first}: "
-                f"{', '.join(measures)} differ. Do not write to the table; RESTORE it to version {first - 1} and "
-                "report the engine that wrote its files.",
+            yield VALUES_CHANGED.found(
+                "{column} reads differently at version {version} than before version {first}: {measures} differ.",
+                remedy=f"Do not write to the table; RESTORE it to version {first - 1}, and report the engine that "
+                "wrote its files.",
                 version=after.version,
-                column=str(column),
+                column=column,
+                first=first,
+                measures=list(measures),
             )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.checks.type_widening.rules import UNREACHABLE_TYPE
+from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
+from airflow_delta_provider.domain.checks.metadata import rules as metadata
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
-from airflow_delta_provider.domain.checks.type_widening import rules
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, RESTORE, SPEC, UNKNOWING, WRITERS
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
     VOID,
     between_texts,
@@ -27,45 +31,92 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
 from airflow_delta_provider.domain.report.finding import Finding
 
-_RESTORE = "RESTORE the table to the version before"
+_pair = FAMILY.of(Scope.PAIR)
+
+UNSUPPORTED_CHANGE = _pair.error(
+    8,
+    "unsupported change of a type",
+    effect="Readers fail on older files, or read wrong values.",
+    remedy=RESTORE,
+    source=WRITERS,
+    follows_from=causes(metadata.UNKNOWN_TYPE_OR_VALUE, metadata.DUPLICATE_COLUMN),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_older_files=True,
+)
+UNRECORDED_TYPE_CHANGE = _pair.error(
+    9,
+    "type change not recorded in delta.typeChanges",
+    effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
+    remedy="RESTORE the table to the previous version, and widen the column again with an engine that records it.",
+    follows_from=causes("TW11", "TW04"),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    about_older_files=True,
+)
+CHANGE_NOT_ENABLED = _pair.error(
+    11,
+    "type changed while type widening was not enabled",
+    effect=UNKNOWING,
+    remedy="RESTORE the table to the previous version, enable the feature typeWidening, and widen the column again.",
+    source=SPEC,
+    threads=("delta-io/delta#7127",),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+)
+LOST_TYPE_CHANGES = _pair.error(
+    12,
+    "earlier delta.typeChanges lost or rewritten",
+    effect="Readers can no longer tell that older files hold other types; they fail or read wrong values.",
+    remedy=RESTORE,
+    follows_from=causes("TW03", "TW08"),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+)
+RECORD_LEFT_BY_DROP = _pair.error(
+    15,
+    "feature dropped, but its traces left",
+    effect="Readers that do not know the feature open the table now, and fail on older files or read them wrongly.",
+    remedy="Enable the feature typeWidening again, and let ALTER TABLE … DROP FEATURE drop it.",
+    source=WRITERS,
+    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
+    needs=(Need.STATE,),
+    survives_replacement=True,
+)
 
 
-@on_change()
-def check_transition(transition: Transition) -> Iterator[Finding]:
-    """Yield what a commit did wrong to types and their record: TW08, TW09, TW11, TW12 and TW15.
-
-    But for TW15, silent where it changes no metadata, replaces every file or restores an earlier
-    version: then no live file has values of another type.
-    """
-    before, after = transition.before.metadata, transition.after.metadata
-    try:
-        yield from _left_by_drop(transition)
-        if before == after or transition.replaces_all or transition.restores:
-            return
-        pairs = _matched(before, after)
-    except BrokenLogError:
-        return
-    for rule in _TRANSITION_RULES:
-        yield from rule(transition, pairs)
-
-
+@on_change(RECORD_LEFT_BY_DROP)
 def _left_by_drop(transition: Transition) -> Iterator[Finding]:
     before, after = transition.before, transition.after
     if before.protocol == after.protocol or not is_supported(before.protocol) or is_supported(after.protocol):
         return
-    left = records_of(after.metadata)
+    try:
+        left = records_of(after.metadata)
+    except BrokenLogError:
+        return
     what = [f"{TYPE_CHANGES_KEY} of {left[0].column}"] if left else []
     if is_enabled(after.metadata):
         what.append(f"{ENABLE_TYPE_WIDENING}=true")
     if what:
-        yield rules.RECORD_LEFT_BY_DROP.finding(
-            f"The commit takes {TYPE_WIDENING} out of the protocol, but leaves {' and '.join(what)}: readers that do "
-            "not know the feature open the table now, and fail on older files or read them wrongly. Enable it again: "
-            f"DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']), and let ALTER TABLE … DROP FEATURE drop "
-            "it.",
-            column=str(left[0].column) if left else None,
-            **transition.commit.provenance,
+        yield RECORD_LEFT_BY_DROP.found(
+            "The commit removes {feature} from the protocol, but leaves {left}.",
+            column=left[0].column if left else None,
+            feature=TYPE_WIDENING,
+            left=what,
         )
+
+
+@on_change(UNSUPPORTED_CHANGE, CHANGE_NOT_ENABLED, UNRECORDED_TYPE_CHANGE, LOST_TYPE_CHANGES)
+def _changes_of_types(transition: Transition) -> Iterator[Finding]:
+    """Silent where a commit changes no metadata, replaces every file or restores an earlier version.
+
+    Then no live file has values of another type.
+    """
+    before, after = transition.before.metadata, transition.after.metadata
+    if before == after or transition.replaces_all or transition.restores:
+        return
+    try:
+        pairs = _matched(before, after)
+    except BrokenLogError:
+        return
+    yield from _changed_types(transition, pairs)
+    yield from _lost_records(transition, pairs)
 
 
 def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
@@ -75,29 +126,27 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
         was, now = old.data_type, new.data_type
         if was in VOID or between_texts(was, now) or (not on and stored_alike(was, now)):
             continue
-        if not is_known_type(was):  # MD13: a change away from it is none for the worse
+        if not is_known_type(was):  # MD13: a change away from it makes nothing worse
             continue
-        where = {"column": str(new), **transition.commit.provenance}
+        facts: dict[str, Any] = {"column": new, "old": str(was), "new": str(now)}
         if not can_widen(was, now):
-            yield rules.UNSUPPORTED_CHANGE.finding(
-                f"The commit changes {new} from {was} to {now}, which is no supported widening, and keeps older files: "
-                f"readers fail on them, or read wrong values. {_RESTORE}.",
-                **where,
+            yield UNSUPPORTED_CHANGE.found(
+                "The commit changes {column} from {old} to {new}, which is not a supported widening, and keeps "
+                "older files.",
+                **facts,
             )
             continue
         if not on:
-            yield rules.CHANGE_NOT_ENABLED.finding(
-                f"The commit widens {new} from {was} to {now} while {ENABLE_TYPE_WIDENING} is not true: readers that "
-                f"do not know the feature fail on older files, or read wrong values. {_RESTORE}, and enable it first: "
-                f"DeltaEnableFeatureOperator(features=['{TYPE_WIDENING}']).",
-                **where,
+            yield CHANGE_NOT_ENABLED.found(
+                "The commit widens {column} from {old} to {new} while {property} is not true.",
+                **facts,
+                property=ENABLE_TYPE_WIDENING,
             )
         if recorded and not _is_recorded(old, new):
-            yield rules.UNRECORDED_TYPE_CHANGE.finding(
-                f"The commit widens {new} from {was} to {now} without a record in {TYPE_CHANGES_KEY}: readers cannot "
-                f"tell that older files hold the narrower type; they fail or read wrong values. {_RESTORE}, and widen "
-                "the column again with an engine that records it: DeltaWidenTypesOperator.",
-                **where,
+            yield UNRECORDED_TYPE_CHANGE.found(
+                "The commit widens {column} from {old} to {new} without a record in {key}.",
+                **facts,
+                key=TYPE_CHANGES_KEY,
             )
 
 
@@ -110,19 +159,11 @@ def _lost_records(transition: Transition, pairs: Sequence[tuple[Column, Column]]
     for old, new in pairs:
         earlier, now = changes_of(old), changes_of(new)
         if earlier and now is not None and now[: len(earlier)] != earlier:
-            yield rules.LOST_TYPE_CHANGES.finding(
-                f"{new} had {len(earlier)} recorded type change{'s' if len(earlier) > 1 else ''}, which the commit "
-                f"{'rewrites' if now else 'removes'}: readers cannot tell any more that older files hold other types; "
-                f"they fail or read wrong values. {_RESTORE}.",
-                column=str(new),
-                **transition.commit.provenance,
+            yield LOST_TYPE_CHANGES.found(
+                "{column} had {changes:recorded type change}, which the commit " + ("rewrites." if now else "removes."),
+                column=new,
+                changes=len(earlier),
             )
-
-
-_TRANSITION_RULES: tuple[Callable[[Transition, Sequence[tuple[Column, Column]]], Iterator[Finding]], ...] = (
-    _changed_types,
-    _lost_records,
-)
 
 
 def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
