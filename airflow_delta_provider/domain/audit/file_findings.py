@@ -26,16 +26,16 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
-#: Rules about data files that are about commits, too: only the audit that judges those sees what is wrong.
+#: Rules about data files that are about commits, too: only an audit of those commits sees what is wrong.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
-#: What a finding says of the commit that is to blame.
+#: What a finding says of the commit that broke the rule.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp")
 
 
 class FileFindings:
-    """Takes them when all commits were judged.
+    """Reports them after all commits were checked.
 
-    :param since: what is wrong with files that were added up to this version is left out; None for nothing
+    :param since: leave out what is wrong with files that were added up to this version; None for nothing
     """
 
     def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: LogMemory, since: int | None) -> None:
@@ -47,16 +47,16 @@ class FileFindings:
         self._rows_of: RowCount = _said_rows
         self._begun: int | None = None
 
-    def begin(self, state: TableState) -> None:
-        """Take the state that a history starts from whose first commits are not judged, with its files."""
+    def start_from(self, state: TableState) -> None:
+        """Start from a state, with its files, whose earlier commits are not checked."""
         self._begun = state.version
 
-    def look_at_first(self, state: TableState) -> None:
-        """Take what is wrong with the files of that state, of which no earlier audit has told."""
+    def observe_first(self, state: TableState) -> None:
+        """Report what is wrong with the files of that state, which no earlier audit has checked."""
         self._take(state, self._tracking.check_files(state))
 
-    def recall(self, violation: StandingViolation) -> None:
-        """Take what an earlier audit found, if only a look at the files tells whether it is still so."""
+    def restore_saved(self, violation: StandingViolation) -> None:
+        """Restore what an earlier audit found, if only the files themselves show whether it is still so."""
         finding = violation.finding
         rule = RULES.get(finding.code)
         of_data = rule is not None and rule.scope is Scope.DATA and rule not in _OF_COMMITS
@@ -64,12 +64,12 @@ class FileFindings:
             for path in violation.paths or (finding.path,):
                 self._recalled[key_of(replace(finding, path=path))] = finding
 
-    def look(self, state: TableState, found: Iterable[Finding], rows_of: RowCount, *, whole: bool) -> None:
-        """Take all that is wrong with the files themselves; what was is not recalled.
+    def observe_files(self, state: TableState, found: Iterable[Finding], rows_of: RowCount, *, whole: bool) -> None:
+        """Report all that is wrong with the files themselves, instead of what was restored of them.
 
         :param state: the last one, with its files
-        :param rows_of: the number of rows of each, which decides from now on what row ids they give out
-        :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
+        :param rows_of: the number of rows of each, which decides from now on which row ids they assign
+        :param whole: whether all were checked: what an earlier audit found, and this one does not, was repaired then
         """
         self._rows_of = rows_of
         fresh = list(check_fresh_ids(state, row_tracking_of(state), rows_of))
@@ -83,8 +83,8 @@ class FileFindings:
             self._violations.withdraw(RULES[code], {path})
         self._take(state, [*found, *impossible])
 
-    def finish(self, state: TableState) -> None:
-        """Take what is wrong with the row ids of the files, unless the commits have shown it already.
+    def report(self, state: TableState) -> None:
+        """Report what is wrong with the row ids of the files, unless the commits have shown it already.
 
         :param state: the last one, with its files
         """
@@ -95,7 +95,7 @@ class FileFindings:
             self._violations.open(finding, of_state=of_state)
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings with the commits that added their files, but for what is not asked for."""
+        """Yield findings with the commits that added their files; those that are not asked for are left out."""
         found = list(found)
         paths = {finding.path for finding in found if finding.version is None}
         files = {file.path: file for file in _files(state) if file.path in paths}

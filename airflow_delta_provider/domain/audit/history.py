@@ -102,7 +102,7 @@ class HistoryAudit:
                 self._violations.gone_meanwhile({path for path, _ in base.files or ()}, base.version)
                 self._violations.look_again(as_one_commit(missed, base))
             if missed is not None or not recalled:
-                self._file_findings.look_at_first(base)
+                self._file_findings.observe_first(base)
             if known:
                 self._violations.forget()
 
@@ -210,7 +210,7 @@ class HistoryAudit:
             for finding in (missing(self._version) for is_there, missing in found if not is_there):
                 self._violations.look(finding.code, self._version, [finding])
             return self._violations.findings()
-        self._file_findings.finish(state)
+        self._file_findings.report(state)
         return self._violations.findings()
 
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
@@ -220,14 +220,14 @@ class HistoryAudit:
         :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
         :raises BrokenLogError: if there is no state
         """
-        self._file_findings.look(self.state(), found, rows_of, whole=whole)
+        self._file_findings.observe_files(self.state(), found, rows_of, whole=whole)
 
     def _live(self) -> LiveFiles | None:
         return self._files.live(len(self._replay.files), known=self._knows_files)
 
     def _recall(self, violation: StandingViolation, base: TableState | None) -> None:
         finding = violation.finding
-        self._file_findings.recall(violation)
+        self._file_findings.restore_saved(violation)
         if violation.of_state and self._knows_files:
             return
         rule = RULES.get(finding.code)
@@ -245,7 +245,7 @@ class HistoryAudit:
         self._violations.recall(violation, aspect, still_open, before if compares else None)
 
     def _begin_late(self, base: TableState) -> None:
-        self._file_findings.begin(base)
+        self._file_findings.start_from(base)
         self._begin(base, {"at_or_before": True, "version": base.version}, ())
 
     def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:

@@ -1,4 +1,4 @@
-"""Fresh row ids: each file gives out a range of them, ``baseRowId`` and one for each of its rows.
+"""Fresh row ids: each file assigns a range of them, ``baseRowId`` and one for each of its rows.
 
 PROTOCOL.md, Row IDs: the id is that of the file and the physical position, so deleted rows have one, too.
 """
@@ -19,7 +19,7 @@ RowCount = Callable[[RowFile], "int | None"]
 
 @dataclass(frozen=True, slots=True)
 class Overlap(Generic[F]):
-    """Two files that give out the same ids, from ``first`` to ``last``, both included."""
+    """Two files that assign the same ids, from ``first`` to ``last``, both included."""
 
     one: F
     other: F
@@ -39,14 +39,14 @@ def base_of(file: RowFile) -> int:
 
 
 def last_id(file: RowFile) -> int | None:
-    """Return the highest id that the log shows a file to give out, None where it gives out none."""
+    """Return the highest id that the log shows a file to assign, None where it assigns none."""
     if file.base_row_id is None or file.num_records == 0:
         return None
     return file.base_row_id + (0 if file.num_records is None else file.num_records - 1)
 
 
 def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]:
-    """Yield the files that give out ids, each with the last of them.
+    """Yield the files that assign ids, each with the last of them.
 
     :param ordered: files by their bases; of one whose rows are not known, the id before its base is yielded
     """

@@ -14,7 +14,7 @@ class MaterializedTypeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FileIds:
-    """The row ids of one data file, as far as its footer tells; rows under deletion vectors included.
+    """The row ids of one data file, as far as its footer shows; rows under deletion vectors included.
 
     :param rows: how many rows there are
     :param materialized: how many have a materialized id, or None where the footer does not say
@@ -52,7 +52,7 @@ def file_ids(footer: Footer, column: str | None) -> FileIds:
     element = footer.leaf((column,)) if column else None
     if element is None:
         if column and any(found.name == column for found in footer.schema[1:]):
-            raise MaterializedTypeError("it is no plain column")
+            raise MaterializedTypeError("it is not a plain column")
         return FileIds(footer.num_rows)
     logical = element.logical_type
     wide = logical is None or (logical.kind is LogicalKind.INTEGER and logical.signed and logical.bit_width == 64)

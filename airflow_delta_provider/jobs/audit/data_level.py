@@ -102,7 +102,7 @@ class DataLevel:
         try:
             if tracking.relied_upon and not self.given_up:
                 with self._budget.limit(self._session.spark):
-                    found += ids.judge(self._session, self._name, self._timings, self._progress)
+                    found += ids.check(self._session, self._name, self._timings, self._progress)
                 evidence |= ids.evidence
                 read += " and the row ids in them"
         except OutOfTimeError:
@@ -135,4 +135,4 @@ class DataLevel:
         if commits:
             self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")
         reader = MovedRowsReader(self._session, data, surveyed.ids, tracking.row_id_column)
-        yield from (finding for finding in reader.judge(self._budget.each(commits)) if finding.code in _MOVED)
+        yield from (finding for finding in reader.check(self._budget.each(commits)) if finding.code in _MOVED)

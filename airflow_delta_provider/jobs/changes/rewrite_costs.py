@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_delta_provider.domain.changes.drop_features.plan import RewriteCost
-from airflow_delta_provider.domain.checks.type_widening.rewritten_files import FileDifference, FileDifferences
+from airflow_delta_provider.domain.changes.drop_features.rewritten_files import FileDifference, FileDifferences
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Rewrites
 from airflow_delta_provider.domain.delta.features.removal import REMOVALS

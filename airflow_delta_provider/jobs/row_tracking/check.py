@@ -114,13 +114,13 @@ class RowTrackingCheck:
             surveyed = survey(data, files, tracking.row_id_column)
             findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
         ids = LiveIds(data, files, surveyed, tracking, self._options.level)
-        findings += ids.judge(self._session, name, self._timings, self._progress)
+        findings += ids.check(self._session, name, self._timings, self._progress)
         evidence |= ids.evidence
         if self._options.level == "footers":
             return findings
         if stability is not None:
             with self._timings.phase("stability"):
-                findings += stability.judge(state, data, surveyed, tracking.row_id_column, keys)
+                findings += stability.check(state, data, surveyed, tracking.row_id_column, keys)
         return findings
 
     def _traced(self, findings: list[Finding], files: Collection[LiveFile]) -> list[Finding]:
@@ -137,8 +137,9 @@ class RowTrackingCheck:
 
 def _check_log(history: History, tracking: RowTracking, steps: list[CommitStep]) -> Iterator[Finding]:
     if history.replayed is not None:
+        hint = "The remaining findings refer to the checkpoint's version of the table."
         for finding in check_checkpoint(history.state, history.replayed, history.segment):
-            yield replace(finding, message=f"{finding.message} The rest of this report is about the first.")
+            yield replace(finding, message=f"{finding.message} {hint}")
     yield from check_enabled(tracking)
     yield from check_state(history.state, tracking)
     yield from check_files(history.state, tracking)

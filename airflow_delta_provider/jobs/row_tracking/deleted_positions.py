@@ -31,7 +31,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 
-#: Positions of a file that one row of the result tells of.
+#: Positions of a file that one row of the result covers.
 _CHUNK = 32768
 _WORD = 64
 _VECTORS = "file: int, source: string, start: bigint, size: bigint, rows: bigint, vector: string"

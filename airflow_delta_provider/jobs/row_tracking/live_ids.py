@@ -20,7 +20,7 @@ from airflow_delta_provider.jobs.session.timings import Timings
 
 
 class LiveIds:
-    """Judges the row ids of live files whose footers were read.
+    """Checks the row ids of live files whose footers were read.
 
     :param files: of a table whose row tracking is relied upon
     :param level: ``footers``, or ``data``: whether the ids are read
@@ -51,7 +51,7 @@ class LiveIds:
             "materialized_ids_read": self._ids_read,
         }
 
-    def judge(self, session: DeltaSession, name: str, timings: Timings, progress: Progress) -> list[Finding]:
+    def check(self, session: DeltaSession, name: str, timings: Timings, progress: Progress) -> list[Finding]:
         """Return what is wrong with materialized ids.
 
         :param name: of the table, for people

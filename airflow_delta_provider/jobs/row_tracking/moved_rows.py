@@ -38,7 +38,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 #: Why a footer says nothing of row ids, by the rule that a survey finds broken.
 _REASONS = {
-    MISSING.code: "there is no such file",
+    MISSING.code: "it does not exist",
     DAMAGED.code: "it is damaged",
     ENCRYPTED.code: "it is encrypted",
     MATERIALIZED_TYPE.code: "its column of row ids has another type",
@@ -67,7 +67,7 @@ class MovedRowsReader:
             (path, column): ids for path, ids in known.items()
         }
 
-    def judge(self, commits: Iterable[RowMoves]) -> Iterator[Finding]:
+    def check(self, commits: Iterable[RowMoves]) -> Iterator[Finding]:
         """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
         undecided: list[Finding] = []
         for moves in commits:
@@ -141,7 +141,7 @@ class MovedRowsReader:
         try:
             return self._data.deleted(file, ids.rows)
         except MissingFileError:
-            return "there is no file of its deletion vector"
+            return "the file of its deletion vector does not exist"
         except BrokenDeletionVectorError as error:
             return f"its deletion vector is damaged: {error}"
 

@@ -104,7 +104,7 @@ class Stability:
         self._since = since
         self._progress = progress
 
-    def judge(
+    def check(
         self, state: TableState, data: DeltaFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
     ) -> Iterator[Finding]:
         """Yield what did not stay the same, and what cannot be decided.
@@ -120,7 +120,7 @@ class Stability:
         moving = [moves for moves in commits if moves.new or moves.unplaced]
         if moving:
             self._progress(f"{self._table.name.text}: comparing the rows that {len(moving)} commits moved")
-        yield from reader.judge(moving)
+        yield from reader.check(moving)
         if keys and transitions and not broken:
             self._progress(f"{self._table.name.text}: comparing keys with version {self._since}")
             before = transitions[0].before

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def until_mark_reaches(due: int) -> StillOpen:
-    """Return what tells until when the high water mark is missing or below ``due``."""
+    """Return until when the high water mark is missing or below ``due``."""
     details = {"due": due}
     return StillOpen(lambda later: mark_is_too_low(later, None, details), details)
 
