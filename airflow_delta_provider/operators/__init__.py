@@ -1,1 +1,1 @@
-"""Operators: one module a job kind."""
+"""Operators: one module per kind of job."""

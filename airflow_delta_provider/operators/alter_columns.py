@@ -14,10 +14,10 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     """
     Drop, rename and add columns of Delta tables, in this order, without rewriting data.
 
-    Everything is checked before anything is touched. A table whose protocol lists
-    ``columnMappingUsageTracking`` is changed in one commit of this provider's own, which keeps the
-    tracking; any other by SQL, a commit a statement, and a rerun goes on after a failure. A second
-    run changes nothing, unless it drops a column and adds it again.
+    Everything is checked before anything is changed. No engine can alter a table whose protocol lists
+    ``columnMappingUsageTracking``: the operator writes that commit itself, and keeps the tracking. Other
+    tables are changed by SQL, one commit per statement, and a rerun resumes after a failure. A second run
+    changes nothing, unless it drops a column and adds it again.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping", and its RFC "Column Mapping Usage Tracking"
 
@@ -26,7 +26,7 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: column paths. (templated)
 
-    In a path, a name that itself holds a dot goes between backticks.
+    In a path, put a name that holds a dot between backticks.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

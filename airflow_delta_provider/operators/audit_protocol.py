@@ -22,33 +22,33 @@ from airflow_delta_provider.operators.yaml_file import names_file, read_entries
 
 class DeltaAuditProtocolOperator(DeltaJobOperator):
     """
-    Judge the whole history of Delta tables by every rule of the protocol, and name the commits that broke one.
+    Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
 
-    Changes nothing. Reads the log itself, not what an engine makes of it: also of tables that an engine
-    refuses to open. A rule that a commit broke and a later one healed is told as such and does not count.
+    Changes nothing. Reads the log itself, also of tables that an engine refuses to open. Violations fixed by a later
+    commit are reported as resolved and do not affect the verdict.
     ``docs/reference/rules.md`` has all rules.
 
-    :param tables: many tables, done in one job, in place of ``table``: a list, in which a path may be a
+    :param tables: many tables, done in one job, instead of ``table``: a list, in which a path may be a
         pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file, written so
-        that it ends in ``.yaml`` or ``.yml``; a template in it does not lead out of the folder of the DAGs. That
-        file has a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
+        that it ends in ``.yaml`` or ``.yml``; a template in it cannot lead out of the folder of the DAGs. The
+        file holds a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
         rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
-    :param schema: all Delta tables of a catalog schema, in place of ``table`` and ``tables``. (templated)
+    :param schema: all Delta tables of a catalog schema, instead of ``table`` and ``tables``. (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
         files; ``"data"`` also row ids. (templated)
-    :param since_version: judge only the commits after this version. A template that renders to
+    :param since_version: check only the commits after this version. A template that renders to
         ``None`` leaves this out. (templated)
-    :param version: judge the history up to this version, by default the newest. (templated)
-    :param timestamp: or up to the newest version not later than this, a datetime or ISO 8601. (templated)
+    :param version: check the history up to this version, by default the newest. (templated)
+    :param timestamp: check the history up to this point in time, a datetime or ISO 8601. (templated)
     :param rules: codes of the rules to apply, by default all. (templated)
-    :param fail_on: ``"error"``, or ``"warning"``: whether warnings make a table VIOLATED, too. (templated)
-    :param waivers: findings that are accepted: a list of entries, or the path of a YAML file with one, as for
+    :param fail_on: lowest severity that makes a table VIOLATED: ``"error"`` or ``"warning"``. (templated)
+    :param waivers: accepted findings: a list of entries, or the path of a YAML file with one, as for
         ``tables``. An entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and
         any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
-    :param state_path: directory where audits remember, one small file a table, what they have seen:
-        the next one judges new commits only and tells new findings from known ones. (templated)
-    :param seconds_per_table: after which the audit of a table is given up, while it judges commits or reads files, as
-        UNDETERMINED; what was found until then is told
+    :param state_path: directory for incremental state, one small file per table: the next audit checks only new
+        commits, and tells new findings from known ones. (templated)
+    :param seconds_per_table: time limit per table, for judging commits and reading files; on timeout the table is
+        UNDETERMINED, and the findings so far are kept
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
@@ -96,7 +96,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         """
         Return the request of the rendered arguments.
 
-        :raises DeltaRequestError: if they make no sense, or name what is outside the allowed locations
+        :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
         self._context = context
         try:

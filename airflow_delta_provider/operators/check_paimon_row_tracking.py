@@ -28,7 +28,7 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     and user. ``version`` of a report and of a finding is the id of a snapshot.
 
     - ``"metadata"``: options and schemas, snapshots, manifests and what they say of data files, for every snapshot
-      that is kept. No data file is read.
+      that is kept. Data files are not read.
     - ``"data"``: also ids and sequence numbers of the rows.
 
     UNDETERMINED means that there is nothing to prove, or no way to: rows of the table are not tracked, or its
@@ -37,13 +37,13 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     .. seealso:: Apache Paimon, "Row Tracking"; ``docs/guides/paimon.md``
 
     :param level: ``"metadata"`` or ``"data"``. (templated)
-    :param since_snapshot: judge only the commits after this snapshot, such as the one before that
+    :param since_snapshot: check only the commits after this snapshot, such as the one before that
         ``PaimonRowTrackingSensor`` found. A template that renders to ``None`` leaves this out. (templated)
     :param key_columns: columns whose values name a row, at level ``"data"``: a key keeps its row id. (templated)
     :param source: ``"native"`` reads files, ``"catalog"`` asks the table's Paimon catalog in Spark; ``"auto"`` takes
         the first for paths and the second for names. (templated)
-    :param state_path: directory where checks remember, one file a table, up to which snapshot all was well: the
-        next one begins there. After a rollback, whose new snapshots have ids of old ones, it begins anew. (templated)
+    :param state_path: directory for incremental state, one file per table: the next check starts after the last
+        snapshot that passed. After a rollback, whose new snapshots reuse ids, it starts over. (templated)
     :param fail_on_reassigned: whether it is an error where Paimon itself gave rows new ids that nobody changed, as
         sort compaction does, and MERGE on tables with deletion vectors; otherwise a warning. (templated)
 

@@ -19,7 +19,7 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
 
     What each level proves of the latest version:
 
-    - ``"log"``: what the log alone tells. Every live file has its ids, the ids of freshly written
+    - ``"log"``: what the log alone shows. Every live file has its ids, the ids of freshly written
       rows do not overlap and stay below the high water mark, as far as the log counts the rows.
     - ``"footers"``: the same on the row counts that the Parquet footers of the files have, and the
       lowest and highest id that they give for ids kept in a column.
@@ -27,8 +27,8 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
       only this one proves anything of rows that UPDATE, MERGE, DELETE or OPTIMIZE has moved.
 
     UNDETERMINED means that there was nothing to prove, or no way to: the table has no row tracking,
-    supports it but has not enabled it, or has suspended it. Each has its own code and remedy. So
-    does a file whose rows cannot be counted. See ``on_undetermined``.
+    supports it but has not enabled it, or has suspended it. Each has its own code and remedy, as
+    has a file whose rows cannot be counted. See ``on_undetermined``.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Row Tracking"
 

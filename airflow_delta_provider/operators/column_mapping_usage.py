@@ -1,4 +1,4 @@
-"""Telling whether columns were ever renamed or dropped."""
+"""Finding out whether columns were ever renamed or dropped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
 class DeltaColumnMappingUsageOperator(DeltaJobOperator):
     """
-    Tell whether any column of Delta tables was ever renamed or dropped, at any depth.
+    Find out whether any column of Delta tables was ever renamed or dropped, at any depth.
 
     Changes nothing, and needs no table feature: the answer is derived from the history of the table,
-    and from the footers of its live files where the history is not kept whole. The table's report has
+    and from the footers of its live files where the history is incomplete. The table's report has
     it as ``usage``, the summary in XCom as ``usage`` of the table:
 
     - ``USED``: a commit did it. The evidence names column, version, engine and operation.

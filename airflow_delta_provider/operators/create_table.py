@@ -14,15 +14,15 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
     """
     Create an empty Delta table with ``columnMappingUsageTracking`` and column mapping by name.
 
-    Experimental: no engine implements the RFC yet, so that none can write to the table; all others are
-    created with SQL. A second run changes nothing; a table with other columns at that place is refused.
+    Experimental: no engine implements the RFC yet, so none can write to the table. Create other tables
+    with SQL. A second run changes nothing; a table with other columns at that place is refused.
 
     .. seealso:: RFC "Column Mapping Usage Tracking" of delta-io/delta
 
     :param columns: SQL type by name, in their order, for instance ``{"id": "bigint", "tags": "array<string>"}``;
         all are nullable. (templated)
     :param partition_by: names of those that the table is partitioned by. (templated)
-    :param acknowledge_writer_lockout: say that it is meant that no engine can write to the table. (templated)
+    :param acknowledge_writer_lockout: confirm that no engine will be able to write to the table. (templated)
 
     ``table`` is a path or a URI: the table gets a catalog name by ``CREATE TABLE … USING delta LOCATION``.
 

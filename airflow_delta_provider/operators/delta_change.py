@@ -1,4 +1,4 @@
-"""The operator that all job kinds share that change tables."""
+"""The base of the operators that change tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DeltaChangeOperator(DeltaJobOperator):
         """
         Return the request of the rendered arguments.
 
-        :raises DeltaRequestError: if they make no sense, or a table is outside the allowed locations
+        :raises DeltaRequestError: if they are wrong, or a table is outside the allowed locations
         """
         since = run_began(context) if context["ti"].try_number > 1 else None
         return replace(super().request(context), dry_run=self._plans_only(), retry_since=since)

@@ -1,4 +1,4 @@
-"""The operator that all job kinds share."""
+"""The base of the operators: it runs one job."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class DeltaJobOperator(SparkSubmitOperator):
     ``on_violation="warn"`` where a DAG is scheduled on violations.
 
     :param table: the table: a path, a URI or a catalog name. (templated)
-    :param tables: many tables, done in one job, in place of ``table``. (templated)
-    :param on_violation: where a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
-    :param on_undetermined: where something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
+    :param tables: many tables, done in one job, instead of ``table``. (templated)
+    :param on_violation: what to do if a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
+    :param on_undetermined: what to do if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
     :param delta_jars: ``"packages"``, ``"provided"``, or a list of jars, by path or by Maven coordinates such as
         ``"io.delta:delta-spark_4.1_2.13:4.3.1"``; by default packages on local masters and provided
         elsewhere. (templated)
@@ -125,7 +125,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         Return the options of the kind, from the rendered arguments.
 
-        :raises RequestError: if they make no sense
+        :raises RequestError: if they are wrong
         """
         return self.options_type(**self.given())
 
@@ -168,7 +168,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         Return the request of the rendered arguments.
 
-        :raises DeltaRequestError: if they make no sense, or name what is outside the allowed locations
+        :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
         access = Access.of(context)
         with self.refusing():
@@ -199,7 +199,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         Check at construction what does not have to be rendered first.
 
-        :raises DeltaRequestError: if it makes no sense
+        :raises DeltaRequestError: if it is wrong
         """
         if (self.table is None) == (self.tables is None):
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")

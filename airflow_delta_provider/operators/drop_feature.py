@@ -28,29 +28,30 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     """
     Drop table features of Delta tables, and verify afterwards that they are gone.
 
-    Before anything is touched, the plan says which files are rewritten, and what stays behind. What a
-    drop costs has to be allowed, argument by argument; without, the table is refused and the refusal
-    says how much it is. A feature that a table does not have is no error: a second run changes nothing.
+    Before anything is changed, the plan says which files are rewritten, and what stays behind. Each cost of a
+    drop has to be allowed by its argument; otherwise the table is refused, and the refusal says how much it
+    is. A feature that a table does not have is not an error: a second run changes nothing.
 
     Most features that concern readers leave traces in the table's history. By default
     ``checkpointProtection`` is added to the protocol to protect it, which locks out writers that do not
-    know that. With ``truncate_history`` the history is deleted in its place, in two runs: the first one
+    know that feature. With ``truncate_history`` the history is deleted instead, in two runs: the first one
     takes the feature out of use, and the second one drops it, once the history is old enough
     (``delta.dropFeatureTruncateHistory.retentionDuration``, by default 24 hours). With ``wait`` the
     task is deferred in between, without a worker and without Spark, until the last of its tables is
     ready; where a table was refused or failed, the task ends at once, and a later one finishes the others.
-    Without, such tables are UNDETERMINED, their ``earliest`` in the XCom says when, and whichever run
-    comes after that finishes them.
+    Without ``wait``, such tables are UNDETERMINED, their ``earliest`` in the XCom says when they are ready, and any
+    run after that time finishes them.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Table Features" and "Checkpoint Protection"
 
     :param features: names of table features, for instance ``["typeWidening", "deletionVectors"]``. (templated)
-    :param truncate_history: delete the history that has traces of them, in place of protecting it. (templated)
-    :param wait: wait, deferred, until history that is too young can be truncated
+    :param truncate_history: delete the history that has traces of them, instead of protecting it. (templated)
+    :param wait: wait, deferred, until the history is old enough to be truncated
     :param allow_protocol_upgrade: allow ``checkpointProtection`` to be added. (templated)
-    :param allow_rewrite: allow data files to be rewritten. (templated)
-    :param acknowledge_history_loss: older versions may be lost; needed for ``truncate_history``. (templated)
-    :param acknowledge_row_id_loss: row ids may lose their identity; needed for ``rowTracking``. (templated)
+    :param allow_rewrite: allow rewriting data files. (templated)
+    :param acknowledge_history_loss: confirm that time travel to older versions will be lost; needed for
+        ``truncate_history``. (templated)
+    :param acknowledge_row_id_loss: confirm that rows will lose their ids; needed for ``rowTracking``. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -22,12 +22,12 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
 
     :param features: names of table features, for instance ``["typeWidening", "rowTracking"]``. (templated)
     :param properties: further table properties, set in the same commit. (templated)
-    :param allow_protocol_upgrade: allow to lock out readers and writers that do not know the
+    :param allow_protocol_upgrade: allow protocol upgrades that lock out readers and writers that do not know the
         features. (templated)
     :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection`` and
         ``icebergCompat*``. (templated)
     :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
-        adopted), with which no engine can write to the table any more, only read it. (templated)
+        adopted), after which engines can only read the table. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

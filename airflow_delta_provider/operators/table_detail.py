@@ -14,24 +14,24 @@ from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
 class DeltaTableDetailOperator(DeltaJobOperator):
     """
-    Say what Delta tables are, for other tasks to branch on: one small job, however many tables.
+    Show the metadata of Delta tables, for other tasks to branch on: one small job, however many tables.
 
     Changes nothing, and reads the log itself: a table that an engine refuses to open has a detail too.
-    Of a table that its catalog manages, the directory may lack the newest commits: that one is
+    The directory of a table that its catalog manages may lack the newest commits: such a table is
     UNDETERMINED, with the detail as the directory has it.
 
     The XCom ``details`` holds, under ``tables``, a mapping from each table to its detail: ``location``
     (of a catalog name too), ``id``, ``name``, ``description``, ``format``, ``columns`` (SQL types by
     name), ``schema``, ``data_schema`` (without partition columns), ``partition_columns``,
     ``configuration``, ``created_time``, ``column_mapping_mode``, ``protocol``, ``features`` (``enabled``,
-    ``supported`` or ``suspended`` by name; one that is not there is absent), ``last_commit`` and
+    ``supported`` or ``suspended`` by name; one that is missing is absent), ``last_commit`` and
     ``version``. What does not fit into 48 KiB is left out, and ``truncated`` is true: first all schemas,
-    which are None then, next all columns, at last whole tables; ``report_path`` is the file that has all.
+    which are then None, next all columns, at last whole tables; ``report_path`` is the file that has everything.
     ``docs/reference/report.md`` has every key.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Change Metadata"
 
-    :param tables: many tables, done in one job, in place of ``table``; a path may be a pattern
+    :param tables: many tables, done in one job, instead of ``table``; a path may be a pattern
         (``"s3a://lake/sales/*"``), and ``"sales.*"`` stands for a catalog schema. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.

@@ -14,7 +14,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
     """
     Widen the types of columns of Delta tables, without rewriting data.
 
-    Everything is checked before anything is touched. All columns change in one commit where the
+    Everything is checked before anything is changed. All columns change in one commit where the
     engine can (Spark 4.2). Afterwards the log is read again: each change is recorded, no earlier
     record is lost, and the columns read the same values as before.
 
@@ -24,7 +24,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         ``{"quantity": "bigint", "lines.element.price": "decimal(12,2)", "attrs.key": "int"}``. (templated)
     :param enable_type_widening: set ``delta.enableTypeWidening`` first where it is off. (templated)
     :param allow_protocol_upgrade: allow the table features that this needs to be added to the
-        protocol, in a commit of their own before. (templated)
+        protocol first, in a commit of their own. (templated)
     :param verify: ``"data"`` reads the widened columns before and after and compares them, ``"log"``
         reads the log only. (templated)
 

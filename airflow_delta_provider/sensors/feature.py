@@ -23,7 +23,7 @@ class DeltaFeatureSensor(TableSensor):
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is
     deferred while it waits. A table that does not exist yet is waited for; a catalog-managed table
-    fails the task, since its directory does not tell. A log that cannot be read fails the task after
+    fails the task, because its directory is not authoritative. A log that cannot be read fails the task after
     five polls in a row.
 
     Pushes ``{"table": ..., "version": ..., "features": {name: state}}``; a state is ``absent``,

@@ -35,7 +35,7 @@ class PaimonRowTrackingSensor(TableSensor):
 
     :param since_snapshot: the snapshot that is known already; by default, or where a template renders to
         ``None``, the newest when the task begins. (templated)
-    :raises DeltaRequestError: for a catalog name, a snapshot that is none, a location that is not allowed
+    :raises DeltaRequestError: for a catalog name, an invalid snapshot or a disallowed location
     """
 
     template_fields: Sequence[str] = ("table", "since_snapshot", "storage_conn_id")

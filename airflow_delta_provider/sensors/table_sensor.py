@@ -49,7 +49,7 @@ class TableSensor(BaseSensorOperator):
         60 seconds counts as failed. At least 10 in mode ``reschedule``: Airflow takes a task that comes back
         sooner for failed. ``exponential_backoff`` and ``max_wait`` have no effect while deferred
     :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
-        all deferrals; a retry starts anew
+        all deferrals; a retry starts over
     :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps nothing
         for a task that is rescheduled, the worker is given back only when nothing has to be remembered: a sensor
         stays in its process while storage fails, or where it compares with what it saw first
@@ -88,7 +88,7 @@ class TableSensor(BaseSensorOperator):
         """
         Return what looks at the table, from the rendered arguments.
 
-        :raises ValueError: if they make no sense
+        :raises ValueError: if they are wrong
         """
 
     @abstractmethod

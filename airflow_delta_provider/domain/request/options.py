@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 class Options:
     """Options of a kind of job; the first line of a subclass's docstring says what the job does.
 
-    :raises RequestError: if they make no sense
+    :raises RequestError: if they are wrong
     """
 
     kind: ClassVar[str]

@@ -21,8 +21,9 @@ class Pairs(Value):
 
     default: ClassVar[Mapping[str, str]] = {}
     repeatable: ClassVar[bool] = True
-    #: What is mapped to what, for messages.
+    #: What is mapped to what, and what each name is mapped to, for messages.
     mapped: ClassVar[str]
+    wanted: ClassVar[str]
 
     def checked(self, option: str, value: Any) -> dict[str, str]:
         """Return the mapping, in its order."""
@@ -49,14 +50,20 @@ class Pairs(Value):
         """Return a name and what it is mapped to."""
 
     def _text(self, option: str, name: Any, text: Any) -> str:
-        if not (isinstance(name, str) and isinstance(text, str) and name and text):
+        if not isinstance(name, str) or not name:
+            raise RequestError("{option} names {name!r}, which is not a name.", option=option, name=name)
+        if not self._fits(text):
             raise RequestError(
-                "{option} has {name!r}: {text!r}; both have to be texts that are not empty.",
+                "{option}[{name!r}] is {value!r}; it has to be {wanted}.",
                 option=option,
                 name=name,
-                text=text,
+                value=text,
+                wanted=self.wanted,
             )
-        return text
+        return str(text).lower() if isinstance(text, bool) else str(text)
+
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value != ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class SqlTypes(Pairs):
     """
 
     mapped: ClassVar[str] = "column paths to types, for instance {'quantity': 'bigint'}"
+    wanted: ClassVar[str] = "a type such as 'bigint'"
     parse: Callable[[str], object]
 
     def check_names(self, option: str, value: Any) -> None:
@@ -89,6 +97,7 @@ class NewNames(Pairs):
     """New names by the paths of columns."""
 
     mapped: ClassVar[str] = "column paths to new names, for instance {'qty': 'quantity'}"
+    wanted: ClassVar[str] = "a new name"
 
     def from_text(self, text: str) -> tuple[str, str]:
         """Split at the only ``=`` that is not between backticks: either name may hold more, quoted."""
@@ -103,6 +112,7 @@ class Properties(Pairs):
     """Values of table properties by their names; numbers and booleans become the texts that Delta stores."""
 
     mapped: ClassVar[str] = "names to values"
+    wanted: ClassVar[str] = "a text, a number or a boolean"
 
     def from_text(self, text: str) -> tuple[str, str]:
         """Split at the first ``=``: a value may hold more."""
@@ -111,12 +121,5 @@ class Properties(Pairs):
             raise RequestError("{text!r} is not NAME=VALUE", text=text)
         return name, value
 
-    def _text(self, option: str, name: Any, text: Any) -> str:
-        if not isinstance(name, str) or not name or not isinstance(text, (str, bool, int, float)):
-            raise RequestError(
-                "{option} has {name!r}: {value!r}; names are texts, values texts, numbers or booleans.",
-                option=option,
-                name=name,
-                value=text,
-            )
-        return str(text).lower() if isinstance(text, bool) else str(text)
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, (str, bool, int, float))

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser, options: type[Options]) -> None
 def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:
     """Return the options that were given.
 
-    :raises RequestError: if they make no sense
+    :raises RequestError: if they are wrong
     """
     given = {}
     for name, declared in options.declared().items():
