@@ -14,17 +14,17 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
 
 from airflow_delta_provider.configuration import class_data_sharing, worker_cache
-from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
-from airflow_delta_provider.domain.engine.session_profile import (
-    LEAN_JAVA_OPTIONS,
+from airflow_delta_provider.domain.engine.delta_library import (
     PACKAGES,
     PROVIDED,
     UnknownSparkError,
     default_delta_jars,
     delta_coordinates,
-    is_local,
-    split_jars,
 )
+from airflow_delta_provider.domain.engine.jars import split_jars
+from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
+from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError

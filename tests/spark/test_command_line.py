@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from airflow_delta_provider.domain.engine.session_profile import delta_coordinates
+from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
 from airflow_delta_provider.jobs.run.command_line.main import main
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy

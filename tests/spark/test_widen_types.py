@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.changes.widen_types import Widening
-from airflow_delta_provider.domain.delta.column import find_column, quote
+from airflow_delta_provider.domain.delta.column import find_column
 from airflow_delta_provider.domain.delta.data_type import LONG
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.changes import column_values

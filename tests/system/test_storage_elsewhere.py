@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS, delta_coordinates
+from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
+from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.hooks.workspace import Workspace

@@ -10,9 +10,9 @@ from airflow_delta_provider.domain.delta.column import (
     children,
     find_column,
     parse_path,
-    quote,
 )
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructField, StructType
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from tests.unit.states import field, struct
 
 AWKWARD = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.expression import referenced_paths, refers_to
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 
 
 @pytest.mark.parametrize(

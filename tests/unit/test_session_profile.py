@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.engine.session_profile import (
+from airflow_delta_provider.domain.engine.delta_library import (
     DELTA_CATALOG,
     DELTA_EXTENSION,
-    EXTENSIONS,
-    LEAN_JAVA_OPTIONS,
-    SESSION_CATALOG,
     UnknownSparkError,
     default_delta_jars,
     delta_coordinates,
-    is_local,
+)
+from airflow_delta_provider.domain.engine.session_profile import (
+    EXTENSIONS,
+    LEAN_JAVA_OPTIONS,
+    SESSION_CATALOG,
     missing_settings,
     own_settings,
 )
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
+from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.jobs.session.engine_errors import understand
 
 DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}

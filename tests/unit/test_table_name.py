@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import parse_path, quote
+from airflow_delta_provider.domain.delta.column import parse_path
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.request.allowed_locations import check_location
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 

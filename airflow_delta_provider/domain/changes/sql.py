@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.changes.step import (
     TrackUsage,
     WidenColumns,
 )
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.request.table_name import TableName
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
+from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError, quote, split_name
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
@@ -44,41 +45,18 @@ def path_text(parts: Iterable[str]) -> str:
     return ".".join(part if _is_plain(part) else quote(part) for part in parts)
 
 
-def quote(name: str) -> str:
-    """Return ``name`` as a quoted SQL identifier; nothing in it can end the quotes."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def parse_path(text: str) -> tuple[str, ...]:
     """Split a dotted path; parts in backticks are taken literally.
 
     :raises UnknownColumnError: on an empty part or a backtick out of place
     """
-    parts: list[str] = []
-    rest = text
-    while True:
-        part, rest = _take_part(rest, text)
-        parts.append(part)
-        if not rest:
-            return tuple(parts)
-        rest = rest[1:]
-
-
-def _take_part(rest: str, text: str) -> tuple[str, str]:
-    if rest.startswith("`"):
-        end = 1
-        while (end := rest.find("`", end)) >= 0 and rest[end + 1 : end + 2] == "`":
-            end += 2
-        if end > 1 and rest[end + 1 : end + 2] in ("", "."):
-            return rest[1:end].replace("``", "`"), rest[end + 1 :]
-    else:
-        part, dot, after = rest.partition(".")
-        if part and "`" not in part:
-            return part, dot + after
-    raise UnknownColumnError(
-        f"{text!r} is no column path. Separate nested names by dots, and put a name that itself "
-        "holds a dot or a backtick between backticks, a backtick in it doubled."
-    )
+    try:
+        return split_name(text)
+    except SqlNameError:
+        raise UnknownColumnError(
+            f"{text!r} is not a column path. Separate nested names by dots, and put a name that itself "
+            "holds a dot or a backtick between backticks, a backtick in it doubled."
+        ) from None
 
 
 def lowered(parts: Iterable[str]) -> tuple[str, ...]:

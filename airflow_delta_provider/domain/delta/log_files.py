@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
+from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
+
 _COMMIT = re.compile(r"(\d{20})\.json")
 _COMMIT_LENGTH = len("00000000000000000000.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
@@ -20,7 +22,7 @@ _COMPACTION = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
 
 
-class BrokenLogError(Exception):
+class BrokenLogError(BrokenMetadataError):
     """The files of the log do not make up a version; the message says which are missing."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from airflow_delta_provider.domain.delta.column import quote
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     DataType,
@@ -16,6 +15,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     parse_type,
     sql_name,
 )
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 
 _PRIMITIVE = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\([^()]*\))?)")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\W\d]\w*))\s*:?")

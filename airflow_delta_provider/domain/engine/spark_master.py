@@ -105,3 +105,8 @@ def _port(text: str, port: str) -> int:
     if not 0 < int(port) < 65536:
         raise MasterError(f"The Spark master {text!r} is malformed: there is no port {port}.")
     return int(port)
+
+
+def is_local(master: str) -> bool:
+    """Whether the master is a thread pool inside the driver."""
+    return master == "local" or master.startswith("local[")

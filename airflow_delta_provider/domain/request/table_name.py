@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.column import UnknownColumnError, parse_path, quote
+from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError, quote, split_name
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/]*@")
 _WILDCARD = re.compile(r"[*?\[]")
-_DELTA_PATH = re.compile(r"delta\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
+#: The format whose tables SQL names by their path: delta.`/lake/orders`.
+_PATH_FORMAT = "delta"
+_QUOTED_PATH = re.compile(rf"{_PATH_FORMAT}\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
 #: Schemes that name the same object store.
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
 
@@ -50,19 +52,19 @@ class TableName:
 
     @classmethod
     def _read(cls, text: str) -> TableName:
-        if path := _DELTA_PATH.fullmatch(text):
+        if path := _QUOTED_PATH.fullmatch(text):
             return cls(text, location=path[1].replace("``", "`"))
         if "/" in text and not text.startswith("`"):
             return cls(text, location=text)
         try:
-            parts = parse_path(text)
-        except UnknownColumnError:
+            parts = split_name(text)
+        except SqlNameError:
             raise TableNameError(
                 f"{text!r} is not a catalog name. Separate catalog, schema and table by dots, and put a part that "
                 "itself holds a dot or a backtick between backticks, a backtick in it doubled."
             ) from None
-        if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == "delta":
-            return cls(text, location=parts[-1])  # what `delta`.`/path` means to Spark, with any catalog before it
+        if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == _PATH_FORMAT:
+            return cls(text, location=parts[-1])  # what Spark takes for a path, with any catalog before it
         return cls(text, identifier=parts)
 
     @property
@@ -76,7 +78,7 @@ class TableName:
     def sql(self) -> str:
         """The name as quoted SQL; nothing in it can end the quotes."""
         if self.location is not None:
-            return f"delta.{quote(self.location)}"
+            return f"{_PATH_FORMAT}.{quote(self.location)}"
         return ".".join(quote(part) for part in self.identifier or ())
 
 

@@ -37,7 +37,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+from airflow_delta_provider.jobs.storage.state_store import StateStore
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
@@ -212,9 +212,9 @@ class ProtocolAudit:
         return self._receipt if reported.waits_for(self._receipt) else None
 
 
-def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> MemoryStore[AuditMemory] | None:
+def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditMemory] | None:
     """Return where audits of these options remember; each level by itself, since another one finds other things."""
     if options.state_path is None:
         return None
     variant = "" if options.level == "log" else options.level
-    return MemoryStore(session.storage, options.state_path, progress, AuditMemory.from_json, variant)
+    return StateStore(session.storage, options.state_path, progress, AuditMemory.from_json, variant)

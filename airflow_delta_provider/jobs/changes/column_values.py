@@ -11,11 +11,12 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.changes.widen_types import Widening
-from airflow_delta_provider.domain.delta.column import Column, quote
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_parts
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.jobs.delta.delta_files import file_uri
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal

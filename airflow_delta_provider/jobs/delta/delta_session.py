@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
-from pyspark.sql import Row, SparkSession
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.log_files import has_log
+from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.engine.session_profile import DELTA_CATALOG, SESSION_CATALOG
+from airflow_delta_provider.domain.engine.session_profile import SESSION_CATALOG
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.spark_settings import configured
-from airflow_delta_provider.jobs.session.sql_settings import SqlSettings
-from airflow_delta_provider.jobs.session.submitter import Submitter
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_formats import DELTA, format_of
+from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_ADAPTIVE = "spark.sql.adaptive.enabled"
-_FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
-_FIELD_ID_MISSING = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _NOT_FOUND = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -43,16 +36,6 @@ _NOT_FOUND = frozenset(
         "DELTA_MISSING_DELTA_TABLE",
     }
 )
-#: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
-_DETAILS = "# Detailed Table Information"
-
-
-class TableError(Exception):
-    """A table that cannot be opened; carries the refusal that says why."""
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(finding.message)
-        self.finding = finding
 
 
 @dataclass(frozen=True)
@@ -65,20 +48,8 @@ class OpenTable:
     log_names: Sequence[str] = ()
 
 
-class DeltaSession:
-    """The one place that knows how a session is asked for something.
-
-    :param submitter: the process that waits for the job, by default one that is always there
-    """
-
-    def __init__(self, spark: SparkSession, submitter: Submitter | None = None) -> None:
-        self.spark = spark
-        self.submitter = submitter or Submitter()
-        self.storage = HadoopStorage(spark)
-        self.reach = Reach(self.storage)
-        self._sql_settings = SqlSettings(spark)
-        # PySpark prints a JSON document with the whole stack for each error that is caught here.
-        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+class DeltaSession(TableSession):
+    """A session that opens Delta tables."""
 
     @cached_property
     def engine(self) -> Engine:
@@ -122,10 +93,7 @@ class DeltaSession:
 
         :raises TableError: if there is none, or it is not a Delta table
         """
-        try:
-            name = TableName.parse(text)
-        except TableNameError as error:
-            raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
+        name = parse_table_name(text)
         if name.location is None:
             location = self._locate(name)
         else:
@@ -140,48 +108,6 @@ class DeltaSession:
         if not has_log(names):
             raise TableError(self._why_not_delta(text, location)) from None
         return OpenTable(name, location, log, names)
-
-    def check_reach(self, name: TableName, location: str) -> None:
-        """Check that the job may reach a table that was found, and use the paths that its request names.
-
-        :raises TableError: if it must not
-        """
-        if refusal := self.reach.refusal(name, location):
-            raise TableError(refusal)
-
-    def is_here(self, text: str) -> bool:
-        """Whether the name of a table is that of a place on this machine.
-
-        :raises TableNameError: if it is no name
-        """
-        location = TableName.parse(text).location
-        return location is not None and self.storage.is_local(self.storage.qualify(location))
-
-    def reading_sql(self) -> AbstractContextManager[None]:
-        """Let SQL mean what it says, whatever the session's settings are: all SQL of a job runs within this."""
-        return self._sql_settings.held()
-
-    def sql(self, statement: str) -> list[Row]:
-        """Run a statement and return its rows."""
-        with self.reading_sql():
-            rows: list[Row] = self.spark.sql(statement).collect()
-        return rows
-
-    def details(self, name: TableName) -> dict[str, Any]:
-        """Return what the catalog says of a table or view besides its columns, such as ``Provider`` and ``Location``.
-
-        :raises AnalysisException: if there is none
-        """
-        try:
-            described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
-        except Exception:
-            # It opens the table, which the engine may refuse; what is registered is known all the same.
-            if registered := self._registered(name):
-                return registered
-            raise
-        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
-        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
-        return {row["col_name"]: row["data_type"] for row in details}
 
     @contextmanager
     def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
@@ -200,16 +126,6 @@ class DeltaSession:
         """What goes into the ``userMetadata`` of a commit that is made now: the labels, and what the user put there."""
         text: str | None = self.spark.conf.get(_USER_METADATA, None)
         return text
-
-    @contextmanager
-    def reading_files(self) -> Iterator[None]:
-        """Read data files directly and at once.
-
-        Fields are found by id where the schema gives one, as column mapping mode id needs it; and
-        Spark does not stop between the stages to plan anew, which takes longer than it saves here.
-        """
-        with configured(self.spark, {_FIELD_ID_READ: "true", _FIELD_ID_MISSING: "true", _ADAPTIVE: "false"}):
-            yield
 
     def _locate(self, name: TableName) -> str:
         try:
@@ -236,15 +152,6 @@ class DeltaSession:
         if self.delta_version is not None:
             return ""
         return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars (delta_jars)."
-
-    def _registered(self, name: TableName) -> dict[str, Any]:
-        """Return what Spark's own catalog has of a table; nothing where it has none, or the catalog is another."""
-        state: Any = self.spark._jsparkSession.sessionState()
-        try:
-            entry = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name.sql))
-            return {"Provider": entry.provider().get(), "Location": entry.location().toString()}
-        except Exception:  # views have neither; of anything else the error of DESCRIBE tells
-            return {}
 
     def _why_not_delta(self, text: str, location: str) -> Finding:
         try:

@@ -25,12 +25,12 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource, UnknownShapeError
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: Commits that are compared one by one; of more, the newest snapshot with the first: SQL reads each of them whole.
 _MOST_COMMITS = 16
@@ -44,7 +44,7 @@ class PaimonCatalogCheck:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         name: TableName,
         options: PaimonCheckRowTrackingOptions,
         progress: Progress,

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _WHOLE = (spark_types.LongType, spark_types.IntegerType)
 _TEXT = (spark_types.StringType,)
@@ -57,7 +57,7 @@ class CatalogSource:
     :param separator: between the table's name and that of a system table; other catalogs do not take Paimon's own
     """
 
-    def __init__(self, session: DeltaSession, name: TableName, separator: str = "$") -> None:
+    def __init__(self, session: TableSession, name: TableName, separator: str = "$") -> None:
         self._session = session
         self._name = name
         self._separator = separator

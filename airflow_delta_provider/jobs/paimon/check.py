@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
@@ -31,26 +30,26 @@ from airflow_delta_provider.jobs.paimon.open_table import (
     PaimonTable,
     check_catalog_reach,
     open_paimon_table,
-    parse_name,
 )
 from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+from airflow_delta_provider.jobs.storage.state_store import StateStore
+from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
 #: How often a check begins anew because snapshots that it reads have vanished.
 _TRIES = 3
 
 
-def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+def check_paimon_table(session: TableSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
     """Check one table.
 
     :raises TableError: if there is none
     """
     options = request.options
     assert isinstance(options, PaimonCheckRowTrackingOptions)
-    name = parse_name(text)
+    name = parse_table_name(text)
     if options.source == "catalog" or (options.source == "auto" and name.location is None):
         return _check_by_catalog(session, name, options, progress)
     table = open_paimon_table(session, name)
@@ -65,7 +64,7 @@ def check_paimon_table(session: DeltaSession, text: str, request: JobRequest, pr
 
 
 def _check_by_catalog(
-    session: DeltaSession, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
+    session: TableSession, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
 ) -> TableReport:
     """Check a table that its catalog is asked for.
 
@@ -87,7 +86,7 @@ class PaimonRowTrackingCheck:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         table: PaimonTable,
         options: PaimonCheckRowTrackingOptions,
         progress: Progress,
@@ -291,12 +290,12 @@ class PaimonRowTrackingCheck:
 
 
 def baseline_store(
-    session: DeltaSession, options: PaimonCheckRowTrackingOptions, progress: Progress
-) -> MemoryStore[Baseline] | None:
+    session: TableSession, options: PaimonCheckRowTrackingOptions, progress: Progress
+) -> StateStore[Baseline] | None:
     """Return where checks of these options remember."""
     if options.state_path is None:
         return None
-    return MemoryStore(session.storage, options.state_path, progress, Baseline.from_json)
+    return StateStore(session.storage, options.state_path, progress, Baseline.from_json)
 
 
 def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:

@@ -23,9 +23,9 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     Outcome,
 )
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn, content_of
 from airflow_delta_provider.jobs.session.shipped_rows import ship
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _STEPS = (
     "step: int, low: bigint, high: bigint, next_before: bigint, next_after: bigint, bounds: boolean, "
@@ -64,7 +64,7 @@ class ComparedRows:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         rows: DataFrame,
         names: Sequence[str],
         comparisons: Sequence[Comparison],

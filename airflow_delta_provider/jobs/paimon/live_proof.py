@@ -14,13 +14,13 @@ from airflow_delta_provider.domain.paimon.table_history import (
     vector_key,
     vectors_of,
 )
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
 from airflow_delta_provider.jobs.paimon.live_row_ids import LiveRowIds, RepeatedId
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: The lowest and the highest row id that a data file holds, by the file's name.
 Ranges = Mapping[str, tuple[int, int]]
@@ -36,7 +36,7 @@ class LiveProof:
     :param limits: what is compared in this process; beyond it, Spark compares
     """
 
-    session: DeltaSession
+    session: TableSession
     data: TableFiles
     history: TableHistory
     deleted: DeletedRows

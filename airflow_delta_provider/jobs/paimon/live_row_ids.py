@@ -18,7 +18,6 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.row_ids.id_buckets import Landings
 from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_ids.collected_ids import CollectedIds
@@ -26,6 +25,7 @@ from airflow_delta_provider.jobs.row_ids.distributed_ids import DistributedIds
 from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
 from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: Files that findings name, and that are looked at to name them.
 _MOST_FILES = 20
@@ -56,7 +56,7 @@ class LiveRowIds:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         data: TableFiles,
         files: Collection[DataFile],
         surveyed: FileSurvey,

@@ -8,12 +8,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_formats import DELTA, PAIMON, format_of
+from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,7 @@ class PaimonTable:
     source: MetadataSource
 
 
-def parse_name(text: str) -> TableName:
-    """Return what a request calls a table.
-
-    :raises TableError: if it is no name
-    """
-    try:
-        return TableName.parse(text)
-    except TableNameError as error:
-        raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
-
-
-def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
+def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
     """Find a table whose files can be read here.
 
     :raises TableError: if there is none, or it is not a Paimon table
@@ -64,7 +53,7 @@ def open_paimon_table(session: DeltaSession, name: TableName) -> PaimonTable:
     return PaimonTable(replace(name, location=location), location, source)
 
 
-def check_catalog_reach(session: DeltaSession, name: TableName) -> None:
+def check_catalog_reach(session: TableSession, name: TableName) -> None:
     """Check where a catalog has a table, if it says so.
 
     :raises TableError: if the job must not reach it

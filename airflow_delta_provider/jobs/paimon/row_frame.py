@@ -14,17 +14,17 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.paimon.changed_rows import Occurrence
 from airflow_delta_provider.domain.paimon.data_type import DataType
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_ids.row_reader import words_of
 from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _LOOKUP = (
     "path: string, file: int, base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>, "
@@ -132,7 +132,7 @@ class RowFrame:
     """
 
     def __init__(
-        self, session: DeltaSession, files: TableFiles, schemas: Mapping[int, TableSchema], *, evolution: bool
+        self, session: TableSession, files: TableFiles, schemas: Mapping[int, TableSchema], *, evolution: bool
     ) -> None:
         self._session = session
         self._files = files

@@ -21,7 +21,6 @@ from airflow_delta_provider.domain.paimon.table_history import TableHistory, app
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.compared_rows import ComparedRows
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import survey
@@ -32,6 +31,7 @@ from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, silent
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: What rows have with them, and nobody has any more once they are gone.
 _ABOUT_ROWS = frozenset(
@@ -101,7 +101,7 @@ class RowLevel:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         name: str,
         location: str,
         history: TableHistory,

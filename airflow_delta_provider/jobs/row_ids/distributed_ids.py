@@ -17,10 +17,10 @@ from pyspark.sql import functions as sql
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of
 from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing, Landings, ids_in
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
 #: that lie close together. By default it is 16, and most rows take the slower map behind it.
@@ -79,7 +79,7 @@ class DistributedIds:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: TableSession,
         reader: RowReader,
         rows: Sequence[FileRows],
         rows_of: RowCount,

@@ -10,9 +10,9 @@ from pyspark.sql import functions as sql
 from airflow_delta_provider.domain.row_ids.id_buckets import IDS, IdBucket, buckets_of
 from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_ids import arrow_ids
 from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
 _FEW = 4096
@@ -29,7 +29,7 @@ class RowIds:
     """
 
     def __init__(
-        self, session: DeltaSession, reader: RowReader, rows: Sequence[FileRows], deleted: Callable[[RowFile], int]
+        self, session: TableSession, reader: RowReader, rows: Sequence[FileRows], deleted: Callable[[RowFile], int]
     ) -> None:
         self._session = session
         self._reader = reader

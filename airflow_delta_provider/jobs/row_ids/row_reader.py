@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import LongType, StructField, StructType
 
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.session.shipped_rows import ship
 from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
@@ -48,7 +48,7 @@ class RowReader:
     """
 
     def __init__(
-        self, session: DeltaSession, files: DataFiles, id_column: str, version_column: str | None = None
+        self, session: TableSession, files: DataFiles, id_column: str, version_column: str | None = None
     ) -> None:
         self._session = session
         self.files = files

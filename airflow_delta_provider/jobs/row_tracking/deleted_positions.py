@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     inline_bitmap,
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.engine.session_profile import is_local
+from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles

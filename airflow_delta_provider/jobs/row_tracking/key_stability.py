@@ -30,8 +30,9 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, replaces_rows
-from airflow_delta_provider.domain.delta.column import Column, quote
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError

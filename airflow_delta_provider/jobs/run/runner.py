@@ -13,11 +13,12 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, TableError
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.table_patterns import expand
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.tables.reach import Reach
+from airflow_delta_provider.jobs.tables.table_session import TableError
 
 #: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none.
 Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]

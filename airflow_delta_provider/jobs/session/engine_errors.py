@@ -13,25 +13,14 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
+from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.engine.session_profile import UnknownSparkError, delta_coordinates
+from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
+from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError, delta_coordinates
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
-#: Another writer changed what the statement was planned on: plan anew.
-METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
-#: Another writer changed files only: the same statement may run again.
-FILE_CONFLICTS = frozenset(
-    {
-        "DELTA_CONCURRENT_APPEND",
-        "DELTA_CONCURRENT_DELETE_DELETE",
-        "DELTA_CONCURRENT_DELETE_READ",
-        "DELTA_CONCURRENT_TRANSACTION",
-        "DELTA_CONCURRENT_WRITE",
-    }
-)
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
 #: The session has no driver for the location's scheme.
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException",)
@@ -81,7 +70,7 @@ class EngineError:
 def understand(error: BaseException) -> EngineError:
     """Return what ``error`` means."""
     condition, message = _condition(error), _message(error)
-    if isinstance(error, BrokenLogError):
+    if isinstance(error, BrokenMetadataError):
         broken = f"The log cannot be read as one table: {message}. Restore the file from a backup or a replica."
         return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, False, condition, broken)
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:

@@ -10,11 +10,8 @@ from pyspark import __version__ as spark_version
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.engine.session_profile import (
-    default_delta_jars,
-    missing_settings,
-    own_settings,
-)
+from airflow_delta_provider.domain.engine.delta_library import default_delta_jars
+from airflow_delta_provider.domain.engine.session_profile import missing_settings, own_settings
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 
 

@@ -1,4 +1,4 @@
-"""Where audits and checks remember: one JSON file per table, in a directory of any storage that the session reaches.
+"""What audits and checks keep for the next run: one JSON file per table, in a directory of any storage of the session.
 
 Of two that write at the same time the last one wins. What it writes is whole: how far it came, what it found, and what
 of that was received, so at worst something is reported twice.
@@ -17,8 +17,8 @@ from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 
-class Memory(Protocol):
-    """What is remembered of a table."""
+class State(Protocol):
+    """What is kept about a table."""
 
     @property
     def version(self) -> int:
@@ -30,10 +30,10 @@ class Memory(Protocol):
         ...
 
 
-M = TypeVar("M", bound=Memory)
+S = TypeVar("S", bound=State)
 
 
-class MemoryStore(Generic[M]):
+class StateStore(Generic[S]):
     """The files of a directory.
 
     :param directory: a path or a URI; made where it is missing
@@ -46,7 +46,7 @@ class MemoryStore(Generic[M]):
         storage: HadoopStorage,
         directory: str,
         progress: Progress,
-        parse: Callable[[Any], M],
+        parse: Callable[[Any], S],
         variant: str = "",
     ) -> None:
         self._parse = parse
@@ -56,8 +56,8 @@ class MemoryStore(Generic[M]):
         self._variant = f".{variant}" if variant else ""
         self._read: dict[str, bytes | None] = {}
 
-    def load(self, location: str) -> M | None:
-        """Return what is remembered of the table at a location; None where nothing is, or nothing that can be used."""
+    def load(self, location: str) -> S | None:
+        """Return the state of the table at a location; None if there is none, or none that can be used."""
         content = self._content(self._path(location))
         self._read[location] = content
         if content is None and self._variant:
@@ -67,16 +67,16 @@ class MemoryStore(Generic[M]):
         try:
             return self._parse(json.loads(content))
         except (ValueError, RecursionError) as error:
-            self._progress(f"{self._path(location)} cannot be used, the whole history is judged: {error}")
+            self._progress(f"{self._path(location)} cannot be used, so the full history is checked: {error}")
             return None
 
-    def save(self, location: str, memory: M) -> None:
-        """Replace what is remembered, unless another one has come further meanwhile."""
+    def save(self, location: str, state: S) -> None:
+        """Replace the state, unless another run has come further in the meantime."""
         now = self._content(self._path(location))
-        if now is not None and now != self._read.get(location) and _version(now) > memory.version:
-            self._progress(f"{self._path(location)} is of a later version already and stays as it is")
+        if now is not None and now != self._read.get(location) and _version(now) > state.version:
+            self._progress(f"{self._path(location)} already has a later version and is kept")
             return
-        self._storage.write(self._path(location), json.dumps(memory.to_json()).encode())
+        self._storage.write(self._path(location), json.dumps(state.to_json()).encode())
 
     def _content(self, path: str) -> bytes | None:
         try:

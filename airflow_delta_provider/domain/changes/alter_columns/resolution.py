@@ -20,12 +20,12 @@ from airflow_delta_provider.domain.delta.column import (
     lowered,
     parse_path,
     path_text,
-    quote,
 )
 from airflow_delta_provider.domain.delta.data_type import StructType, UnknownTypeError, type_from_json
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions

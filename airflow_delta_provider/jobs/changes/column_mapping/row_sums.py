@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column import quote
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 #: A prime below 2**31: a sum of remainders holds four thousand million rows.

@@ -8,7 +8,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 
-from airflow_delta_provider.domain.engine.session_profile import PROVIDED
+from airflow_delta_provider.domain.engine.delta_library import PROVIDED
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(line, file=sys.stderr)
 
     # Imported late: an invalid command line is answered without starting Spark.
-    from airflow_delta_provider.jobs.audit.own_receipt import confirm
     from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+    from airflow_delta_provider.jobs.run.own_receipt import confirm
     from airflow_delta_provider.jobs.run.runner import run
     from airflow_delta_provider.jobs.session.engine_errors import understand
     from airflow_delta_provider.jobs.session.spark_session import jvm_runs, own_session

@@ -13,9 +13,10 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit.protocol_audit import memory_store
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import baseline_store
-from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table, parse_name
+from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table
 from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.storage.state_store import MemoryStore
+from airflow_delta_provider.jobs.storage.state_store import StateStore
+from airflow_delta_provider.jobs.tables.table_session import parse_table_name
 
 
 def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progress: Progress) -> None:
@@ -36,15 +37,15 @@ def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progr
 
 def _store(
     session: DeltaSession, request: JobRequest, progress: Progress
-) -> tuple[MemoryStore[Any], Callable[[str], str]]:
+) -> tuple[StateStore[Any], Callable[[str], str]]:
     """Return where jobs of a kind remember, and what finds the location of a table."""
     options = request.options
     if isinstance(options, AuditOptions):
-        store: MemoryStore[Any] | None = memory_store(session, options, progress)
+        store: StateStore[Any] | None = memory_store(session, options, progress)
         locate = lambda text: session.open_table(text).location  # noqa: E731
     elif isinstance(options, PaimonCheckRowTrackingOptions):
         store = baseline_store(session, options, progress)
-        locate = lambda text: open_paimon_table(session, parse_name(text)).location  # noqa: E731
+        locate = lambda text: open_paimon_table(session, parse_table_name(text)).location  # noqa: E731
     else:
         store = None
     if store is None:
