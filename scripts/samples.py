@@ -7,9 +7,9 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.tables.delta_session import DeltaSession
 from demo.samples import SAMPLES, make_lake, printed
 from scripts.sample_blocks import all_shown, pages, with_samples
 

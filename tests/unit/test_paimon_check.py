@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.request.check_paimon_row_tracking import Paim
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table, parse_name
-from airflow_delta_provider.jobs.tables.table_session import TableError
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table
+from airflow_delta_provider.jobs.tables.table_session import TableError, parse_table_name
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told
@@ -324,7 +324,7 @@ def test_thousand_snapshots_are_checked_to_the_last(paimon_archive: Path, tmp_pa
 
 def opened(path: str) -> PaimonTable:
     session: Any = SimpleNamespace(storage=Storage(), spark=None, check_reach=lambda name, location: None)
-    return open_paimon_table(session, parse_name(path))
+    return open_paimon_table(session, parse_table_name(path))
 
 
 def test_table_is_known_by_its_schemas_or_its_snapshots(paimon_archive: Path, tmp_path: Path) -> None:
