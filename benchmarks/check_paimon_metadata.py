@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.request.check_paimon_row_tracking import Paim
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
-from airflow_delta_provider.jobs.paimon.decompression import by_jvm, by_zstandard
+from airflow_delta_provider.jobs.paimon.decompression import zstandard_by_jvm, zstandard_by_package
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
@@ -57,7 +57,7 @@ def main() -> None:
     arguments = parser.parse_args()
     collect_seldom()
     session = DeltaSession(own_session("benchmark", "local[2]", "provided"))
-    ways = {"zstandard": by_zstandard(), "the JVM": by_jvm(session.spark)}
+    ways = {"zstandard": zstandard_by_package(), "the JVM": zstandard_by_jvm(session.spark)}
     with tempfile.TemporaryDirectory() as folder:
         print(f"writing {arguments.snapshots:,} snapshots", file=sys.stderr)
         root, deltas = make_history(Path(folder), arguments.snapshots, arguments.files)
@@ -73,7 +73,7 @@ def main() -> None:
                 if run:  # the first warms
                     seconds[variant].append(time.monotonic() - started)
         storage = CountingStorage(session.spark)
-        _check(session, root, {**STANDARD_CODECS, "zstandard": by_jvm(session.spark)}, storage)
+        _check(session, root, {**STANDARD_CODECS, "zstandard": zstandard_by_jvm(session.spark)}, storage)
         read = [name for name in storage.names if name.startswith("manifest-") and "list" not in name]
     least = statistics.median(seconds["fastavro"])
     for variant, found in seconds.items():

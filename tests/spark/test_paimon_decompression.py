@@ -1,11 +1,13 @@
-"""Zstandard by each way that a cluster may have; the fixture tables' own blocks."""
+"""Zstandard by each way that a cluster may have, with the fixture tables' own blocks, and Snappy."""
 
 from __future__ import annotations
 
 import random
 import sys
+import zlib
 from pathlib import Path
 
+import pyarrow
 import pytest
 import zstandard
 from pyspark.sql import SparkSession
@@ -13,7 +15,12 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, Codec
 from airflow_delta_provider.domain.formats.avro.container import split_container
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
-from airflow_delta_provider.jobs.paimon.decompression import avro_codecs, by_jvm, by_zstandard
+from airflow_delta_provider.jobs.paimon.decompression import (
+    avro_codecs,
+    snappy_by_jvm,
+    zstandard_by_jvm,
+    zstandard_by_package,
+)
 from tests.tables.paimon.archive import unpack
 
 
@@ -25,7 +32,7 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 @pytest.fixture(params=["zstandard", "jvm"])
 def codec(request: pytest.FixtureRequest, spark: SparkSession) -> Codec:
-    found = {"zstandard": by_zstandard, "jvm": lambda: by_jvm(spark)}[request.param]()
+    found = {"zstandard": zstandard_by_package, "jvm": lambda: zstandard_by_jvm(spark)}[request.param]()
     assert found is not None
     return found
 
@@ -76,6 +83,47 @@ def test_a_cluster_with_nothing_but_pyspark_reads_all_codecs(
 
     codecs = avro_codecs(spark)
 
-    assert by_zstandard() is None
+    assert zstandard_by_package() is None
     assert sorted(codecs) == ["bzip2", "deflate", "null", "snappy", "xz", "zstandard"]
     assert list(codecs["zstandard"](blocks[:5])) == [_expected(block) for block in blocks[:5]]
+
+
+def _snappy(data: bytes) -> bytes:
+    return pyarrow.compress(data, codec="snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big")
+
+
+def test_snappy_blocks_of_any_size_are_decompressed_in_their_order(spark: SparkSession, blocks: list[bytes]) -> None:
+    generator = random.Random(7)
+    contents = [generator.randbytes(size) for size in (1, 400_000, 2_000_000, 5, 3_000_000, 0, 300_000)]
+    contents += [bytes([byte]) * 3000 for byte in range(100)] + [_expected(block) for block in blocks[:50]]
+
+    codec = snappy_by_jvm(spark)
+
+    assert list(codec([_snappy(content) for content in contents])) == contents
+    assert list(codec([])) == []
+
+
+def test_broken_snappy_blocks_keep_no_other_from_being_decompressed(spark: SparkSession) -> None:
+    contents = [bytes([byte]) * 50 + bytes(range(200)) for byte in range(24)]
+    some = [_snappy(content) for content in contents]
+    damaged = {
+        0: b"",
+        2: b"x",
+        4: b"\xff\xff\xff\xff\x7f\0\0\0\0",
+        6: b"\x80\x80\x80\x80\x80\0\0\0\0",
+        8: b"\x05\x00a\0\0\0\0",
+        10: b"\x01\x04ab\0\0\0\0",
+        12: b"\x08\x00a\x0d\x02\0\0\0\0",
+        14: b"\x08\xf4\0\0\0\0",
+        16: some[16][:-1] + b"\xff",
+        18: some[18][:40] + b"\xff" + some[18][41:],
+        20: some[20][:30],
+        22: _snappy(bytes(MOST_BYTES + 1)),
+    }
+
+    found = snappy_by_jvm(spark)([damaged.get(index, block) for index, block in enumerate(some)])
+
+    assert {index for index, data in enumerate(found) if isinstance(data, AvroError)} == damaged.keys()
+    assert [data for index, data in enumerate(found) if index not in damaged] == [
+        content for index, content in enumerate(contents) if index not in damaged
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow
 import zstandard
 
 from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec, one_by_one
@@ -40,7 +41,24 @@ def _decompress(block: bytes) -> bytes:
         raise AvroError(str(error)) from None
 
 
-CODECS: Mapping[str, Codec] = {**STANDARD_CODECS, "zstandard": one_by_one(_decompress)}
+def _decompress_snappy(block: bytes) -> bytes:
+    size = sum((byte & 0x7F) << 7 * index for index, byte in enumerate(_leading_number(block)))
+    try:
+        return bytes(pyarrow.decompress(block[:-4], size, "snappy"))
+    except (OSError, ValueError) as error:
+        raise AvroError(str(error)) from None
+
+
+def _leading_number(block: bytes) -> bytes:
+    """Return the number that a block begins with: its bytes but the last have the highest bit set."""
+    return block[: next((index for index, byte in enumerate(block) if byte < 0x80), 0) + 1]
+
+
+CODECS: Mapping[str, Codec] = {
+    **STANDARD_CODECS,
+    "zstandard": one_by_one(_decompress),
+    "snappy": one_by_one(_decompress_snappy),
+}
 
 
 def read(result: list[T | PaimonFormatError]) -> T:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.formats.avro.reading import read_rows
-from airflow_delta_provider.domain.formats.avro.snappy import decompress_snappy
 from tests.tables.avro_files import CODECS as CODEC_NAMES
 from tests.tables.avro_files import avro_file, recompressed
 from tests.tables.paimon.archive import table_of
@@ -228,7 +226,6 @@ _ONE = _long(1) + _long(0)
         pytest.param(_file(_LONGS, (1, b"x"), codec="bzip2"), "cannot be decompressed", id="bzip2 broken"),
         pytest.param(_file(_LONGS, (1, b"x"), codec="xz"), "too early|decompressed", id="xz broken"),
         pytest.param(_file(_LONGS, (1, b""), codec="bzip2"), "ends too early", id="bzip2 empty"),
-        pytest.param(_file(_LONGS, (1, b"x"), codec="snappy"), "ends too early", id="snappy broken"),
     ],
 )  # fmt: skip
 def test_what_is_no_file_to_read_says_why(content: bytes, message: str) -> None:
@@ -264,41 +261,6 @@ def test_a_small_block_that_comes_to_gigabytes_is_refused_at_a_bound() -> None:
 
     with pytest.raises(AvroError, match=f"more than {MOST_BYTES} bytes"):
         _read(_file(_LONGS, (1, bomb), codec="deflate"))
-
-
-@given(st.lists(st.binary(min_size=1, max_size=40), max_size=12).flatmap(lambda parts: st.permutations(parts * 4)))
-def test_snappy_is_read_as_pyarrow_writes_it(parts: list[bytes]) -> None:
-    data = b"".join(parts) * 3
-    block = pyarrow.compress(data, codec="snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big")
-
-    assert decompress_snappy(block, len(data)) == data
-
-
-def test_snappy_copies_and_literals_of_every_length_are_read() -> None:
-    data = b"".join(bytes([byte]) * 3000 for byte in range(100)) + bytes(range(256)) * 300
-    data += bytes(byte * byte % 251 for byte in range(70_000))
-    block = pyarrow.compress(data, codec="snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big")
-
-    assert decompress_snappy(block, len(data)) == data
-
-
-@pytest.mark.parametrize(
-    ("stream", "message"),
-    [
-        (b"\xff\xff\xff\xff\x7f", "said to come to"),
-        (b"\x80\x80\x80\x80\x80", "no size"),
-        (b"\x05\x00a", "where 5 are said"),
-        (b"\x01\x04ab", "where 1 are said"),
-        (b"\x08\x00a\x0d\x02", "refers to 2 bytes before"),
-        (b"\x08\x00a\x0d\x00", "refers to 0 bytes before"),
-        (b"\x08\x0cab", "ends too early"),
-        (b"\x08\xf4", "ends too early"),
-        (b"\x01\x00a", "checksum"),
-    ],
-)
-def test_damaged_snappy_says_why(stream: bytes, message: str) -> None:
-    with pytest.raises(AvroError, match=message):
-        decompress_snappy(stream + b"\0\0\0\0", 1000)
 
 
 def _manifest(paimon_archive: Path) -> bytes:

@@ -1,6 +1,7 @@
-"""Decompressing blocks with what the standard library has, and Snappy.
+"""Decompressing blocks with the standard library.
 
-Avro, Required Codecs and Optional Codecs. Python has no Zstandard before 3.14: whoever reads files brings it.
+Avro, Required Codecs and Optional Codecs. Python has no Snappy, and no Zstandard before 3.14: readers of files pass
+codecs for these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
-from airflow_delta_provider.domain.formats.avro.snappy import decompress_snappy
 
 #: Decompresses many blocks: for each its bytes, or why it has none.
 Codec = Callable[[Sequence[bytes]], Sequence["bytes | AvroError"]]
@@ -70,5 +70,4 @@ STANDARD_CODECS: Mapping[str, Codec] = {
     "deflate": _streamed(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),
     "bzip2": _streamed(bz2.BZ2Decompressor),
     "xz": _streamed(lzma.LZMADecompressor),
-    "snappy": one_by_one(lambda block: decompress_snappy(block, MOST_BYTES)),
 }
