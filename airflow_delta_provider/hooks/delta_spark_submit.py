@@ -6,54 +6,41 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-import psutil
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.providers.common.compat.sdk import AirflowException, AirflowNotFoundException
+from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_delta_provider.configuration import class_data_sharing, worker_cache
 from airflow_delta_provider.domain.engine.delta_library import (
-    PACKAGES,
-    PROVIDED,
     UnknownSparkError,
-    default_delta_jars,
-    delta_coordinates,
 )
-from airflow_delta_provider.domain.engine.jars import split_jars
 from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from airflow_delta_provider.hooks.class_archive import ClassArchive
-from airflow_delta_provider.hooks.delta_jars import DeltaJars
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
+from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, LocalDriver
 from airflow_delta_provider.hooks.masked_command import masked
+from airflow_delta_provider.hooks.owned_arguments import refuse_owned_arguments
 from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
+from airflow_delta_provider.hooks.process_tree import kill, with_descendants
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.settings_file import settings_options, take_settings
+from airflow_delta_provider.hooks.spark_connection import check_connection, refused
 from airflow_delta_provider.hooks.spark_installation import (
     NoSparkError,
     find_spark_submit,
-    jar_folders,
-    spark_version,
-    spark_version_of_jars,
 )
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
 from airflow_delta_provider.hooks.supervision import supervised
 from airflow_delta_provider.hooks.workspace import Workspace
 
-#: Java options of the small program that composes the driver's command line.
-_LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 #: Exit codes of what signal 9 ended: the JVM itself, or the Python driver below it or a shell.
 _KILLED = (-9, 137)
-_DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-#: Arguments of the parent that belong to this hook.
-OWNED_ARGUMENTS = ("application", "java_class", "application_args")
 
 
 class DeltaSparkSubmitHook(SparkSubmitHook):
@@ -139,48 +126,16 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
     def on_kill(self) -> None:
         """Kill spark-submit and everything that it started: the JVM and the Python driver."""
         self._killed = True
-        tree = self._process_tree()
+        tree = with_descendants(self._submit_sp)
         super().on_kill()
-        for process in tree:
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-        psutil.wait_procs(tree, timeout=10)
-
-    def _process_tree(self) -> list[psutil.Process]:
-        if self._submit_sp is None or self._submit_sp.poll() is not None:
-            return []
-        try:
-            root = psutil.Process(self._submit_sp.pid)
-            return [root, *root.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            return []
+        kill(tree)
 
     def _resolve_connection(self) -> dict[str, Any]:
         """Like the parent's, but what it would guess is refused."""
-        try:
+        with refused(self._conn_id):
             self.get_connection(self._conn_id)
-        except AirflowNotFoundException as error:
-            raise DeltaConnectionError(
-                f"There is no connection {self._conn_id!r}. Create it with type spark and the master as its host, for "
-                'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
-            ) from error
-        try:
-            connection = super()._resolve_connection()
-        except ValueError as error:  # of an extra that is not as it has to be
-            raise DeltaConnectionError(f"The connection {self._conn_id!r} cannot be used: {error}") from error
-        if connection["master"] in ("yarn://", "local://"):
-            raise DeltaConnectionError(
-                f"The connection {self._conn_id!r} has the master {connection['master']!r}, which Spark does not "
-                'know: a URI cannot say it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
-            )
-        check_master(connection["master"], self._conn_id)
-        if connection["deploy_mode"] == "cluster":
-            raise DeltaConnectionError(
-                f"The deploy mode is cluster, where the report cannot be read yet. Use client mode: set deploy-mode of "
-                f"the connection {self._conn_id!r} to client, or leave it out."
-            )
+            connection: dict[str, Any] = super()._resolve_connection()
+        check_connection(connection, self._conn_id)
         return connection
 
     def _create_keytab_path_from_base64_keytab(self, base64_keytab: str, principal: str | None) -> str:
@@ -202,57 +157,40 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         self._py_files = _joined(self._py_files, [str(workspace.archive)])
         self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
         self._conf = {**self._storage_settings(workspace), **self._conf}
+        environment = self._environment()
         try:
-            binary = find_spark_submit(self._connection["spark_binary"], self._environment())
-            check_before_submit(binary, check_master(self._connection["master"], self._conn_id), self._environment())
-            self._provide_jars(binary, workspace)
+            binary = find_spark_submit(self._connection["spark_binary"], environment)
+            check_before_submit(binary, check_master(self._connection["master"], self._conn_id), environment)
+            self._add_jars(binary, workspace)
         except (NoSparkError, UnknownSparkError) as error:
             raise DeltaConnectionError(str(error)) from error
         if is_local(self._connection["master"]):
-            if _LAUNCHER_OPTIONS not in self._environment():  # not added to theirs: a JVM takes one collector only
-                self._env_vars = {**(self._env_vars or {}), _LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
-            self._conf.setdefault(_DRIVER_JAVA_OPTIONS, self._local_java_options(binary, workspace))
+            quiet = not self._spark_log_level
+            driver = LocalDriver(binary, self._driver_class_path, environment, workspace, quiet=quiet)
+            if options := driver.launcher_environment():
+                self._env_vars = {**(self._env_vars or {}), **options}
+            if DRIVER_JAVA_OPTIONS not in self._conf:
+                self._conf[DRIVER_JAVA_OPTIONS] = driver.java_options
+                self._class_archive = driver.class_archive
 
-    def _local_java_options(self, binary: str, workspace: Workspace) -> str:
-        options = [LEAN_JAVA_OPTIONS]
-        if not self._spark_log_level:
-            options.append(f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}")
-        if class_data_sharing():
-            class_path = [*map(str, jar_folders(binary, self._environment())), self._driver_class_path or ""]
-            self._class_archive = ClassArchive(worker_cache(), class_path, self._environment())
-            options.append(self._class_archive.java_option())
-        return " ".join(options)
-
-    def _provide_jars(self, binary: str, workspace: Workspace) -> None:
-        local = is_local(self._connection["master"])
-        source = self._delta_jars or default_delta_jars(self._connection["master"])
-        if source == PROVIDED or "io.delta:" in (self._packages or ""):
+    def _add_jars(self, binary: str, workspace: Workspace) -> None:
+        if "io.delta:" in (self._packages or ""):
             return
-        if self._delta_jars is None and not self._request.may_need_delta:
-            paths = self._resolved_before(binary)
-        else:
-            if source == PACKAGES:
-                source = delta_coordinates(spark_version(binary, self._environment()))
-            given, coordinates = split_jars(source)
-            paths = list(given)
-            if coordinates and local:
-                paths += DeltaJars(worker_cache()).paths(",".join(coordinates), self._resolver(workspace))
-            elif coordinates:
-                self._packages = _joined(self._packages, coordinates)
-        if not paths:
-            return
-        if local:
-            self._driver_class_path = ":".join(filter(None, [self._driver_class_path, *paths]))
-        else:
-            self._jars = _joined(self._jars, paths)
-
-    def _resolved_before(self, binary: str) -> list[str]:
-        """Return Delta's jars if an earlier job needed them: on one class path, jobs share an archive of classes."""
-        try:
-            coordinates = delta_coordinates(spark_version_of_jars(binary, self._environment()) or "")
-        except UnknownSparkError:
-            return []
-        return DeltaJars(worker_cache()).resolved(coordinates) or []
+        master = self._connection["master"]
+        jars = job_jars(
+            self._delta_jars,
+            master,
+            binary,
+            self._environment(),
+            lambda: self._resolver(workspace),
+            may_need_delta=self._request.may_need_delta,
+        )
+        if jars.paths and is_local(master):
+            self._driver_class_path = ":".join(filter(None, [self._driver_class_path, *jars.paths]))
+        elif jars.paths:
+            self._jars = _joined(self._jars, jars.paths)
+        if jars.coordinates:
+            self._packages = _joined(self._packages, jars.coordinates)
 
     def _resolver(self, workspace: Workspace) -> JarResolver:
         command = [self._connection["spark_binary"]]
@@ -338,43 +276,6 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             "The job ended without a report, so nothing is known of its tables. "
             f"{masked_text(self._channel.explain_absence())}{details}"
         ) from failure
-
-
-def refuse_owned_arguments(arguments: dict[str, Any]) -> None:
-    """Refuse arguments of the parent that belong to this provider.
-
-    :raises DeltaRequestError: naming the first
-    """
-    for name in OWNED_ARGUMENTS:
-        if arguments.get(name):
-            raise DeltaRequestError(
-                f"{name} is set by this provider: the job that runs is its own. Leave {name} out; to run code of your "
-                "own on Spark use SparkSubmitOperator."
-            )
-    if arguments.get("deploy_mode") == "cluster":
-        raise DeltaRequestError(
-            "deploy_mode='cluster' cannot be used yet: the report of a driver elsewhere cannot be read. Use "
-            "deploy_mode='client', which is the default."
-        )
-
-
-def check_delta_jars(delta_jars: Any) -> None:
-    """Refuse what is neither a known source nor a list of jars.
-
-    :raises DeltaRequestError: saying what it may be
-    """
-    if delta_jars is None or delta_jars in (PACKAGES, PROVIDED):
-        return
-    if isinstance(delta_jars, str):
-        paths, coordinates = split_jars(delta_jars)
-        if (paths or coordinates) and all(path.endswith(".jar") for path in paths):
-            return
-    elif delta_jars and all(isinstance(jar, (str, Path)) for jar in delta_jars):
-        return
-    raise DeltaRequestError(
-        f"delta_jars is {delta_jars!r}; it has to be '{PACKAGES}', '{PROVIDED}' or a list of paths of jars, or of "
-        "Maven coordinates such as 'io.delta:delta-spark_4.1_2.13:4.3.1'."
-    )
 
 
 def _joined(listed: str | None, more: Sequence[str]) -> str:

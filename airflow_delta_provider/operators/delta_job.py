@@ -28,13 +28,10 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.hooks.delta_spark_submit import (
-    OWNED_ARGUMENTS,
-    DeltaSparkSubmitHook,
-    check_delta_jars,
-    refuse_owned_arguments,
-)
+from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
+from airflow_delta_provider.hooks.job_jars import check_delta_jars
 from airflow_delta_provider.hooks.masked_command import hide_secrets
+from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from demo.airflow_home import AirflowHome
 from tests.system.free_port import free_port
 from tests.system.process_tree import ProcessTree, wait_for
+
+
+def airflow_home(folder: Path, dags: Iterable[Path]) -> AirflowHome:
+    """Return an Airflow below a folder that knows some DAGs; its database is not there yet."""
+    for name in ("dags", "logs"):
+        (folder / name).mkdir()
+    for file in dags:
+        shutil.copy(file, folder / "dags")
+    return AirflowHome(folder / "home", folder / "dags", folder / "cache", folder / "logs")
+
+
+@contextmanager
+def services_of(home: AirflowHome) -> Iterator[AirflowServices]:
+    """Start the services of an Airflow, and end them."""
+    logs = Path(home.environment["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]).parent
+    with AirflowServices(home.environment, logs / "services.log") as services:
+        yield services
 
 
 class AirflowServices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.jobs.session.spark_session import own_session
 from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.process_tree import end_tree
+from tests.system.airflow_services import AirflowServices, airflow_home, services_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -29,13 +29,8 @@ def spark() -> Iterator[SparkSession]:
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
     """An Airflow with the example DAGs and those of the tests; at the end none of its processes is left."""
     folder = tmp_path_factory.mktemp("airflow")
-    dags, logs = folder / "dags", folder / "logs"
-    logs.mkdir()
-    dags.mkdir()
-    for source in (CHECKOUT / "dags_examples", CHECKOUT / "tests" / "system" / "dags"):
-        for file in source.glob("*.py"):
-            shutil.copy(file, dags)
-    home = AirflowHome(folder / "home", dags, folder / "cache", logs)
+    sources = (CHECKOUT / "dags_examples", CHECKOUT / "tests" / "system" / "dags")
+    home = airflow_home(folder, (file for source in sources for file in source.glob("*.py")))
     # Half a minute once, and each job takes half the time; the demo's jobs run without.
     home.environment["AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING"] = "True"
     home.environment["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] = "False"
@@ -57,6 +52,13 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return process.environ()
     except (psutil.Error, OSError):
         return {}
+
+
+@pytest.fixture(scope="module")
+def services(airflow: AirflowHome) -> Iterator[AirflowServices]:
+    """The services of that Airflow: scheduler, triggerer, DAG processor and API server."""
+    with services_of(airflow) as services:
+        yield services
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from demo.airflow_home import AirflowHome
 from tests.airflow.fake_spark_submit import FakeSparkSubmit
-from tests.system.airflow_services import AirflowServices
+from tests.system.airflow_services import AirflowServices, airflow_home, services_of
 from tests.system.nights import Nights
 
 pytestmark = pytest.mark.soak
@@ -51,16 +49,13 @@ send("report", JobReport("audit", now, now, tuple(tables), {}).to_json())
 def quick_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowServices]:
     """An Airflow of its own whose jobs take no Spark."""
     folder = tmp_path_factory.mktemp("kills")
-    for name in ("logs", "dags"):
-        (folder / name).mkdir()
-    shutil.copy(_DAGS / "audit_that_dies.py", folder / "dags")
     with pytest.MonkeyPatch.context() as patch:
         FakeSparkSubmit(folder, patch).does(_JOB)
-        home = AirflowHome(folder / "home", folder / "dags", folder / "jars", folder / "logs")
+        home = airflow_home(folder, [_DAGS / "audit_that_dies.py"])
         home.environment["PATH"] = os.pathsep.join([os.environ["PATH"], home.environment["PATH"]])  # the fake one first
         home.environment["DELTA_JARS"] = "provided"
         home.finish_migration(home.start_migration())
-        with AirflowServices(home.environment, folder / "services.log") as services:
+        with services_of(home) as services:
             yield services
 
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from demo.airflow_home import AirflowHome
 from tests.system.airflow_services import AirflowServices
 from tests.system.nights import Nights
 from tests.system.orders_table import changed, copies_of, is_enabled, orders
 from tests.system.process_tree import names_of, running, wait_for, with_descendants
 from tests.tables import log
-
-
-@pytest.fixture(scope="module")
-def services(airflow: AirflowHome) -> Iterator[AirflowServices]:
-    logs = Path(airflow.environment["AIRFLOW__LOGGING__BASE_LOG_FOLDER"]).parent
-    with AirflowServices(airflow.environment, logs / "services.log") as services:
-        yield services
 
 
 def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(

@@ -1,0 +1,93 @@
+"""Which jars of Delta a job gets, and by which arguments of spark-submit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.configuration import worker_cache
+from airflow_delta_provider.domain.engine.delta_library import (
+    PACKAGES,
+    PROVIDED,
+    UnknownSparkError,
+    default_delta_jars,
+    delta_coordinates,
+)
+from airflow_delta_provider.domain.engine.jars import split_jars
+from airflow_delta_provider.domain.engine.spark_master import is_local
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.hooks.delta_jars import DeltaJars
+from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.spark_installation import spark_version, spark_version_of_jars
+
+
+@dataclass(frozen=True)
+class JobJars:
+    """Jars that a job gets.
+
+    :param paths: files
+    :param coordinates: Maven coordinates that spark-submit resolves
+    """
+
+    paths: tuple[str, ...] = ()
+    coordinates: tuple[str, ...] = ()
+
+
+def job_jars(
+    delta_jars: str | Sequence[str] | None,
+    master: str,
+    binary: str,
+    environment: Mapping[str, str],
+    resolver: Callable[[], JarResolver],
+    *,
+    may_need_delta: bool,
+) -> JobJars:
+    """Return the jars of Delta for a job.
+
+    :param delta_jars: where they come from, as :func:`check_delta_jars` allows it
+    :param resolver: makes what resolves coordinates on this machine, where that is needed
+    :param may_need_delta: whether the job may need Delta; without, only jars that are resolved already are taken
+    :raises UnknownSparkError: if no release of Delta is known for this Spark
+    """
+    source = delta_jars or default_delta_jars(master)
+    if source == PROVIDED:
+        return JobJars()
+    if delta_jars is None and not may_need_delta:
+        return JobJars(tuple(_resolved_before(binary, environment)))
+    if source == PACKAGES:
+        source = delta_coordinates(spark_version(binary, environment))
+    paths, coordinates = split_jars(source)
+    if not is_local(master):
+        return JobJars(paths, coordinates)
+    resolved = DeltaJars(worker_cache()).paths(",".join(coordinates), resolver()) if coordinates else []
+    return JobJars((*paths, *resolved))
+
+
+def _resolved_before(binary: str, environment: Mapping[str, str]) -> list[str]:
+    """Return Delta's jars if an earlier job needed them: on one class path, jobs share an archive of classes."""
+    try:
+        coordinates = delta_coordinates(spark_version_of_jars(binary, environment) or "")
+    except UnknownSparkError:
+        return []
+    return DeltaJars(worker_cache()).resolved(coordinates) or []
+
+
+def check_delta_jars(delta_jars: Any) -> None:
+    """Refuse what is neither a known source nor a list of jars.
+
+    :raises DeltaRequestError: saying what it may be
+    """
+    if delta_jars is None or delta_jars in (PACKAGES, PROVIDED):
+        return
+    if isinstance(delta_jars, str):
+        paths, coordinates = split_jars(delta_jars)
+        if (paths or coordinates) and all(path.endswith(".jar") for path in paths):
+            return
+    elif delta_jars and all(isinstance(jar, (str, Path)) for jar in delta_jars):
+        return
+    raise DeltaRequestError(
+        f"delta_jars is {delta_jars!r}; it must be '{PACKAGES}', '{PROVIDED}' or a list of paths of jars or of "
+        "Maven coordinates such as 'io.delta:delta-spark_4.1_2.13:4.3.1'."
+    )

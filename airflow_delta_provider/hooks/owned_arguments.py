@@ -1,0 +1,28 @@
+"""Arguments of Airflow's Spark hook that this provider sets itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.exceptions import DeltaRequestError
+
+#: Arguments of the parent that belong to this hook.
+OWNED_ARGUMENTS = ("application", "java_class", "application_args")
+
+
+def refuse_owned_arguments(arguments: dict[str, Any]) -> None:
+    """Refuse arguments of the parent that belong to this provider.
+
+    :raises DeltaRequestError: naming the first
+    """
+    for name in OWNED_ARGUMENTS:
+        if arguments.get(name):
+            raise DeltaRequestError(
+                f"{name} is set by this provider: the job that runs is its own. Leave {name} out; to run code of your "
+                "own on Spark use SparkSubmitOperator."
+            )
+    if arguments.get("deploy_mode") == "cluster":
+        raise DeltaRequestError(
+            "deploy_mode='cluster' is not supported: the provider cannot read a report from a remote driver. Use "
+            "deploy_mode='client', which is the default."
+        )

@@ -1,0 +1,48 @@
+"""What an Airflow connection to Spark must be for a job of this provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+
+from airflow_delta_provider.exceptions import DeltaConnectionError
+from airflow_delta_provider.hooks.preflight import check_master
+
+
+@contextmanager
+def refused(conn_id: str) -> Iterator[None]:
+    """Say of a connection that is not there, or not as it has to be, what to do about it.
+
+    :raises DeltaConnectionError: for the errors of Airflow's Spark provider
+    """
+    try:
+        yield
+    except AirflowNotFoundException as error:
+        raise DeltaConnectionError(
+            f"There is no connection {conn_id!r}. Create it with type spark and the master as its host, for "
+            'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
+        ) from error
+    except ValueError as error:  # of an extra that is not as it has to be
+        raise DeltaConnectionError(f"The connection {conn_id!r} cannot be used: {error}") from error
+
+
+def check_connection(connection: Mapping[str, Any], conn_id: str) -> None:
+    """Check what the Spark provider reads of a connection.
+
+    :raises DeltaConnectionError: if the master is not one that Spark knows, or the report could not be read
+    """
+    master = connection["master"]
+    if master in ("yarn://", "local://"):
+        raise DeltaConnectionError(
+            f"The connection {conn_id!r} has the master {master!r}, which Spark does not know: a URI cannot express "
+            'it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
+        )
+    check_master(master, conn_id)
+    if connection["deploy_mode"] == "cluster":
+        raise DeltaConnectionError(
+            "Deploy mode cluster is not supported: the provider cannot read a report from a remote driver. Use client "
+            f"mode: set deploy-mode of the connection {conn_id!r} to client, or leave it out."
+        )
