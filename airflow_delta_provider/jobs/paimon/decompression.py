@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -67,14 +68,12 @@ def zstandard_by_package() -> Codec | None:
 
 def zstandard_by_jvm(spark: SparkSession) -> Codec:
     """Return Zstandard by the library that Spark ships."""
-    jvm: Any = spark._jvm
-    return _JvmCodec(spark, jvm.com.github.luben.zstd.ZstdInputStream, _zstandard_frames)
+    return _JvmCodec(spark, lambda jvm: jvm.com.github.luben.zstd.ZstdInputStream, _zstandard_frames)
 
 
 def snappy_by_jvm(spark: SparkSession) -> Codec:
     """Return Snappy by the library that Spark ships; each block ends with the CRC-32 of its content."""
-    jvm: Any = spark._jvm
-    return _JvmCodec(spark, jvm.org.xerial.snappy.SnappyInputStream, _snappy_chunks)
+    return _JvmCodec(spark, lambda jvm: jvm.org.xerial.snappy.SnappyInputStream, _snappy_chunks)
 
 
 #: Takes the content of joined blocks apart; raises :class:`AvroError` where it is not theirs.
@@ -86,13 +85,21 @@ Join = Callable[[Sequence[bytes]], tuple[bytes, Split]]
 class _JvmCodec:
     """Decompresses blocks in the JVM, many in one call.
 
-    :param stream: class of the JVM that decompresses a ``java.io.InputStream``
+    :param find_stream: finds in the JVM the class that decompresses a ``java.io.InputStream``; called when needed
     """
 
-    def __init__(self, spark: SparkSession, stream: Any, join: Join) -> None:
-        self._stream = stream
+    def __init__(self, spark: SparkSession, find_stream: Callable[[Any], Any], join: Join) -> None:
+        self._spark = spark
+        self._find_stream = find_stream
         self._join = join
-        self._streams = JvmStreams(spark)
+
+    @cached_property
+    def _stream(self) -> Any:
+        return self._find_stream(self._spark._jvm)
+
+    @cached_property
+    def _streams(self) -> JvmStreams:
+        return JvmStreams(self._spark)
 
     def __call__(self, blocks: Sequence[bytes]) -> list[bytes | AvroError]:
         found: list[bytes | AvroError] = []
