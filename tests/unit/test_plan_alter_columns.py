@@ -261,7 +261,7 @@ def carried_out(state: TableState, step) -> TableState:
         ({"rename": {"qty": "n", "id": "n"}}, "RQ50", "id cannot be renamed to 'n'"),
         ({"rename": {"s.x": "t.y"}}, "RQ53", "a column stays where it is"),
         ({"rename": {"qty": "a`b"}}, "RQ53", "a backtick in it doubled"),
-        ({"add": {"a..b": "int"}}, "RQ10", "is no column path"),
+        ({"add": {"a..b": "int"}}, "RQ10", "is not a column path"),
         ({"drop": ["qty"], "rename": {"`QTY`": "n"}}, "RQ18", "qty is to be changed twice. Ask"),
         ({"drop": ["qty", "`qty`"]}, "RQ18", "qty is to be changed twice. Ask"),
         ({"drop": ["s", "s.x"]}, "RQ18", "one goes with the other"),
