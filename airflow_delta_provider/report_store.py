@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -65,7 +66,7 @@ class ReportStore:
         errors: list[str] = []
         for file in self._files:
             try:
-                _within(MAX_SECONDS, lambda path=f"{file}{suffix}": _write(path, content))
+                _within(MAX_SECONDS, partial(_write, f"{file}{suffix}", content))
             except Exception as error:
                 level = logging.WARNING if file is self._files[-1] else logging.INFO
                 log.log(level, "The report could not be kept as %s: %s", file, _said(error))
@@ -170,7 +171,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
         try:
             result = call()
         except BaseException as error:
-            outcome.append(lambda error=error: _raise(error))
+            outcome.append(partial(_raise, error))
         else:
             outcome.append(lambda: result)
 

@@ -239,7 +239,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         """Let the parent parse Spark's lines, without echoing them, and keep ours to ourselves."""
         logger = EchoDropper(self.log)
-        self._log = logger  # type: ignore[assignment]  # LoggingMixin hands out what lies here
+        self._log = logger  # LoggingMixin hands out what lies here
         try:
             super()._process_spark_submit_log(self._spark_lines(itr, logger))
         finally:

@@ -25,7 +25,7 @@ class StorageConnection(Protocol):
     """What is asked of an Airflow connection."""
 
     conn_id: str
-    conn_type: str
+    conn_type: str | None
     host: str | None
     login: str | None
     password: str | None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Context
@@ -95,11 +96,13 @@ class Delivery:
             return
         kept = [*({**self._earlier, **dict.fromkeys(receipts, only)}).items()][-MAX_RECEIPTS:]
         wire = [[receipt, tables] for receipt, tables in kept]
-        store, instance = self._context.get("task_state_store"), self._context["ti"]
-        for keep in (
+        instance: Any = self._context["ti"]
+        store: Any = self._context.get("task_state_store")
+        keeps: tuple[Callable[[], object], ...] = (
             lambda: instance.xcom_push(key=_key_of(self._context), value=wire),
             lambda: store.set(KEY, wire) if store is not None else None,
-        ):
+        )
+        for keep in keeps:
             try:
                 keep()
             except Exception:
@@ -127,7 +130,7 @@ def notifiers_of(task: Any, kind: str) -> Iterator[Any]:
 def _pulls(context: Context) -> Iterator[Callable[[], Any]]:
     instance: Any = context["ti"]
     for key in _KEYS:
-        yield lambda key=key: instance.xcom_pull(key=key, map_indexes=instance.map_index, include_prior_dates=True)
+        yield partial(instance.xcom_pull, key=key, map_indexes=instance.map_index, include_prior_dates=True)
     store: Any = context.get("task_state_store")
     if store is not None:
         yield lambda: store.get(KEY)

@@ -156,7 +156,7 @@ def _failure(error: Any) -> str:
 def _origin(context: Context) -> Origin:
     instance: Any = context.get("ti")
     return Origin(
-        getattr(instance, "dag_id", None) or getattr(context.get("dag"), "dag_id", "?"),
+        str(getattr(instance, "dag_id", None) or getattr(context.get("dag"), "dag_id", "?")),
         getattr(instance, "task_id", "?"),
         getattr(instance, "run_id", None) or context.get("run_id"),
         -1 if (index := getattr(instance, "map_index", None)) is None else index,

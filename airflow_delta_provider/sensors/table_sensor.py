@@ -70,8 +70,8 @@ class TableSensor(BaseSensorOperator):
         **kwargs: Unpack[SensorTaskArguments],
     ) -> None:
         super().__init__(mode=mode or ("poke" if deferrable else "reschedule"), **kwargs)
-        self.table = table
-        self.storage_conn_id = storage_conn_id
+        self.table = cast("str", table)  # as soon as Airflow has rendered it
+        self.storage_conn_id = cast("str | None", storage_conn_id)
         self.deferrable = deferrable
         if self._forgets:
             self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)

@@ -47,7 +47,7 @@ def run_in_thread(function: Callable[[], None]) -> None:
         return
     from asgiref.sync import sync_to_async
 
-    call = sync_to_async(function, thread_sensitive=False, executor=_threads)  # type: ignore[arg-type]
+    call = sync_to_async(function, thread_sensitive=False, executor=_threads)  # type: ignore[call-overload]
     task = loop.create_task(call())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
