@@ -14,7 +14,7 @@ from airflow_delta_provider.operators.arguments import FeatureStateName, Names, 
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from airflow_delta_provider.watch.feature_watch import FeatureWatch
+from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
 from airflow_delta_provider.watch.storage_address import StorageAddress
 
 

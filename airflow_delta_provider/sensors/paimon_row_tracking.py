@@ -13,7 +13,7 @@ from airflow_delta_provider.operators.arguments import SensorArguments, Text, Ve
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
-from airflow_delta_provider.watch.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 from airflow_delta_provider.watch.storage_address import StorageAddress
 
 _KNOWN = "paimon_row_tracking_sensor_known"

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.feature_watch import FeatureWatch
+from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
 
 
 class DeltaFeatureTrigger(TableTrigger):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 
 
 class PaimonSnapshotTrigger(TableTrigger):

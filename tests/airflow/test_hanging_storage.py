@@ -19,7 +19,7 @@ from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch import shared_look
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.shared_look import SharedLook
 from airflow_delta_provider.watch.table_watch import TableWatch
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, append, attach_store, metadata, protocol

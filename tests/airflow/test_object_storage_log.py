@@ -17,10 +17,10 @@ from airflow_delta_provider.domain.delta.features.state import FeatureState, fea
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.watch.delta.head_reader import HeadReader
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, StorageSetupError
-from airflow_delta_provider.watch.head_reader import HeadReader
 from airflow_delta_provider.watch.newest import newest_after
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.storage_address import StorageAddress
 from tests.airflow.table_logs import (
     REAL_TABLES,

@@ -17,8 +17,8 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.paimon_row_tracking import PaimonRowTrackingSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.snapshot_reader import Newest, SnapshotReader
+from airflow_delta_provider.watch.metadata_folder import MetadataFolder
+from airflow_delta_provider.watch.paimon.snapshot_reader import Newest, SnapshotReader
 from tests.airflow.test_feature_sensor import AirflowRescheduleException, StateStore, context, without_task_state
 from tests.tables.paimon.archive import table_of, unpack
 
@@ -162,7 +162,7 @@ def test_snapshot_that_cannot_be_read_fails_the_wait_after_five_looks(table: Tab
 
 
 def test_poll_of_an_unchanged_table_asks_for_two_files(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = ObjectStorageLog(str(table.root), directory="snapshot")
+    storage = MetadataFolder(str(table.root), None, "snapshot")
     reader = SnapshotReader(storage, 2, json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"])
     first = reader.read()
     asked: list[str] = []

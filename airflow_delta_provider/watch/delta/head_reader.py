@@ -17,8 +17,8 @@ from airflow_delta_provider.domain.delta.checksum import (
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import NoLogError, commit_name, select_segment
 from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.newest import newest_after
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from airflow_delta_provider.domain.delta.features.condition import FeatureCondit
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.watch.delta.head_reader import HeadReader
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.errors import CatalogManagedTableError
-from airflow_delta_provider.watch.head_reader import HeadReader
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.table_watch import TableWatch
 
 

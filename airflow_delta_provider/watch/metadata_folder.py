@@ -1,15 +1,14 @@
-"""The ``_delta_log`` of one table, or another directory of metadata, reached through Airflow's object storage."""
+"""A folder of a table's metadata, reached through Airflow's object storage."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, StorageSetupError
-from airflow_delta_provider.watch.parquet_checkpoint import head_actions
 from airflow_delta_provider.watch.storage_address import StorageAddress
 
 if TYPE_CHECKING:
@@ -25,29 +24,29 @@ class _Directory:
     path: str
 
 
-class ObjectStorageLog:
-    """Lists and reads the files of a log. Nothing is touched before the first call; every call blocks.
+class MetadataFolder:
+    """Lists and reads the files of a folder. Nothing is touched before the first call; every call blocks.
 
     Not for several threads at once.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
-    :param directory: below the table
+    :param folder: its name, below the table
     """
 
-    def __init__(self, table: str, storage_conn_id: str | None = None, *, directory: str = "_delta_log") -> None:
-        self._below = directory
+    def __init__(self, table: str, storage_conn_id: str | None, folder: str) -> None:
+        self._folder = folder
         self._address = StorageAddress.of(table)
         self._conn_id = storage_conn_id
         self._opened: _Directory | None = None
 
     @property
     def key(self) -> Hashable:
-        """What two of the same directory, reached the same way, have in common."""
-        return self._address, self._below, self._conn_id
+        """What two of the same folder, reached the same way, have in common."""
+        return self._address, self._folder, self._conn_id
 
     def names(self) -> list[str]:
-        """List the log, past the filesystem's own cache: names of files, and of directories.
+        """List the folder, past the filesystem's own cache: names of files, and of directories.
 
         :raises FileNotFoundError: if there is no such directory
         """
@@ -66,31 +65,20 @@ class ObjectStorageLog:
             return None
 
     def read(self, name: str) -> bytes:
-        """Return a file of the log.
+        """Return a file.
 
         :raises FileNotFoundError: if there is none
         """
         content: bytes = self._directory.filesystem.cat_file(self._path(name))
         return content
 
-    def read_commit(self, name: str) -> list[Action]:
-        """Return the actions of a commit file.
+    def open(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """Open a file to be read in parts.
 
-        :raises BrokenLogError: if it is damaged
+        :raises FileNotFoundError: if there is none
         """
-        return parse_commit(name, self.read(name))
-
-    def read_checkpoint(self, name: str) -> Iterator[Action]:
-        """Yield the protocol and metaData actions of one file of a checkpoint, JSON or Parquet.
-
-        :raises BrokenLogError: if it is damaged
-        :raises StorageSetupError: if it is Parquet and pyarrow is not installed
-        """
-        if name.endswith(".json"):
-            yield from self.read_commit(name)
-            return
-        with self._directory.filesystem.open(self._path(name), "rb") as stream:
-            yield from head_actions(name, stream)
+        opened: AbstractContextManager[BinaryIO] = self._directory.filesystem.open(self._path(name), "rb")
+        return opened
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path.rstrip('/')}/{name}"
@@ -111,7 +99,7 @@ class ObjectStorageLog:
             if self._conn_id is not None:
                 BaseHook.get_connection(self._conn_id)  # Amazon's filesystem falls back to no credentials at all
             filesystem = _filesystem(address.scheme, self._conn_id)
-            directory = ObjectStoragePath(address.url, conn_id=self._conn_id) / self._below
+            directory = ObjectStoragePath(address.url, conn_id=self._conn_id) / self._folder
         except AirflowNotFoundException as error:
             raise DeltaLogUnreadableError(
                 f"storage_conn_id {self._conn_id!r} names no connection. Create it, name another one, or leave it out "

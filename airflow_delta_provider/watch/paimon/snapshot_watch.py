@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.paimon.layout import SNAPSHOT_DIRECTORY
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.snapshot_reader import Newest, SnapshotReader
+from airflow_delta_provider.watch.metadata_folder import MetadataFolder
+from airflow_delta_provider.watch.paimon.snapshot_reader import Newest, SnapshotReader
 from airflow_delta_provider.watch.table_watch import TableWatch
 
 
@@ -65,8 +65,8 @@ class SnapshotWatch(TableWatch[SnapshotObservation]):
     def _reader(self) -> Callable[[], Newest]:
         return SnapshotReader(self._log(), self.since, self.since_uuid).read
 
-    def _log(self) -> ObjectStorageLog:
-        return ObjectStorageLog(self._table, self._conn_id, directory=SNAPSHOT_DIRECTORY)
+    def _log(self) -> MetadataFolder:
+        return MetadataFolder(self._table, self._conn_id, SNAPSHOT_DIRECTORY)
 
     def _nothing(self) -> SnapshotObservation:
         return SnapshotObservation()

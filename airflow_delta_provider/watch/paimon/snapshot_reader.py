@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.layout import snapshot_ids, snapshot_path
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.watch.metadata_folder import MetadataFolder
 from airflow_delta_provider.watch.newest import newest_after
-from airflow_delta_provider.watch.object_storage_log import ObjectStorageLog
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SnapshotReader:
     """
 
     def __init__(
-        self, storage: ObjectStorageLog, since: int | None, since_uuid: str | None, listing_interval: float = 600.0
+        self, storage: MetadataFolder, since: int | None, since_uuid: str | None, listing_interval: float = 600.0
     ) -> None:
         self._storage = storage
         self._since = since

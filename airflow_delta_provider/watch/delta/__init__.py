@@ -1,0 +1,1 @@
+"""Watching Delta tables: their log, read through object storage."""

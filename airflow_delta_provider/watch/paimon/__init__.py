@@ -1,0 +1,1 @@
+"""Watching Paimon tables: their snapshots, read through object storage."""
