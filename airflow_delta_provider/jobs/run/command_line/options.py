@@ -75,7 +75,7 @@ def _entries(path: str) -> tuple[Any, ...]:
         try:
             entries = json.loads(text)
         except ValueError:
-            import yaml  # type: ignore[import-untyped]
+            import yaml
 
             entries = yaml.safe_load(text) or []
     except ImportError:
