@@ -14,16 +14,15 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.data_files.stored_types import described, is_checked, may_be
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
-from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, is_text, named_type
+from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     DataType,
-    DecimalType,
     MapType,
-    PrimitiveType,
     StructType,
 )
 from airflow_delta_provider.domain.delta.file_tree import (
@@ -37,25 +36,9 @@ from airflow_delta_provider.domain.delta.file_tree import (
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, Repetition, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: What Delta types are stored as: physical types with what they are said to mean.
-_INT32 = {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.INTEGER)}
-_TIMESTAMP = {(PhysicalType.INT96, None), (PhysicalType.INT64, LogicalKind.TIMESTAMP)}
-_STORED: dict[str, set[tuple[PhysicalType, LogicalKind | None]]] = {
-    "boolean": {(PhysicalType.BOOLEAN, None)},
-    "byte": _INT32,
-    "short": _INT32,
-    "integer": _INT32,
-    "long": {(PhysicalType.INT64, None), (PhysicalType.INT64, LogicalKind.INTEGER)},
-    "float": {(PhysicalType.FLOAT, None)},
-    "double": {(PhysicalType.DOUBLE, None)},
-    "date": {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.DATE)},
-    "timestamp": _TIMESTAMP,
-    "timestamp_ntz": _TIMESTAMP,
-}
-_BYTES = (PhysicalType.BYTE_ARRAY, PhysicalType.FIXED_LEN_BYTE_ARRAY)
 #: Meanings that Delta does not have a type for, or that say nothing: columns of them are not checked.
 _NOT_CHECKED = frozenset(
     {
@@ -284,7 +267,7 @@ class SchemaWalk:
                     if earlier
                     else "not {type}, the column's type."
                 ),
-                {"column": column, "stored": _described(node.element), "type": current, "earlier": earlier},
+                {"column": column, "stored": described(node.element), "type": current, "earlier": earlier},
             )
         )
 
@@ -292,37 +275,3 @@ class SchemaWalk:
 def _physical_name(column: Column) -> str | None:
     name = field_metadata(column.field).get(PHYSICAL_NAME)
     return name if isinstance(name, str) and name else None
-
-
-def is_checked(data_type: DataType) -> bool:
-    """Whether it is known what a column of that type is stored as."""
-    if isinstance(data_type, PrimitiveType):
-        return data_type.name in _STORED or data_type.name == "binary" or is_text(data_type)
-    return isinstance(data_type, DecimalType)
-
-
-def may_be(element: SchemaElement, data_type: DataType) -> bool:
-    """Whether a leaf of a file may hold values of a type that is checked."""
-    logical = element.logical_type
-    kind = None if logical is None else logical.kind
-    if isinstance(data_type, DecimalType):
-        if logical is None or kind is not LogicalKind.DECIMAL:
-            return False
-        said = (logical.precision, logical.scale or 0)
-        return logical.precision is None or said == (data_type.precision, data_type.scale)
-    assert isinstance(data_type, PrimitiveType)
-    if data_type.name in _STORED:
-        return (element.physical_type, kind) in _STORED[data_type.name]
-    return element.physical_type in _BYTES and kind is not LogicalKind.DECIMAL
-
-
-def _described(element: SchemaElement) -> str:
-    """Return the type of a file's column, for people."""
-    logical = element.logical_type
-    physical = "a group" if element.physical_type is None else element.physical_type.name
-    if logical is None:
-        return physical
-    meaning = logical.kind.value
-    if logical.kind is LogicalKind.DECIMAL:
-        meaning = f"decimal({logical.precision},{logical.scale or 0})"
-    return f"{physical} ({meaning})"
