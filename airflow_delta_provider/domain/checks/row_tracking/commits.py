@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iter
     tracking = row_tracking_of(transition.after)
     if tracking.state is FeatureState.ABSENT:
         return
-    for check in _CHECKS:
+    for check in (_without_ids, _reassigned, _reissued, _other_commit_version, _names_changed, _not_preserved):
         for finding in check(transition, tracking, earlier_paths):
             yield replace(finding, **transition.commit.provenance)
 
@@ -220,13 +220,3 @@ def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[
             tag=PRESERVED_TAG,
             preserved=preserved,
         )
-
-
-_CHECKS: tuple[Callable[[Transition, RowTracking, Collection[str]], Iterator[Finding]], ...] = (
-    _without_ids,
-    _reassigned,
-    _reissued,
-    _other_commit_version,
-    _names_changed,
-    _not_preserved,
-)

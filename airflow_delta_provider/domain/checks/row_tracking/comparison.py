@@ -46,7 +46,7 @@ def lost_version(version: int, error: Exception, earliest: int | None) -> Findin
         f"The log no longer leads from version {{version}} to the newest one: {{problem}}.{hint}",
         remedy="Compare with a later version.",
         version=version,
-        earliest=earliest,
+        earliest=Prose(earliest),
         problem=Prose(error),
     )
 

@@ -5,7 +5,7 @@ Of the files they look at what a commit adds and removes only: what was there be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -44,7 +44,14 @@ def check_history(transition: Transition) -> Iterator[Finding]:
     step = _Step(transition, row_tracking_of(transition.before), row_tracking_of(transition.after))
     if step.after.state is FeatureState.ABSENT:
         return
-    for check in _CHECKS:
+    for check in (
+        _without_ids,
+        _above_mark,
+        _overlapping,
+        _commit_version_in_future,
+        _mark_lowered,
+        _removed_with_other_base,
+    ):
         for finding in check(step):
             yield replace(finding, **transition.commit.provenance)
 
@@ -177,13 +184,3 @@ def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
                 live=was,
             )
             return
-
-
-_CHECKS: tuple[Callable[[_Step], Iterator[Finding]], ...] = (
-    _without_ids,
-    _above_mark,
-    _overlapping,
-    _commit_version_in_future,
-    _mark_lowered,
-    _removed_with_other_base,
-)
