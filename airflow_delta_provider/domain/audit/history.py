@@ -216,7 +216,7 @@ class HistoryAudit:
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
         """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
 
-        :param rows_of: the number of rows of each, which decides from now on what row ids they give out
+        :param rows_of: the number of rows of each, which decides from now on which row ids they assign
         :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
         :raises BrokenLogError: if there is no state
         """

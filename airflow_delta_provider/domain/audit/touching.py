@@ -46,7 +46,7 @@ class Touching:
         return False
 
     def _is_about_older(self, file: LiveFile) -> bool:
-        """Whether a file may have been live before, or have ids that were given out before."""
+        """Whether a file may have been live before, or have ids that were assigned before."""
         given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
         was_live = self._live is None or self._live.may_have(file.path)
         return file.deletion_vector is not None or given_before or was_live

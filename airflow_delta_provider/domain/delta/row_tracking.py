@@ -23,7 +23,7 @@ class RowTracking:
     :param suspended: whether the property that suspends it is set
     :param row_id_column: column of data files with materialized row ids, or None
     :param commit_version_column: column of data files with materialized row commit versions, or None
-    :param high_water_mark: the highest row id given out, or None where the log does not say
+    :param high_water_mark: the highest row id that was assigned, or None if the log does not say
     """
 
     state: FeatureState
