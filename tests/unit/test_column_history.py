@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     judge_usage,
     unknown_usage,
 )
-from airflow_delta_provider.domain.checks.usage_tracking.checks import check_state
+from airflow_delta_provider.domain.checks.usage_tracking.state import check_state
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState

@@ -33,7 +33,7 @@ FITTING = {
     "not listed": table("deletionVectors", schema=VARIANT, **V1, **V2, **VECTORS),
 }
 UNFIT = {
-    "no mapping": (table("icebergCompatV2", **V2), "icebergCompatV2", "the mode of column mapping is none"),
+    "no mapping": (table("icebergCompatV2", **V2), "icebergCompatV2", "the column mapping mode is none"),
     "vectors": (
         table("icebergCompatV2", "deletionVectors", **V2, **MAPPED, **VECTORS),
         "icebergCompatV2",

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.usage_tracking.checks import check_state, check_transition
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past
 from airflow_delta_provider.domain.report.verdict import Severity
+from tests.unit.checks import check_change, check_state
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
 from tests.unit.mapped_tables import without as less
 from tests.unit.states import LEGACY, field, struct
@@ -65,7 +65,7 @@ STATES = {
 
 @pytest.mark.parametrize(("state", "code"), STATES.values(), ids=STATES)
 def test_state(state: TableState, code: str | None) -> None:
-    findings = list(check_state(state))
+    findings = check_state(state, "UT")
     assert [finding.code for finding in findings] == ([] if code is None else [code])
     assert all(finding.severity is RULES[finding.code].severity for finding in findings)
 
@@ -102,18 +102,18 @@ COMMITS = {
 @pytest.mark.parametrize(("before", "after", "expected"), COMMITS.values(), ids=COMMITS)
 def test_commit(before: TableState, after: TableState, expected: tuple[str, str | None] | None) -> None:
     transition = step(before, after)
-    assert said(list(check_transition(transition))) == ([] if expected is None else [expected])
-    assert list(check_transition(replace(transition, replaces_all=True))) == []
-    restored = said(list(check_transition(replace(transition, restores=True))))
+    assert said(check_change(transition, "UT")) == ([] if expected is None else [expected])
+    assert check_change(replace(transition, replaces_all=True), "UT") == []
+    restored = said(check_change(replace(transition, restores=True), "UT"))
     assert restored == ([expected] if expected == ("UT04", None) else [])
 
 
 def test_what_was_ever_true_stays_so() -> None:
     missing = step(tracked(None), tracked("false"))
-    assert said(list(check_transition(missing))) == []
-    assert said(list(check_transition(replace(missing, past=Past(ever_dropped=True))))) == [("UT04", None)]
+    assert said(check_change(missing, "UT")) == []
+    assert said(check_change(replace(missing, past=Past(ever_dropped=True)), "UT")) == [("UT04", None)]
     unchanged = step(tracked("false"), tracked("false"))
-    assert said(list(check_transition(replace(unchanged, past=Past(ever_dropped=True))))) == []
+    assert said(check_change(replace(unchanged, past=Past(ever_dropped=True)), "UT")) == []
 
 
 def test_errors_weigh_as_the_catalogue_says() -> None:

@@ -21,7 +21,6 @@ from airflow_delta_provider.domain.checks.protocol.family import FAMILY as PROTO
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.type_widening.changes import RECORD_LEFT_BY_DROP
-from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.registry import with_requirements
@@ -129,7 +128,7 @@ class ChangeJudge:
         return self._remembered(finding, before) if self.compares(finding) else None
 
     def _with_past(self, transition: Transition, restored: Restored) -> Transition:
-        was_true = usage_tracking.is_true(transition.before)
+        was_true = transition.before.metadata.properties.has_dropped_or_renamed
         self._ever_dropped = not transition.replaces_all and (self._ever_dropped or was_true)
         past = Past(self._used, self._ever_dropped, restored.protocol, restored.identity)
         return replace(transition, past=past)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Need
-from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -19,7 +19,9 @@ from airflow_delta_provider.domain.report.verdict import Severity
 #: Where a table may break a rule for what only an audit's memory still tells.
 _MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
     Need.COLUMN_IDS: lambda state: state.metadata.properties.is_mapped,
-    Need.EVER_DROPPED: lambda state: usage_tracking.is_supported(state) and not usage_tracking.is_true(state),
+    Need.EVER_DROPPED: lambda state: (
+        state.protocol.supports(USAGE_TRACKING) and not state.metadata.properties.has_dropped_or_renamed
+    ),
     Need.HIGH_WATER_MARK: lambda state: (
         state.protocol.supports(ROW_TRACKING) and row_tracking_of(state).high_water_mark is None
     ),

@@ -41,7 +41,8 @@ import airflow_delta_provider.domain.checks.type_widening.changes
 import airflow_delta_provider.domain.checks.type_widening.data
 import airflow_delta_provider.domain.checks.type_widening.outcome
 import airflow_delta_provider.domain.checks.type_widening.state
-import airflow_delta_provider.domain.checks.usage_tracking.checks  # noqa: F401
+import airflow_delta_provider.domain.checks.usage_tracking.changes
+import airflow_delta_provider.domain.checks.usage_tracking.state  # noqa: F401
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
@@ -52,7 +53,7 @@ from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
 from airflow_delta_provider.domain.checks.type_widening import family as type_widening
-from airflow_delta_provider.domain.checks.usage_tracking import rules as usage_tracking
+from airflow_delta_provider.domain.checks.usage_tracking import family as usage_tracking
 
 FAMILIES: tuple[RuleFamily, ...] = (
     requests.FAMILY,

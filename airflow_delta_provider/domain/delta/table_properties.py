@@ -153,6 +153,11 @@ class TableProperties:
         return self.mapping_mode is not MappingMode.NONE
 
     @property
+    def has_dropped_or_renamed(self) -> bool:
+        """Whether the table says that a column was dropped or renamed."""
+        return self.dropped_or_renamed == "true"
+
+    @property
     def materialized_columns(self) -> tuple[str, ...]:
         """The columns of data files in which row tracking keeps ids and commit versions of moved rows."""
         return tuple(filter(None, (self.row_id_column, self.row_commit_version_column)))

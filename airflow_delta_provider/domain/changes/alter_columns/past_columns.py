@@ -44,7 +44,7 @@ class PastColumns:
         mapped = used = False
         for metadata in versions:
             mapped |= metadata.properties.is_mapped
-            used |= metadata.properties.dropped_or_renamed == "true"
+            used |= metadata.properties.has_dropped_or_renamed
             try:
                 schema = MappedSchema.of(metadata)
             except BrokenLogError as error:

@@ -58,7 +58,7 @@ def alter_tracked(
     before = MappedSchema.of(metadata)
     if not before.is_mapped:
         return TrackedSchema(altered(schema, alteration), {})
-    says_used = metadata.properties.dropped_or_renamed == "true"
+    says_used = metadata.properties.has_dropped_or_renamed
     used = alteration.drops_or_renames or says_used or memory.ever_used
     paths = memory.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))

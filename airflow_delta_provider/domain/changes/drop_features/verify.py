@@ -78,13 +78,11 @@ def waiting(name: str, version: int, earliest: datetime | None) -> Finding:
 
     :param earliest: when that may be truncated; None where it is unknown
     """
-    found = DROP_WAITS.found(
-        "The table's history has traces of {subject}, which may be truncated {when}.",
-        version=version,
-        subject=name,
-        when=f"from {_shown(earliest)} on" if earliest else "when the retention period is over",
-    )
-    return found if earliest is None else replace(found, earliest=earliest.isoformat(timespec="milliseconds"))
+    waits = "The table's history has traces of {subject}, which may be truncated "
+    if earliest is None:
+        return DROP_WAITS.found(f"{waits}when the retention period is over.", version=version, subject=name)
+    found = DROP_WAITS.found(f"{waits}from {{since}} on.", version=version, subject=name, since=_shown(earliest))
+    return replace(found, earliest=earliest.isoformat(timespec="milliseconds"))
 
 
 def _shown(time: datetime) -> str:

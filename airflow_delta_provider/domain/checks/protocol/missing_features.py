@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
 from airflow_delta_provider.domain.checks.protocol.feature_usage import needed_features
 from airflow_delta_provider.domain.checks.rule import Scope, causes
@@ -113,7 +114,7 @@ def _needs(state: TableState) -> Iterator[Finding]:
             "{what} needs the feature {feature}, which the protocol ({protocol}) does not have.",
             severity=None if feature_named(name).column_type else Severity.WARNING,
             column=column,
-            what=what,
+            what=Prose(what),
             feature=name,
             protocol=str(state.protocol),
         )

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
-from airflow_delta_provider.domain.checks.usage_tracking import checks as usage_tracking
+from airflow_delta_provider.domain.checks.usage_tracking import state as usage_tracking
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.report.table_report import TableReport
