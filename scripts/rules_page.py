@@ -16,12 +16,12 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from airflow_delta_provider/domain/checks: change it there. -->
 
-Every finding of a [report](report.md) has the code of a rule, and codes are stable. Sources are sections of
-[PROTOCOL.md](https://github.com/delta-io/delta/blob/master/PROTOCOL.md), and threads in which the fault was met.\
+Every finding of a [report](report.md) has the code of a rule. Codes are stable. Sources are sections of
+[PROTOCOL.md](https://github.com/delta-io/delta/blob/master/PROTOCOL.md), and public threads about the problem.\
 """
 _SEVERITIES = {
     Severity.ERROR: "something is wrong: `VIOLATED`; with a request, `REFUSED`; with the platform, `FAULT`",
-    Severity.WARNING: "something is suspicious, or not as it should be: alone, still `PASS`",
+    Severity.WARNING: "something is suspicious, or not as it should be: by itself still `PASS`",
     Severity.UNDECIDED: "whether something is wrong cannot be decided: without an error, `UNDETERMINED`",
 }
 
@@ -32,9 +32,9 @@ def render() -> str:
         _INTRODUCTION,
         _table("family", "about", [(f"[`{f.prefix}`](#{_anchor(_heading(f))})", f.title) for f in FAMILIES]),
         _table(
-            "severity", "says, and verdict", [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()]
+            "severity", "meaning, and verdict", [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()]
         )
-        + "\n\nA single finding may weigh less than its rule, where less follows from it.",
+        + "\n\nA single finding may have a lower severity than its rule, if its effect is smaller.",
         _table("scope", "what the rule looks at", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),
         *(block for family in FAMILIES for block in _family(family, family.rules)),
     ]
