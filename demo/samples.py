@@ -17,6 +17,8 @@ from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.command_line.main import parse
+from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
+from airflow_delta_provider.notifications.formats.text import render as render_alert
 from demo.damage import copy_with_colliding_ids
 
 #: Where the tables of the samples are, as the docs show them.
@@ -24,18 +26,28 @@ _LAKE = "s3a://lake"
 _FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
 
 
+def alert(report: JobReport) -> str:
+    """Return the text of the alert about a report."""
+    found = [TableFinding(table.table, finding) for table in report.tables for finding in table.findings]
+    items = worst_first(Item(finding, News.NEW) for finding in found)
+    origin = Origin("check_row_ids", "check", "scheduled__2026-01-02T00:00:00+00:00", try_number=1)
+    return render_alert(Alert(origin, verdict=report.verdict.value, items=items))
+
+
 @dataclass(frozen=True)
 class Sample:
-    """A job whose printed report a page shows.
+    """A job whose report a page shows.
 
     :param table: name of the table
     :param arguments: further arguments of the command line, after ``--table``
+    :param shown: how the report is shown
     """
 
     name: str
     command: str
     table: str
     arguments: str = ""
+    shown: Callable[[JobReport], str] = render
 
     def request(self, lake: Path) -> JobRequest:
         """Return the request that the command line makes of it."""
@@ -47,6 +59,7 @@ SAMPLES = (
     Sample("refused-widening", "widen-types", "flights", "--column distnce=bigint --column carrier=smallint"),
     Sample("audit", "audit", "flights_damaged"),
     Sample("row-ids", "check-row-tracking", "flights_damaged"),
+    Sample("alert", "check-row-tracking", "flights_damaged", shown=alert),
     Sample("protocol-upgrade", "enable-feature", "flights", "--feature typeWidening"),
     Sample(
         "dry-run",
@@ -76,12 +89,14 @@ def make_lake(spark: SparkSession, lake: Path) -> None:
 
 
 def printed(sample: Sample, lake: Path, run: Callable[[JobRequest], JobReport]) -> str:
-    """Run the job of a sample; return its report as it is printed of tables in ``s3a://lake``."""
+    """Run the job of a sample; return its report as it is shown of tables in ``s3a://lake``, without times."""
     report = run(sample.request(lake))
     document = json.loads(json.dumps(report.to_json()).replace(str(lake), _LAKE))
     for entry in document["tables"]:
         entry["timings"] = {}
-    return render(JobReport.from_json(document))
+        for finding in entry["findings"]:
+            finding.pop("timestamp", None)
+    return sample.shown(JobReport.from_json(document))
 
 
 def _statements(flights: Path, lake: Path) -> Iterator[str]:

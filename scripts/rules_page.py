@@ -32,7 +32,9 @@ def render() -> str:
         _INTRODUCTION,
         _table("family", "about", [(f"[`{f.prefix}`](#{_anchor(_heading(f))})", f.title) for f in FAMILIES]),
         _table(
-            "severity", "meaning, and verdict", [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()]
+            "severity",
+            "meaning, and verdict",
+            [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()],
         )
         + "\n\nA single finding may have a lower severity than its rule, if its effect is smaller.",
         _table("scope", "what the rule looks at", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),

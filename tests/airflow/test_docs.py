@@ -12,12 +12,8 @@ import pytest
 from scripts.sample_blocks import CHECKOUT, pages
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-SHOWN = [
-    (page, code)
-    for page in pages()
-    for code in _PYTHON.findall(page.read_text(encoding="utf-8"))
-    if "with DAG(" in code
-]
+BLOCKS = [(page, code) for page in pages() for code in _PYTHON.findall(page.read_text(encoding="utf-8"))]
+SHOWN = [(page, code) for page, code in BLOCKS if "with DAG(" in code]
 
 
 @pytest.mark.parametrize(
@@ -31,6 +27,12 @@ def test_dag_has_tasks(page: Path, code: str, monkeypatch: pytest.MonkeyPatch):
     exec(compile(code.replace("with DAG(", "with _dag("), str(page), "exec"), {"_dag": kept(dags)})
     assert dags
     assert dags[0].tasks
+
+
+def test_what_examples_import_is_there():
+    lines = [line for _, code in BLOCKS for line in code.splitlines() if line.startswith("from airflow_delta_provider")]
+    for line in sorted(set(lines)):
+        exec(line, {})
 
 
 def kept(dags: list):
