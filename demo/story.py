@@ -39,7 +39,7 @@ class Story:
 
         :raises ClaimFailedError: if something did not come true
         """
-        self._screen.title("A Delta table whose types become too small, and the Airflow DAGs that see to it")
+        self._screen.title("A Delta table whose types become too small, and the Airflow DAGs that fix it")
         self._screen.say("Two to three minutes. Lines with a tick were checked in the table's log and in its data.")
         self._screen.step("A table of real data")
         self._screen.say(f"Source: {SOURCE}.", "Spark builds the table; beside it Airflow makes its database.")
@@ -197,7 +197,7 @@ class Story:
         moved = copy_with_colliding_ids(self._path, copy, "MERGE")
         self._screen.say(
             f"{self._relative(copy)}: in version {moved.version} a file's baseRowId is now {moved.new}, it was "
-            f"{moved.old:,}. Spark reads and writes such a table without a word:"
+            f"{moved.old:,}. Spark silently reads and writes such a table:"
         )
         with_id, different = flights.row_ids(copy)
         self._screen.event(f"Spark finds {different:,} row ids for {with_id:,} rows, and says nothing")
@@ -223,7 +223,7 @@ class Story:
         )
 
     def _refuse(self, flights: FlightsTable, runner: DagRunner) -> None:
-        self._screen.step("Somebody wants the small type back, and is refused")
+        self._screen.step("A request for the small type is refused")
         self._screen.say(
             "The request: distance to int, which is allowed, and carrier_flights back to smallint, which is not."
         )

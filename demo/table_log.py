@@ -115,7 +115,7 @@ class TableLog:
         if hidden := [add["deletionVector"]["cardinality"] for add in commit.all("add") if add.get("deletionVector")]:
             done.append(f"{sum(hidden):,} rows of older files marked deleted by now")
         if commit.operation == "OPTIMIZE":
-            done.append(f"in place of {len(commit.all('remove'))} files")
+            done.append(f"instead of {len(commit.all('remove'))} files")
         return ", ".join(done) or "nothing"
 
     def _newest(self, kind: str, version: int) -> dict[str, Any]:
