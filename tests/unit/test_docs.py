@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -25,6 +26,10 @@ each_page = pytest.mark.parametrize("page", [*pages()], ids=lambda page: str(pag
 def test_page_is_what_the_code_says_now(page: Path):
     stale = f"{page.name} is stale: run `make docs`, or at least `python -m scripts.generated_docs`"
     assert page.read_text(encoding="utf-8") == PAGES[page](), stale
+
+
+def test_what_writes_samples_finds_what_it_imports():
+    importlib.import_module("scripts.samples")
 
 
 def test_readme_is_short_and_names_every_operator_sensor_and_notifier():
