@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import is_true
 
 _COORDINATION = "delta.coordinatedcommits."
 _UNIFORM = "delta.universalformat.enabledformats"
@@ -26,4 +27,4 @@ def iceberg_settings(configuration: Mapping[str, str]) -> dict[str, str]:
 
 
 def _keeps_iceberg(name: str, value: str) -> bool:
-    return bool(value.strip()) if name == _UNIFORM else name in _ICEBERG and value.lower() == "true"
+    return bool(value.strip()) if name == _UNIFORM else name in _ICEBERG and is_true(value)
