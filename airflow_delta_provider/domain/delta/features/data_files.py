@@ -49,7 +49,7 @@ CLUSTERING = Feature(
 MATERIALIZE_PARTITION_COLUMNS = Feature(
     name="materializePartitionColumns",
     kind=FeatureKind.WRITER,
-    source="PROTOCOL.md, Materialize Partition Columns",
+    source="RFC materialize-partition-columns.md",
     enabling_property="delta.enableMaterializePartitionColumnsFeature",
     removal=Removal(since=(4, 1)),
 )
