@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit.audit_state import AuditMemory
-from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.version_range import find_span
-from airflow_delta_provider.domain.checks.log.log_files import check_pointer, damaged_commit
+from airflow_delta_provider.domain.checks.log.checkpoints import check_pointer
+from airflow_delta_provider.domain.checks.log.damaged_files import damaged_commit
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.jobs.audit.judging import check_checksum_of
 from tests.unit.report_contract import violations
 
 ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"
@@ -408,7 +409,7 @@ CHECKSUM = {
 
 
 def test_right_checksum_is_silent():
-    assert list(check_checksum(6, json.dumps(CHECKSUM).encode(), whole())) == []
+    assert list(check_checksum_of(whole(), json.dumps(CHECKSUM).encode())) == []
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:20])
@@ -416,14 +417,14 @@ def test_no_wrong_checksum_stops_the_audit(odd):
     audit = whole()
     for path in places(CHECKSUM):
         content = json.dumps(replaced(CHECKSUM, path, odd)).encode()
-        for finding in check_checksum(6, content, audit):
+        for finding in check_checksum_of(audit, content):
             assert finding.code == "LG08"
             assert len(finding.message) < 10_000
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"5", b"\xff", b"{}", b"[" * 10_000, b"\0"])
 def test_checksum_that_is_garbage_is_said(content):
-    assert codes(list(check_checksum(6, content, whole()))) == ["LG08"]
+    assert codes(list(check_checksum_of(whole(), content))) == ["LG08"]
 
 
 @given(

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.audit.judging import check_checksum_of
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
 
 Action = dict[str, Any]
@@ -187,5 +187,5 @@ def test_checksum_counts_files_that_an_audit_of_new_appends_does_not_know():
     audit.take(1, [info("WRITE", 1), add("b")])
     checksum = {"tableSizeBytes": 2, "numFiles": 2, "numMetadata": 1, "numProtocol": 1}
     content = json.dumps({**checksum, "metadata": table["metaData"], "protocol": features["protocol"]}).encode()
-    assert list(check_checksum(1, content, audit)) == []
-    assert [f.code for f in check_checksum(1, content.replace(b'"t"', b'"u"'), audit)] == ["LG08"]
+    assert list(check_checksum_of(audit, content)) == []
+    assert [f.code for f in check_checksum_of(audit, content.replace(b'"t"', b'"u"'))] == ["LG08"]

@@ -87,16 +87,16 @@ def test_action_that_is_left_out_is_said(left_out):
 @pytest.mark.parametrize(
     ("number", "action", "said"),
     [
-        (0, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}, "something else of the protocol action"),
-        (1, {"metaData": {**METADATA["metaData"], "configuration": {}}}, "something else of the metaData action"),
-        (2, domain("1"), "something else of the domainMetadata of d"),
-        (2, domain(None), "something else of the domainMetadata of d"),
-        (4, txn(4389), "something else of the txn of a"),
-        (5, add("f2", size=2), "something else of the file f2"),
-        (5, remove("f2"), "something else of the file f2"),
-        (6, add("f4", baseRowId=5), "something else of the file f4"),
-        (8, add("f1"), "something else of the file f1"),
-        (9, add("f3"), "something else of the file f3"),
+        (0, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}, "it differs in the protocol action"),
+        (1, {"metaData": {**METADATA["metaData"], "configuration": {}}}, "it differs in the metaData action"),
+        (2, domain("1"), "it differs in the domainMetadata of d"),
+        (2, domain(None), "it differs in the domainMetadata of d"),
+        (4, txn(4389), "it differs in the txn of a"),
+        (5, add("f2", size=2), "it differs in the file f2"),
+        (5, remove("f2"), "it differs in the file f2"),
+        (6, add("f4", baseRowId=5), "it differs in the file f4"),
+        (8, add("f1"), "it differs in the file f1"),
+        (9, add("f3"), "it differs in the file f3"),
     ],
 )
 def test_action_that_says_something_else_is_said(number, action, said):
@@ -110,7 +110,7 @@ def test_action_that_says_something_else_is_said(number, action, said):
     ("extra", "said"),
     [
         (add("f9"), "only it has the file f9"),
-        (add("f5"), "it says something else of the file f5"),
+        (add("f5"), "it differs in the file f5"),
         (txn(1, "b"), "only it has the txn of b"),
         (domain("1", "x"), "only it has the domainMetadata of x"),
         (add("f2"), "it has twice the file f2"),

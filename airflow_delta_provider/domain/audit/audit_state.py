@@ -8,7 +8,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
-from airflow_delta_provider.domain.checks.log.rules import GAP, HISTORY_NOT_KEPT, WRONG_POINTER
+from airflow_delta_provider.domain.checks.log.checkpoints import WRONG_POINTER
+from airflow_delta_provider.domain.checks.log.history import GAP, HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZED_NAMES_CHANGED
 from airflow_delta_provider.domain.checks.rule import Scope

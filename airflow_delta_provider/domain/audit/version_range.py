@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
-from airflow_delta_provider.domain.checks.log import rules
+from airflow_delta_provider.domain.checks.log.history import gap, not_kept
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
-    commit_name,
     commit_versions,
     earliest_version,
     select_segment,
 )
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Gaps that are looked at, the last ones: a log with more is hopeless.
 _MOST_GAPS = 20
@@ -57,14 +55,14 @@ def find_span(names: Iterable[str], newest: int, since: int | None = None) -> Sp
     )
     if readable is None:
         raise _broken(names, newest)
-    findings = [_gap(first, end, last < newest and first == last + 1) for first, end in gaps[-_MOST_GAPS:]]
+    findings = [gap(first, end, unreadable=last < newest and first == last + 1) for first, end in gaps[-_MOST_GAPS:]]
     if since is not None and readable <= since <= last:
         base: LogSegment | None = select_segment(names, since)
     elif readable == 0 and 0 in commits and (since is None or since < 0):
         base = None
     else:
         base = select_segment(names, readable)
-        findings.append(_not_kept(readable, since))
+        findings.append(not_kept(readable, since))
     return Span(base, last, tuple(findings))
 
 
@@ -85,35 +83,3 @@ def _broken(names: list[str], newest: int) -> BrokenLogError:
 def _gaps(commits: list[int]) -> list[tuple[int, int]]:
     """Return the first and the last missing version of each gap."""
     return [(one + 1, other - 1) for one, other in pairwise(commits) if other != one + 1]
-
-
-def _gap(first: int, end: int, unreadable: bool) -> Finding:
-    missing = commit_name(first) if first == end else f"{commit_name(first)} to {commit_name(end)}"
-    effect = (
-        f"the table cannot be read beyond version {first - 1}"
-        if unreadable
-        else "older versions cannot be read any more, and a reader that follows the table misses them"
-    )
-    finding = rules.GAP.finding(
-        f"The log has no {missing}, though there are older commits and newer ones: {effect}. Restore the missing files "
-        "from a backup or another replica of the log.",
-        version=first,
-        path=f"_delta_log/{commit_name(first)}",
-    )
-    return finding if unreadable else replace(finding, severity=Severity.WARNING)
-
-
-def _not_kept(first: int, since: int | None) -> Finding:
-    if since is not None:
-        return rules.HISTORY_NOT_KEPT.finding(
-            f"The log no longer leads to version {since}: what was committed up to version {first} cannot be judged, "
-            f"but for the state that it led to. Audit the table more often than its log is cleaned up, or since a "
-            f"version from {first} on.",
-            version=first,
-        )
-    return rules.HISTORY_NOT_KEPT.finding(
-        f"The log is kept from version {first} on: what earlier commits did cannot be judged, but for the state that "
-        f"they led to, and what is wrong with that may have been so for long. Give since_version={first}, or a "
-        "state_path, to audit what comes after that only.",
-        version=first,
-    )

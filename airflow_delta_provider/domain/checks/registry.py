@@ -20,7 +20,12 @@ import airflow_delta_provider.domain.checks.column_mapping.state
 import airflow_delta_provider.domain.checks.data_files.file_schema
 import airflow_delta_provider.domain.checks.data_files.files
 import airflow_delta_provider.domain.checks.log.catalog_managed
+import airflow_delta_provider.domain.checks.log.checkpoints
+import airflow_delta_provider.domain.checks.log.checksums
+import airflow_delta_provider.domain.checks.log.compaction
+import airflow_delta_provider.domain.checks.log.damaged_files
 import airflow_delta_provider.domain.checks.log.duplicate_files
+import airflow_delta_provider.domain.checks.log.history
 import airflow_delta_provider.domain.checks.metadata.checks
 import airflow_delta_provider.domain.checks.metadata.clustering
 import airflow_delta_provider.domain.checks.metadata.metadata_changes
@@ -47,7 +52,7 @@ from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon
 from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
 from airflow_delta_provider.domain.checks.data_files import family as data_files
-from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.log import family as log
 from airflow_delta_provider.domain.checks.metadata import rules as metadata
 from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
 from airflow_delta_provider.domain.checks.data_files.files import DELETION_VECTOR, MISSING
-from airflow_delta_provider.domain.checks.log.log_files import out_of_time_reading
+from airflow_delta_provider.domain.checks.log.history import out_of_time_reading
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites

@@ -9,21 +9,15 @@ from dataclasses import replace
 from itertools import chain
 
 from airflow_delta_provider.domain.audit.audit_state import AuditMemory
-from airflow_delta_provider.domain.audit.checksums import check_checksum
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
 from airflow_delta_provider.domain.audit.version_range import Span, find_span
+from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint, check_pointer
+from airflow_delta_provider.domain.checks.log.checksums import check_checksum
 from airflow_delta_provider.domain.checks.log.compaction import check_compaction
-from airflow_delta_provider.domain.checks.log.log_files import (
-    check_checkpoint,
-    check_pointer,
-    damaged_checkpoint,
-    damaged_commit,
-    not_remembered,
-    out_of_time,
-)
-from airflow_delta_provider.domain.checks.log.rules import GAP
+from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
+from airflow_delta_provider.domain.checks.log.history import GAP, out_of_time, state_of_older_release
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
@@ -161,7 +155,7 @@ class Judging:
                 self._look_at_late_files(audit, memory.facts)
             self.commits, self.first = 0, None
             if memory.facts is None and earliest >= 0 and (codes := undecidable_rules(memory.state)):
-                audit.note(not_remembered(until, codes))
+                audit.note(state_of_older_release(until, codes))
             self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
         for finding in self._pointer():
             audit.note(finding)
@@ -233,7 +227,7 @@ class Judging:
                     audit.note(finding)
         version, name = audit.version, checksum_name(audit.version)
         if facts.checksum != version and name in self._names:
-            for finding in check_checksum(version, self._log.read_file(name), audit):
+            for finding in check_checksum_of(audit, self._log.read_file(name)):
                 audit.note(finding)
         for compaction in compaction_files(self._names):
             if (facts.compaction or -1) < compaction.last <= version:
@@ -261,7 +255,7 @@ class Judging:
                 break
             self.commits += 1
             self.first = version if self.first is None else self.first
-            beside = list(check_checksum(version, checksum, audit)) if checksum is not None else []
+            beside = list(check_checksum_of(audit, checksum)) if checksum is not None else []
             if checkpoints and version == checkpoints[-1]:
                 beside += self._compare_checkpoint(audit, version)
             for compaction in compactions[version]:
@@ -341,3 +335,9 @@ def _after(names: Sequence[str], version: int) -> list[str]:
 def _files_of(version: int, present: set[str]) -> list[str]:
     names = [commit_name(version), checksum_name(version)]
     return [name for name in names if name in present]
+
+
+def check_checksum_of(audit: HistoryAudit, content: bytes) -> Iterator[Finding]:
+    """Yield how a checksum file contradicts the version that was audited last."""
+    if audit.is_readable:
+        yield from check_checksum(audit.version, content, audit.state(), files=audit.live_files, size=audit.live_bytes)

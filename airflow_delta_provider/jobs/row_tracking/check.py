@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.log.log_files import check_checkpoint
+from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys

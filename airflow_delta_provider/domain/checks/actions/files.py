@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION
 from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -115,7 +115,7 @@ REMOVED_NOT_LIVE = _pair.warning(
     remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
     "version and write the change again.",
     source=RECONCILIATION,
-    follows_from=causes(log.TWO_DELETION_VECTORS),
+    follows_from=causes(TWO_DELETION_VECTORS),
     healing=Healing(_is_not_replaced, by_restore=True),
     needs=(Need.FILES, Need.VERSIONS),
     shows="remove",

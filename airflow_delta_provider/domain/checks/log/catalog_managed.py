@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.log import rules
+from airflow_delta_provider.domain.checks.log.family import FAMILY
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
+MANAGED_BY_CATALOG = FAMILY.of(Scope.STATE).undecided(
+    6,
+    "the catalog knows more than the log",
+    effect="There may be commits that the directory does not hold yet, so what it says is not the table.",
+    remedy="Check the table where its catalog lets it be read.",
+    source="PROTOCOL.md, Catalog-managed tables",
+)
 
-@on_state(rules.CATALOG_MANAGED)
+
+@on_state(MANAGED_BY_CATALOG)
 def check_state(state: TableState) -> Iterator[Finding]:
     """Yield that a catalog knows more of the table than its log."""
     managing = sorted(state.protocol.features.intersection(CATALOG_MANAGED))
     if managing:
-        yield rules.CATALOG_MANAGED.found(
+        yield MANAGED_BY_CATALOG.found(
             "The table is managed by a catalog: its protocol has {features}.", features=managing, version=state.version
         )

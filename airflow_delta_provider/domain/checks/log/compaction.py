@@ -1,11 +1,14 @@
-"""Log compaction files, compared with the commits that they stand for: LG12. PROTOCOL.md, Log Compaction Files."""
+"""Log compaction files, compared with their commits: LG12. PROTOCOL.md, Log Compaction Files."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.checks.log import rules
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.log.family import FAMILY
+from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, CompactionFile
@@ -16,6 +19,18 @@ _KINDS = ("protocol", "metaData", "domainMetadata", "txn", "add", "remove")
 _Key = tuple[str, Hashable]
 
 
+CONTRADICTING_COMPACTION = FAMILY.of(Scope.HISTORY).error(
+    12,
+    "log compaction file contradicts its commits",
+    effect="Readers that use it see another table than those that replay the commits, or fail.",
+    remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
+    source="PROTOCOL.md, Log Compaction Files",
+    follows_from=ANY_COMMIT,
+    needs=(Need.LOG,),
+)
+
+
+@on_demand(CONTRADICTING_COMPACTION)
 def check_compaction(
     compaction: CompactionFile, content: bytes, commits: Iterable[Sequence[Action]]
 ) -> Iterator[Finding]:
@@ -25,7 +40,7 @@ def check_compaction(
     :raises BrokenLogError: if a commit is malformed
     """
     expected: dict[_Key, ActionValue] = {}
-    #: What the commits first speak of by adding it: nobody misses the word that it went again.
+    #: What the commits first mention by adding it: its removal need not be in the file.
     born: set[_Key] = set()
     for actions in commits:
         for value in read_actions(actions, _KINDS):
@@ -42,7 +57,7 @@ def check_compaction(
                 twice.add(key)
             found[key] = value
     except BrokenLogError as error:
-        yield _finding(compaction, f"cannot be read: {error}")
+        yield _finding(compaction, "cannot be read: {error}", error=Prose(error))
         return
     needed = {key for key, value in expected.items() if not (_is_gone(value) and key in born)}
     wrong = [
@@ -50,13 +65,13 @@ def check_compaction(
         for what, keys in (
             ("it lacks", [key for key in needed if key not in found]),
             ("only it has", [key for key in found if key not in expected]),
-            ("it says something else of", [k for k in found if k in expected and not _agree(found[k], expected[k])]),
+            ("it differs in", [k for k in found if k in expected and not _agree(found[k], expected[k])]),
             ("it has twice", list(twice)),
         )
         if keys
     ]
     if wrong:
-        yield _finding(compaction, f"contradicts them: {'; '.join(wrong)}")
+        yield _finding(compaction, "contradicts them: {differences}", differences=wrong)
 
 
 def _key(value: ActionValue) -> _Key:
@@ -95,10 +110,11 @@ def _name(kind: str, what: Any) -> str:
     return f"the {kind} of {what}" if what else f"the {kind} action"
 
 
-def _finding(compaction: CompactionFile, problem: str) -> Finding:
-    return rules.CONTRADICTING_COMPACTION.finding(
-        f"The log compaction file of the commits {compaction.first} to {compaction.last} {problem}. Readers that use "
-        "it see another table than those that read the commits, or fail. Delete it: it only saves readers work.",
+def _finding(compaction: CompactionFile, problem: str, **facts: Any) -> Finding:
+    return CONTRADICTING_COMPACTION.found(
+        f"The log compaction file of the commits {{first}} to {{version}} {problem}.",
         version=compaction.last,
         path=f"_delta_log/{compaction.name}",
+        first=compaction.first,
+        **facts,
     )

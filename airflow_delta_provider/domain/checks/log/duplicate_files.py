@@ -8,11 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
-from airflow_delta_provider.domain.checks.log.rules import FILE_TWICE, TWO_DELETION_VECTORS
+from airflow_delta_provider.domain.checks.log.family import FAMILY, RECONCILIATION
+from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+
+FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
+    3,
+    "file added or removed twice in a commit",
+    effect="Readers may apply either of the actions, so they can see different tables.",
+    remedy="RESTORE the table to the previous version, write the data again, and update the engine that wrote the "
+    "commit.",
+)
 
 
 @on_commit(FILE_TWICE)
@@ -29,6 +38,18 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
     yield FILE_TWICE.found(
         f"The commit {what}{' with the same deletion vector' if vector else ''}.", path=path, times=added + removed
     )
+
+
+TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
+    4,
+    "file live with two deletion vectors",
+    effect="Rows of the file are read twice, with the same row ids.",
+    remedy="RESTORE the table to the previous version, write the change again, and update the engine that wrote the "
+    "commit.",
+    source=RECONCILIATION,
+    needs=(Need.FILES,),
+    about_live_files=True,
+)
 
 
 @on_transition(TWO_DELETION_VECTORS)

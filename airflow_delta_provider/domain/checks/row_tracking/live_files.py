@@ -9,7 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.log import rules as log
+from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MOST_FINDINGS, NEW_IDS, SPEC, STOP_WRITING
 from airflow_delta_provider.domain.checks.row_tracking.healing import highest_added, mark_is_too_low
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE_ROW_ID
@@ -98,12 +98,12 @@ def _commit_version_in_future(files: Collection[LiveFile], version: int) -> Iter
         )
 
 
-@on_demand(log.TWO_DELETION_VECTORS)
+@on_demand(TWO_DELETION_VECTORS)
 def _live_twice(files: Collection[LiveFile]) -> Iterator[Finding]:
     seen: set[str] = set()
     twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]
     if twice:
-        yield log.TWO_DELETION_VECTORS.found(
+        yield TWO_DELETION_VECTORS.found(
             f"{{files:live file has|live files have}} more than one deletion vector at a time: {_PATHS}.",
             **_named(twice),
         )
