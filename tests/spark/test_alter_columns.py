@@ -63,7 +63,7 @@ def test_rerun_goes_on_after_a_failure_between_two_statements(spark, table, alte
     failed = alter(path, **asked, progress=someone_else)
     assert (failed.verdict, failed.changed, failed.retryable) == (Verdict.REFUSED, True, True), failed.findings
     assert [finding.code for finding in failed.findings] == ["RQ15"]
-    assert "a rerun goes on from there" in failed.findings[0].message
+    assert "a rerun resumes there" in failed.findings[0].message
     done = alter(path, **asked)
     assert (done.verdict, done.changed) == (Verdict.PASS, True)
     assert operations(path, before) == ["DROP COLUMNS", "SET TBLPROPERTIES", "RENAME COLUMN", "ADD COLUMNS"]

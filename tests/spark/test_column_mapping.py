@@ -16,10 +16,11 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableColumnMapping
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.spark_settings import configured
 from tests.tables import log
@@ -177,33 +178,33 @@ def test_rewrite_is_told_beforehand_and_done_by_the_engine_where_it_is_allowed(
     assert codes(audit(path, level="footers")) == []
 
 
-class Raced(DisableColumnMapping):
-    """Lets another writer in just before, or just after, the transaction starts."""
-
-    def __init__(self, session: DeltaSession, before: str = "", after: str = "") -> None:
-        super().__init__(DisableColumnMappingOptions(), session)
-        self._before, self._after = before, after
-
-    def _start(self, table: OpenTable) -> EngineTransaction:
-        self._let_in(table, self._before)
-        transaction = super()._start(table)
-        self._let_in(table, self._after)
-        return transaction
-
-    def _let_in(self, table: OpenTable, statement: str) -> None:
-        with configured(self._session.spark, {"spark.databricks.delta.commitInfo.userMetadata": "another writer"}):
-            if statement:
-                self._session.sql(statement.format(table=table.name.sql))
-
-
 RENAME = "ALTER TABLE {table} RENAME COLUMN b TO c"
 RESTORE = "RESTORE TABLE {table} TO VERSION AS OF 2"
 APPEND = "INSERT INTO {table} VALUES (9, 'new')"
 
 
-def raced(session: DeltaSession, path: Path, **writers: str) -> TableReport:
-    change = Raced(session, **writers)
-    return TableChange(session, session.open_table(str(path)), change, {}, silent).run(dry_run=False)
+def change(session: DeltaSession, path: Path, kind: type[DisableMappingByEngine]) -> TableReport:
+    request = JobRequest((str(path),), DisableColumnMappingOptions())
+    table = session.open_table(str(path))
+    return TableChange(session, table, lambda _: kind, request, silent, needs_files=True).run()
+
+
+def raced(session: DeltaSession, path: Path, before: str = "", after: str = "") -> TableReport:
+    """Let another writer in just before, or just after, the transaction starts."""
+
+    class Raced(DisableMappingByEngine):
+        def start(self) -> EngineTransaction:
+            self._let_in(before)
+            transaction = super().start()
+            self._let_in(after)
+            return transaction
+
+        def _let_in(self, statement: str) -> None:
+            with configured(self.session.spark, {"spark.databricks.delta.commitInfo.userMetadata": "another writer"}):
+                if statement:
+                    self.session.sql(statement.format(table=self.table.name.sql))
+
+    return change(session, path, Raced)
 
 
 @pytest.mark.parametrize(
@@ -247,14 +248,13 @@ def test_mapping_of_an_empty_table_goes_and_no_row_slips_in_under_the_names_that
 def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path], session: DeltaSession) -> None:
     path = table(small)
 
-    class Replaced(DisableColumnMapping):
-        def _start(self, table: OpenTable) -> EngineTransaction:
+    class Replaced(DisableMappingByEngine):
+        def start(self) -> EngineTransaction:
             with log.rewritten(path, log.newest(path)) as actions:
                 next(action for action in actions if "metaData" in action)["metaData"]["id"] = "another"
-            return super()._start(table)
+            return super().start()
 
-    change = Replaced(DisableColumnMappingOptions(), session)
-    report = TableChange(session, session.open_table(str(path)), change, {}, silent).run(dry_run=False)
+    report = change(session, path, Replaced)
     assert (report.verdict, report.changed, codes(report)) == (Verdict.REFUSED, False, ["RQ15"])
     assert "It is another table than it was" in report.findings[0].message
 

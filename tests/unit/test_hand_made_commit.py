@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.delta.commit import commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit import put_if_absent
+from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
-from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import DOMAIN, TIMESTAMPS, Table, audited, body
 from tests.unit.states import field, struct, type_to_json
@@ -40,9 +40,11 @@ def plain(**known: Any) -> Table:
     return Table(field("a", "integer"), field("b", "string"), **known).append(2)
 
 
-def write(disk: OnDisk, make: MakeEdit | Edit = OWNER, store: LocalStore | None = None, **known: Any) -> int:
-    planned = known.pop("planned_on", None) or disk.opened.log.read_state()
-    commit = HandMadeCommit(disk.opened, store or LocalStore(disk.log), planned, LABELS, **known)
+def write(
+    disk: OnDisk, make: MakeEdit | Edit = OWNER, store: LocalStore | None = None, *, planned_on: Any = None
+) -> int:
+    planned = planned_on or disk.opened.log.read_state()
+    commit = HandMadeCommit(disk.opened, store or LocalStore(disk.log), planned, LABELS)
     return commit.write(make if callable(make) else lambda _: make)
 
 
@@ -204,18 +206,9 @@ def test_what_was_wrong_before_does_not_refuse_a_commit(on_disk):
     ],
 )
 def test_log_store_is_safe_by_its_class_and_scheme(location, store, safe):
-    refusal = check_log_store("t", location, store, allow_unsafe=False)
+    refusal = check_log_store("t", location, store)
     assert (refusal is None) is safe
     assert refusal is None or (refusal.code == "RQ41" and store in refusal.message)
-    assert check_log_store("t", location, store, allow_unsafe=True) is None
-
-
-def test_log_store_that_does_not_keep_writers_apart_needs_the_users_word(on_disk):
-    disk = on_disk(plain())
-    store = LocalStore(disk.log, name="io.delta.storage.S3SingleDriverLogStore")
-    ((code, _),) = refused(disk, store=store)
-    assert code == "RQ41"
-    assert write(disk, store=store, allow_unsafe_log_store=True) == 2
 
 
 # -- races ----------------------------------------------------------------------------------------

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering, verify_altered
-from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns
+from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
+from airflow_delta_provider.domain.changes.alter_columns.verify import verify_altered
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.usage_tracking.alter import plan_altering_tracked
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -55,7 +57,10 @@ def remember(*states: TableState) -> PastColumns:
 def plan(state=None, *, memory=None, engine=ENGINE, **asked):
     state = sql_table() if state is None else state
     known = remember(state) if memory is None else memory
-    return plan_altering(TABLE, AlterColumnsOptions(**asked), state, engine, known)
+    options = AlterColumnsOptions(**asked)
+    if USAGE_TRACKING.name in state.protocol.features:
+        return plan_altering_tracked(TABLE, options, state, known)
+    return plan_altering(TABLE, options, state, engine, known)
 
 
 def statements(planned):
@@ -81,7 +86,7 @@ def test_drops_are_one_statement_then_each_rename_then_all_adds():
         "ADD COLUMNS (`note` string, `s`.`z` array<int>)",
     ]
     assert planned.plan.commits == 4
-    assert "Each statement is a commit of its own: 4" in planned.plan.notes[0]
+    assert "Each statement is its own commit: 4" in planned.plan.notes[0]
     assert not planned.plan.upgrades_protocol
 
 
@@ -94,7 +99,7 @@ def test_table_with_usage_tracking_is_changed_in_one_commit_without_sql():
         "drop `a.b`, then rename qty to quantity, then add note string, in a commit of this provider's own (1 commit)"
     )
     assert planned.plan.notes == ()
-    assert alteration_of(step).drops == (("a.b",),)
+    assert step.drops == (("a.b",),)
 
 
 def test_paths_are_found_in_any_case_and_keep_the_schemas_spelling():
@@ -211,7 +216,7 @@ def test_nested_rename_under_a_renamed_column_is_done_too():
 def test_column_that_is_dropped_and_added_is_emptied_each_time_and_the_plan_says_so():
     planned = plan(drop=["qty"], add={"qty": "int"})
     assert statements(planned) == ["DROP COLUMNS (`qty`)", "ADD COLUMNS (`qty` int)"]
-    assert "each run of this request empties it anew" in planned.plan.notes[1]
+    assert "every run of this request empties it again" in planned.plan.notes[1]
 
 
 def renamed(schema, path, name):
@@ -376,7 +381,7 @@ def test_property_and_feature_of_usage_tracking_have_to_fit():
     for value in ({}, {DROPPED_OR_RENAMED: "maybe"}):
         missing = refusal(plan(sql_table(protocol=TRACKING, **value), add={"n": "int"}))
         assert missing.code == "RQ35"
-        assert "Drop the feature, and enable it again" in missing.message
+        assert "Drop the feature, then enable it again" in missing.message
 
 
 def test_table_that_this_engine_must_not_touch_is_refused():
@@ -397,9 +402,7 @@ def test_all_that_is_wrong_is_said_at_once():
 def judged(after, **asked):
     before = sql_table()
     planned = plan(before, **asked)
-    alteration = alteration_of(
-        plan(sql_table(protocol=TRACKING, **{DROPPED_OR_RENAMED: "false"}), **asked).plan.steps[0]
-    )
+    alteration, _ = resolve(AlterColumnsOptions(**asked), before.metadata, remember(before))
     assert planned.refusals == ()
     return [(finding.code, finding.column) for finding in verify_altered(alteration, before, after)]
 

@@ -22,7 +22,9 @@ from airflow_delta_provider.domain.changes.disable_mapping.verify import (
     verify_disabled,
 )
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.preconditions import is_tracked
 from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping
+from airflow_delta_provider.domain.changes.usage_tracking.disable import plan_disabling_tracked
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -54,6 +56,8 @@ def plan(
 ) -> Planned:
     last_stream = options.pop("last_stream", None)
     found = MappedTable(given, known, footers, last_stream)
+    if is_tracked(given):
+        return plan_disabling_tracked(TABLE, DisableColumnMappingOptions(**options), found)
     return plan_disabling(TABLE, DisableColumnMappingOptions(**options), found, ENGINE)
 
 

@@ -15,14 +15,15 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, TrackUsage
+from airflow_delta_provider.domain.changes.step import MapColumns, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
-from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
+from airflow_delta_provider.domain.changes.usage_tracking.disable import disabling_edit
+from airflow_delta_provider.domain.changes.usage_tracking.drop import dropping_edit
 from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
-    edit_of,
     needs_footers,
     plan_tracking,
+    tracking_edit,
 )
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
@@ -78,7 +79,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
     assert plan.refusals == ()
     (step,) = plan.plan.steps
     wrong = {finding.code for finding in audited(disk.commits())}
-    write(disk, lambda base: edit_of(step, base))
+    write(disk, lambda base: tracking_edit(step, base))
     assert disk.opened.log.read_state().protocol == plan.plan.protocol_after
     assert {finding.code for finding in audited(disk.commits())} <= wrong
     return disk
@@ -86,7 +87,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
 
 def left(disk: OnDisk) -> OnDisk:
     """Drop the feature again."""
-    write(disk, drop_edit)
+    write(disk, dropping_edit)
     return disk
 
 
@@ -316,7 +317,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
     disk = enabled(on_disk(Table(*NESTED).append()))
     before = disk.opened.log.read_state()
     enabled(disk, "columnMapping")
-    write(disk, lambda base: edit_of(DisableMapping("history"), base))
+    write(disk, lambda base: disabling_edit(base))
     after = disk.opened.log.read_state().metadata
     assert (after.configuration, json.loads(after.schema_string)) == (
         before.metadata.configuration,
@@ -328,7 +329,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
 
 def test_mapping_of_a_tracked_table_without_files_is_taken_away_whatever_its_columns_were_called(on_disk):
     disk = enabled(on_disk(Table(*NESTED, features=["columnMapping"], properties={MODE: "name"})))
-    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
+    write(disk, lambda base: disabling_edit(base))
     enabled(disk, "columnMapping")
     schema = json.loads(body(disk.newest, "metaData")["schemaString"])
     assert [wire["metadata"][NAME] for wire in fields_of(schema)] == ["a", "s", "x", "y", "z"]

@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
+from airflow_delta_provider.domain.changes.step import AlterColumns, NewColumn
+from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, edit_of, plan_tracking
-from airflow_delta_provider.domain.delta.data_type import PrimitiveType
+from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking, tracking_edit
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
@@ -55,7 +54,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
         planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        HandMadeCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: edit_of(step, now))
+        HandMadeCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: tracking_edit(step, now))
         assert audited(disk.commits()) == []
         return disk.newest
 
@@ -350,7 +349,7 @@ def _metadata(*names: str, **configuration: str) -> Metadata:
 
 
 def _add(memory: PastColumns, metadata: Metadata, name: str, **known: Any) -> Any:
-    change = Alteration(adds=(AddColumn((name,), PrimitiveType("integer")),))
+    change = AlterColumns(adds=(NewColumn((name,), "int"),))
     return alter_tracked(json.loads(metadata.schema_string), metadata, change, memory, **known)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering
-from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import alter_tracked
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
+from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked, plan_altering_tracked
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
@@ -27,7 +26,7 @@ from tests.tables.usage_tracking_model import (
     physical_paths,
 )
 from tests.unit.log_builder import audited
-from tests.unit.states import ENGINE, TABLE
+from tests.unit.states import TABLE
 from tests.unit.tracked_tables import TRACKING, TrackedTable, play, schema_of
 
 
@@ -50,11 +49,11 @@ class InMemory:
             options = AlterColumnsOptions(**change.arguments)
         except RequestError as error:
             return str(error)
-        planned = plan_altering(TABLE, options, state, ENGINE, memory)
+        planned = plan_altering_tracked(TABLE, options, state, memory)
         if planned.refusals or planned.plan is None:
             return "\n".join(finding.message for finding in planned.refusals)
         for step in planned.plan.steps:
-            after = alter_tracked(json.loads(metadata.schema_string), metadata, alteration_of(step), memory)
+            after = alter_tracked(json.loads(metadata.schema_string), metadata, step, memory)
             self._take(json.dumps(after.schema), after.properties)
         return None
 

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_of, plan_altering
-from airflow_delta_provider.domain.changes.alter_columns.tracked_schema import edit_of
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.step import MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
-from airflow_delta_provider.domain.changes.usage_tracking.drop import drop_edit
+from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
+from airflow_delta_provider.domain.changes.usage_tracking.drop import dropping_edit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
@@ -41,7 +40,7 @@ from tests.tables.usage_tracking_model import (
 )
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions
-from tests.unit.states import ENGINE, LEGACY, TABLE
+from tests.unit.states import LEGACY, TABLE
 
 TRACKING = LEGACY.supporting(["columnMapping", FEATURE])
 
@@ -100,16 +99,15 @@ class TrackedTable:
             options = AlterColumnsOptions(**change.arguments)
         except RequestError as error:
             return str(error)
-        planned = plan_altering(TABLE, options, state, ENGINE, memory)
+        planned = plan_altering_tracked(TABLE, options, state, memory)
         if planned.refusals or planned.plan is None:
             return "\n".join(finding.message for finding in planned.refusals)
         for step in planned.plan.steps:
-            alteration = alteration_of(step)  # type: ignore[arg-type]
-            self.commit(lambda base, made=alteration: edit_of(made, base, memory))
+            self.commit(lambda base, made=step: altering_edit(made, base, memory))
         return None
 
     def map(self) -> None:
-        self.commit(lambda base: enabling.edit_of(MapColumns(), base))
+        self.commit(lambda base: enabling.tracking_edit(MapColumns(), base))
 
     def unmap(self) -> str | None:
         """Take the mapping away where the history proves that it can go; return why not."""
@@ -130,13 +128,13 @@ class TrackedTable:
 
     def track_again(self) -> None:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
-        self.commit(drop_edit)
+        self.commit(dropping_edit)
         options = EnableFeatureOptions(features=(FEATURE,), acknowledge_writer_lockout=True)
         evidence = enabling.Evidence(read_past_columns(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        self.commit(lambda base: enabling.edit_of(step, base))
+        self.commit(lambda base: enabling.tracking_edit(step, base))
 
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()

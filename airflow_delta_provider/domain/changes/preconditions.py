@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.external_owners import managing
+from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -36,3 +41,30 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:
         f"out. The plan:\n{steps}\nIf every reader and writer of the table can follow, repeat the request with "
         "allow_protocol_upgrade=True (--allow-protocol-upgrade)."
     )
+
+
+def is_tracked(state: TableState) -> bool:
+    """Whether the table has usage tracking of column mapping, so no engine writes to it."""
+    return state.protocol.supports(USAGE_TRACKING)
+
+
+def check_not_tracked(table: str, state: TableState) -> Iterator[Finding]:
+    """Yield a refusal where a table without usage tracking has its property: nothing may rely on that."""
+    value = state.metadata.properties.dropped_or_renamed
+    if value is not None:
+        yield requests.TRACKING_INCOMPLETE.finding(
+            f"{table} has {DROPPED_OR_RENAMED} = {value!r} but not the feature {USAGE_TRACKING}: engines drop and "
+            "rename columns without setting the property, so its value means nothing. Unset it first: ALTER TABLE … "
+            f"UNSET TBLPROPERTIES ('{DROPPED_OR_RENAMED}')."
+        )
+
+
+def check_tracked(table: str, state: TableState) -> Iterator[Finding]:
+    """Yield a refusal where a table with usage tracking does not say whether columns were dropped or renamed."""
+    value = state.metadata.properties.dropped_or_renamed
+    if value not in ("true", "false"):
+        yield requests.TRACKING_INCOMPLETE.finding(
+            f"{table} has the feature {USAGE_TRACKING}, but {DROPPED_OR_RENAMED} is "
+            f"{'missing' if value is None else repr(value)}: it is unknown whether a column was ever dropped or "
+            "renamed, and nothing may rely on it. Drop the feature, then enable it again."
+        )

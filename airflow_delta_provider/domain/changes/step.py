@@ -8,6 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
+from airflow_delta_provider.domain.delta.data_type import DataType
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+
+#: A column's names from the top-level column down, with ``element``, ``key`` and ``value`` on the way.
+Parts = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class SetProperties:
@@ -27,7 +33,7 @@ class SetProperties:
 class ColumnType:
     """A column and the type it gets; types by their SQL names."""
 
-    parts: tuple[str, ...]
+    parts: Parts
     old: str
     new: str
 
@@ -60,25 +66,41 @@ class MapColumns:
 
 @dataclass(frozen=True)
 class ColumnName:
-    """A column and the name it gets, in its place."""
+    """A column and its new name; it keeps its place.
 
-    parts: tuple[str, ...]
+    :param parts: its path before
+    """
+
+    parts: Parts
     new: str
+
+    @property
+    def renamed(self) -> Parts:
+        """Its path afterwards."""
+        return (*self.parts[:-1], self.new)
 
 
 @dataclass(frozen=True)
 class NewColumn:
-    """A column to add, nullable, and its SQL type."""
+    """A column to add last in its struct, nullable, and its SQL type."""
 
-    parts: tuple[str, ...]
+    parts: Parts
     type: str
+
+    @property
+    def data_type(self) -> DataType:
+        """Its type.
+
+        :raises UnknownTypeError: if ``type`` is not a SQL type
+        """
+        return parse_sql_type(self.type)
 
 
 @dataclass(frozen=True)
 class DropColumns:
     """Drop columns, by their paths, all in one commit."""
 
-    columns: tuple[tuple[str, ...], ...]
+    columns: tuple[Parts, ...]
     commits: int = 1
 
 
@@ -100,12 +122,20 @@ class AddColumns:
 
 @dataclass(frozen=True)
 class AlterColumns:
-    """Drop, rename and add columns of a table with usage tracking, which no engine does, all in one commit."""
+    """Drop, then rename, then add columns: each is named by its path in the schema that the changes before it leave.
 
-    drops: tuple[tuple[str, ...], ...] = ()
+    As a step it is one commit, for a table with usage tracking, which no engine changes.
+    """
+
+    drops: tuple[Parts, ...] = ()
     renames: tuple[ColumnName, ...] = ()
     adds: tuple[NewColumn, ...] = ()
     commits: int = 1
+
+    @property
+    def drops_or_renames(self) -> bool:
+        """Whether a physical name may afterwards differ from the logical one, or be free although files have it."""
+        return bool(self.drops or self.renames)
 
 
 @dataclass(frozen=True)

@@ -39,19 +39,19 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "enable-feature",
             options="domain.request.enable_feature:EnableFeatureOptions",
-            job="jobs.changes.enable_feature:run",
+            job="jobs.changes.kinds:change_table",
             operator="operators.enable_feature:DeltaEnableFeatureOperator",
         ),
         Kind(
             "widen-types",
             options="domain.request.widen_types:WidenTypesOptions",
-            job="jobs.changes.widen_types:run",
+            job="jobs.changes.kinds:change_table",
             operator="operators.widen_types:DeltaWidenTypesOperator",
         ),
         Kind(
             "alter-columns",
             options="domain.request.alter_columns:AlterColumnsOptions",
-            job="jobs.changes.alter_columns:run",
+            job="jobs.changes.kinds:change_table",
             operator="operators.alter_columns:DeltaAlterColumnsOperator",
         ),
         Kind(
@@ -87,13 +87,13 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "disable-column-mapping",
             options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
-            job="jobs.changes.column_mapping.disable:run",
+            job="jobs.changes.kinds:change_table",
             operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
         ),
         Kind(
             "drop-feature",
             options="domain.request.drop_feature:DropFeatureOptions",
-            job="jobs.changes.drop_feature:run",
+            job="jobs.changes.kinds:change_table",
             operator="operators.drop_feature:DeltaDropFeatureOperator",
         ),
         Kind(

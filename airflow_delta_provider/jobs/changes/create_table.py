@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.edit import Stamp
-from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import CreateTable
@@ -18,7 +17,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
-from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
@@ -77,22 +76,22 @@ class _Creation:
         }
         if lockout := check_lockout(self._name.text, self._options):
             return self._refused(lockout, **known)
-        store = LogStore(self._session, self._location)
-        allow = self._options.allow_unsafe_log_store
-        if unsafe := check_log_store(self._name.text, store.location, store.name, allow_unsafe=allow):
+        if unsafe := refuse_unsafe_store(
+            self._session, self._name.text, self._location, allow_unsafe=self._options.allow_unsafe_log_store
+        ):
             return self._refused(unsafe, **known)
         if request.dry_run:
             return TableReport.judged(self._name.text, **known)
         self._progress(f"{self._name.text}: {explain(step)}")
         labels = {**request.labels, "plan_digest": plan.digest}
         with self._timings.phase("apply"), self._session.labelled(labels):
-            created = self._put(table, store)
+            created = self._put(table)
         if not created:
             return self._refused(self._taken("another writer was faster"), retryable=True, **known)
         return TableReport.judged(self._name.text, version=0, changed=True, **known)
 
-    def _put(self, table: NewTable, store: LogStore) -> bool:
-        put = PutIfAbsent(store, self._log)
+    def _put(self, table: NewTable) -> bool:
+        put = PutIfAbsent(LogStore(self._session, self._location), self._log)
         lines = table.lines(Stamp(int(time.time() * 1000), put.txn_id, self._session.user_metadata))
         for _ in range(_TRIES):
             if put.put(0, lines):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming
+from airflow_delta_provider.domain.changes.step import AlterColumns, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
 
@@ -34,7 +34,7 @@ class Mapper:
         return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
 
 
-def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) -> Json:
+def altered(schema: Json, alteration: AlterColumns, mapper: Mapper | None = None) -> Json:
     """Return the schema after the change; ``schema`` itself stays.
 
     :param mapper: for a table with column mapping
@@ -58,7 +58,7 @@ def dropped(schema: Json, parts: Parts) -> Json:
     return _edited(schema, parts, drop)
 
 
-def renamed(schema: Json, rename: RenameColumn) -> Json:
+def renamed(schema: Json, rename: ColumnName) -> Json:
     """Return the schema with a column under another name; its id, physical name and place stay."""
 
     def put(fields: list[Json], _: PhysicalPath) -> list[Json]:
@@ -68,7 +68,7 @@ def renamed(schema: Json, rename: RenameColumn) -> Json:
     return _edited(schema, rename.parts, put)
 
 
-def added(schema: Json, add: AddColumn, mapper: Mapper | None = None) -> Json:
+def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
     """Return the schema with one more column, last in its struct."""
 
     def append(fields: list[Json], above: PhysicalPath) -> list[Json]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.changes.alter_columns.alteration import Parts
+from airflow_delta_provider.domain.changes.step import Parts
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath

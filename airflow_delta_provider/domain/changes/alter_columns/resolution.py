@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn, Alteration, Parts, RenameColumn
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.step import AlterColumns, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import (
     Column,
@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 
 def resolve(
     options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns
-) -> tuple[Alteration, tuple[Finding, ...]]:
+) -> tuple[AlterColumns, tuple[Finding, ...]]:
     """Find the columns of a request in the schema; what cannot be found, or contradicts it, is a refusal.
 
     :param memory: the columns that the table has had
@@ -65,7 +65,7 @@ class _Resolution:
         self._now: dict[str, Any] = parse_json(metadata.schema_string)
         self.refusals: list[Finding] = []
 
-    def alteration(self) -> Alteration:
+    def alteration(self) -> AlterColumns:
         found = {path: self._column(path) for path in (*self._options.drop, *self._options.rename)}
         done = self._renamed_before(found)
         drops = [column for path in self._options.drop if (column := self._to_drop(path, found[path], done))]
@@ -77,13 +77,13 @@ class _Resolution:
         ]
         self._check_once(drops, [column for column, _ in to_rename])
         if self.refusals:
-            return Alteration()
+            return AlterColumns()
         for column in drops:
             self._now = dropped(self._now, column.parts)
         renames = tuple(self._rename(to_rename))
         targets = {rename.renamed for rename in renames} | {field.column.parts for field in done.values()}
         adds = tuple(self._adds({lowered(parts) for parts in targets}))
-        return Alteration(tuple(column.parts for column in drops), renames, adds)
+        return AlterColumns(tuple(column.parts for column in drops), renames, adds)
 
     def _column(self, path: str) -> Column | None:
         column = _find(self._schema, path)
@@ -180,18 +180,18 @@ class _Resolution:
                     continue
                 self._refuse(requests.COLUMN_TWICE, f"{what}. Ask for one change a column.", str(column))
 
-    def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[RenameColumn]:
+    def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[ColumnName]:
         """Yield renames, those of nested columns first: what they lie in has its old name then."""
         for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
             present = self._sibling((*column.parts[:-1], new))
             if present is not None:
                 self._exists(f"{column} cannot be renamed to {new!r}", present, column)
                 continue
-            rename = RenameColumn(column.parts, new)
+            rename = ColumnName(column.parts, new)
             self._now = renamed(self._now, rename)
             yield rename
 
-    def _adds(self, targets: set[Parts]) -> Iterator[AddColumn]:
+    def _adds(self, targets: set[Parts]) -> Iterator[NewColumn]:
         seen: dict[Parts, str] = {}
         for path, type_text in self._options.add.items():
             try:
@@ -213,7 +213,7 @@ class _Resolution:
             seen[lowered(parts)] = path
             present = self._sibling(parts)
             if present is None:
-                yield AddColumn(parts, data_type)
+                yield NewColumn(parts, render_sql_type(data_type))
             elif lowered(parts) in targets:
                 self._exists(f"{path} cannot be added: this call renames another column to it", present)
             elif render_sql_type(present.data_type) != render_sql_type(data_type):

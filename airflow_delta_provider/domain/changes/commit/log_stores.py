@@ -27,14 +27,14 @@ _SAFE: Mapping[str, frozenset[str]] = {
 }
 
 
-def check_log_store(table: str, location: str, store: str, *, allow_unsafe: bool) -> Finding | None:
+def check_log_store(table: str, location: str, store: str) -> Finding | None:
     """Return a refusal where two writers may overwrite each other's commits.
 
     :param location: where the table lies, as a URI: not by a name of another file system such as ``viewfs``
     :param store: class of the log store that Delta uses there
     """
     scheme = location.partition(":")[0].lower()
-    if allow_unsafe or scheme in _SAFE.get(store.rpartition(".")[2], ()):
+    if scheme in _SAFE.get(store.rpartition(".")[2], ()):
         return None
     return requests.UNSAFE_LOG_STORE.finding(
         f"The log of {table} is written by {store} on {scheme}:, which is not known to keep writers in different "

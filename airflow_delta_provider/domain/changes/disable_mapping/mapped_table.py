@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
 
 
@@ -23,3 +24,11 @@ class MappedTable:
     known: KnownColumns
     footers: FooterSurvey | None = None
     last_stream: int | None = None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it has column mapping.
+
+        :raises BrokenLogError: if the schema is damaged
+        """
+        return MappedSchema.of(self.state.metadata).is_mapped

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
+from airflow_delta_provider.domain.changes.disable_mapping.proof import Proof, check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.explain import counted
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
-from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.clustering import named_by_files
 from airflow_delta_provider.domain.delta.external_owners import managing
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
@@ -27,51 +22,56 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 
 def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
-    """Return why the mapping of a table cannot go at all, whatever lies in its files."""
-    if blocked := _blocked(table, state, engine):
-        return blocked
+    """Return why the mapping cannot be disabled at all, whatever the files hold."""
+    if managed := managing(state.protocol, state.metadata.configuration):
+        return (requests.catalog_managed(table, managed[0]),)
+    if blocked := check_table(table, state.protocol, engine):
+        return (blocked,)
+    return check_mapping(table, state)
+
+
+def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:
+    """Return why the mapping is needed, as far as the metadata says; nothing where there is none."""
+    if not state.metadata.properties.is_mapped:
+        return ()
     return (*check_can_disable(table, state.metadata), *_clustered(table, state))
 
 
 def plan_disabling(
     table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine
 ) -> Planned:
-    """Plan to take the mapping away: nothing where there is none, metadata only where that is proven to be safe."""
-    state = found.state
-    if MappedSchema.of(state.metadata).mode is MappingMode.NONE:
-        blocked = _blocked(table.text, state, engine)
-        return Planned(None, blocked) if blocked else Planned(_plan(table, found, None))
-    if refusals := check_disabling(table.text, state, engine):
+    """Plan to disable the mapping: in the metadata only where that is proven to be safe, else by a rewrite."""
+    if refusals := check_disabling(table.text, found.state, engine):
         return Planned(None, refusals)
-    files = (state.files or {}).values()
+    if not found.is_mapped:
+        return Planned(disabling_plan(table, found, None))
+    files = (found.state.files or {}).values()
     rewrite = RewriteWithoutMapping(len(files), sum(file.size for file in files))
-    rewritable = not is_tracked(state)
-    if options.strategy == "rewrite" and not rewritable:
-        return Planned(None, (_no_rewrite(table),))
     if options.strategy == "rewrite":
         refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
-        return Planned(_plan(table, found, rewrite), refused)
-    proof = prove_disabling(state.metadata, found.known, found.footers, is_empty=state.files == {})
+        return Planned(disabling_plan(table, found, rewrite), refused)
+    proof = prove(found)
     if proof.rests_on is not None:
-        return Planned(_plan(table, found, DisableMapping(proof.rests_on)))
-    if not rewritable:
-        return Planned(None, (*proof.missing, _no_rewrite(table)))
+        return Planned(disabling_plan(table, found, DisableMapping(proof.rests_on)))
     if options.allow_rewrite:
-        return Planned(_plan(table, found, rewrite))
+        return Planned(disabling_plan(table, found, rewrite))
     lost = found.footers is not None and found.footers.lost  # then the engine cannot rewrite the files either
     if options.strategy == "auto" and not lost:
-        return Planned(_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
+        return Planned(disabling_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
     return Planned(None, proof.missing)
 
 
-def _blocked(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
-    """Return why a table must not be changed: one with usage tracking, which no engine knows, by a commit of ours."""
-    if is_tracked(state):
-        return (*check_writable(table, state), *check_property(table, state))
-    if managed := managing(state.protocol, state.metadata.configuration):
-        return (requests.catalog_managed(table, managed[0]),)
-    blocked = check_table(table, state.protocol, engine)
-    return (blocked,) if blocked else ()
+def prove(found: MappedTable) -> Proof:
+    """Return the proof that the metadata alone may change, as far as it can be made."""
+    return prove_disabling(found.state.metadata, found.known, found.footers, is_empty=found.state.files == {})
+
+
+def disabling_plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
+    """Return the plan of one step, with what one should know beforehand; None where there is nothing to do."""
+    protocol = found.state.protocol
+    if step is None:
+        return Plan(table, (), protocol, protocol)
+    return Plan(table, (step,), protocol, protocol, tuple(_notes(found)))
 
 
 def _clustered(table: str, state: TableState) -> Iterator[Finding]:
@@ -83,19 +83,6 @@ def _clustered(table: str, state: TableState) -> Iterator[Finding]:
             f"{rules.CLUSTERED.remedy}",
             column=columns[0],
         )
-
-
-def _no_rewrite(table: TableName) -> Finding:
-    return requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{table.text} has the table feature {USAGE_TRACKING}, so that no engine can rewrite its files. Drop that "
-        "feature first: then engines can."
-    )
-
-
-def _plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
-    protocol = found.state.protocol
-    notes = () if step is None else tuple(_notes(found))
-    return Plan(table, () if step is None else (step,), protocol, protocol, notes)
 
 
 def _notes(found: MappedTable) -> Iterator[str]:

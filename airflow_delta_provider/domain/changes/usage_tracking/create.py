@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.changes.alter_columns.alteration import AddColumn
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Mapper, added
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, taken_paths
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
+from airflow_delta_provider.domain.changes.step import NewColumn
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
@@ -25,7 +25,6 @@ from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TR
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
@@ -72,11 +71,11 @@ class NewTable:
 def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
     """Return the table that is asked for, or why there cannot be such a one."""
     schema: dict[str, Any] = {"type": "struct", "fields": []}
-    mapper = Mapper(Naming(False, taken_paths((), ())), 0)
+    mapper = Mapper(Naming(unique=False, taken=taken_paths((), ())), 0)
     refusals = list(_same_names(options))
     for name, text in options.columns.items():
         try:
-            schema = added(schema, AddColumn((name,), parse_sql_type(text)), mapper)
+            schema = added(schema, NewColumn((name,), text), mapper)
         except UnknownTypeError as error:
             refusals.append(requests.UNSUPPORTED_COLUMN.finding(f"{name}: {error}", column=name))
     if refusals:

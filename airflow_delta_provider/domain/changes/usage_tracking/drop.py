@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.protocol import weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 
 
-def drop_edit(base: CommitBase) -> Edit:
+def dropping_edit(base: CommitBase) -> Edit:
     """Return the commit that drops the feature, and its property with it."""
     return Edit(
         "DROP FEATURE",

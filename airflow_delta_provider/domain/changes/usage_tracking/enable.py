@@ -13,10 +13,10 @@ from functools import singledispatch
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema, map_by_name
+from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.step import DisableMapping, MapColumns, Step, TrackUsage
-from airflow_delta_provider.domain.changes.usage_tracking.consistency import check_property, is_tracked
+from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_tracked, is_tracked
+from airflow_delta_provider.domain.changes.step import MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING, USAGE_TRACKING
@@ -47,8 +47,8 @@ class Evidence:
     writers: Mapping[str, int] = field(default_factory=dict)
 
 
-def is_hand_made(options: EnableFeatureOptions, state: TableState) -> bool:
-    """Whether what is asked for takes a commit of ours: SQL knows neither the feature nor tables that have it."""
+def concerns_tracking(options: EnableFeatureOptions, state: TableState) -> bool:
+    """Whether usage tracking is asked for, or column mapping on a table that has it: no engine can do either."""
     names = {feature_named(name).name for name in options.features}
     return USAGE_TRACKING.name in names or (COLUMN_MAPPING.name in names and is_tracked(state))
 
@@ -60,15 +60,17 @@ def needs_footers(state: TableState, past: PastColumns) -> bool:
 
 
 def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableState, evidence: Evidence) -> Planned:
-    """Plan to enable what :func:`is_hand_made` says, in one commit each.
+    """Plan to enable what :func:`concerns_tracking` says, in one commit each.
 
     What a table has already needs none.
     """
-    if wrong := (*check_writable(table.text, state), *_check_request(options), *check_property(table.text, state)):
-        return Planned(None, wrong)
+    tracked = is_tracked(state)
+    incomplete = (check_tracked if tracked else check_not_tracked)(table.text, state)
+    if refused := (*check_writable(table.text, state), *_check_request(options), *incomplete):
+        return Planned(None, refused)
     steps: list[Step] = []
     refusals: list[Finding] = []
-    if not is_tracked(state):
+    if not tracked:
         value = usage_value(table.text, state, evidence)
         if isinstance(value, Finding):
             return Planned(None, (value,))
@@ -105,7 +107,7 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
 
 
 @singledispatch
-def edit_of(step: Step, base: CommitBase) -> Edit:
+def tracking_edit(step: Step, base: CommitBase) -> Edit:
     """Return the commit that does a step of these plans.
 
     :raises BrokenLogError: if the schema is damaged
@@ -113,7 +115,7 @@ def edit_of(step: Step, base: CommitBase) -> Edit:
     raise TypeError(f"no commit of ours does {step!r} after {base.state.version}")
 
 
-@edit_of.register
+@tracking_edit.register
 def _(step: TrackUsage, base: CommitBase) -> Edit:
     properties = {DROPPED_OR_RENAMED: step.dropped_or_renamed}
     return Edit(
@@ -124,7 +126,7 @@ def _(step: TrackUsage, base: CommitBase) -> Edit:
     )
 
 
-@edit_of.register
+@tracking_edit.register
 def _(step: MapColumns, base: CommitBase) -> Edit:
     del step
     schema_string, properties = map_by_name(base.state.metadata.schema_string)
@@ -134,18 +136,6 @@ def _(step: MapColumns, base: CommitBase) -> Edit:
         protocol=base.state.protocol.supporting([COLUMN_MAPPING.name]),
         schema_string=schema_string,
         set_properties=properties,
-    )
-
-
-@edit_of.register
-def _(step: DisableMapping, base: CommitBase) -> Edit:
-    del step
-    schema_string, properties = disable_in_schema(base.state.metadata.schema_string)
-    return Edit(
-        "SET TBLPROPERTIES",
-        {"properties": {COLUMN_MAPPING_MODE: "none"}},
-        schema_string=schema_string,
-        unset_properties=properties,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
@@ -18,8 +19,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
@@ -72,28 +72,28 @@ def _is_of_a_stream(actions: Sequence[Action]) -> bool:
     return commit_info(actions).get("operation") == "STREAMING UPDATE" or any("txn" in action for action in actions)
 
 
-class FooterReader:
-    """Reads the footers of a table's files, each once."""
+def survey_footers(
+    data: DeltaFiles, state: TableState, read: dict[str, Footer | FooterError] | None = None
+) -> FooterSurvey:
+    """Compare the columns of a table's live files with those of the table.
 
-    def __init__(self, data: DeltaFiles) -> None:
-        self._data = data
-        self._read: dict[str, Footer | FooterError] = {}
+    :param state: with its files
+    :param read: footers that were read before, by path, to which those are added that were not
+    """
+    read = {} if read is None else read
+    found, columns = FooterSurvey(), TableColumns(state.metadata)
+    by_path = {file.path: file for file in (state.files or {}).values()}
+    missing = [file for path, file in by_path.items() if path not in read]
+    read.update(zip((file.path for file in missing), data.map(partial(_footer, data), missing)))
+    for path in by_path:
+        found.take(path, read[path], columns)
+    return found
 
-    def survey(self, metadata: Metadata, files: Iterable[LiveFile]) -> FooterSurvey:
-        """Compare the columns of ``files`` with those of the table."""
-        found, columns = FooterSurvey(), TableColumns(metadata)
-        by_path = {file.path: file for file in files}
-        missing = [file for path, file in by_path.items() if path not in self._read]
-        for file, footer in zip(missing, self._data.map(self._look, missing)):
-            self._read[file.path] = footer
-        for path in by_path:
-            found.take(path, self._read[path], columns)
-        return found
 
-    def _look(self, file: LiveFile) -> Footer | FooterError:
-        try:
-            return self._data.footer(file)
-        except MissingFileError:
-            return FooterError("there is no such file")
-        except FooterError as error:
-            return error
+def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:
+    try:
+        return data.footer(file)
+    except MissingFileError:
+        return FooterError("there is no such file")
+    except FooterError as error:
+        return error

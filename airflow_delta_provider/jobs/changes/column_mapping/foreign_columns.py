@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader
+from airflow_delta_provider.jobs.changes.column_mapping.column_reader import survey_footers
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
@@ -20,11 +19,7 @@ def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableS
     """
     if state.files is None:
         state = table.log.read_state(with_files=True, version=state.version)
-    reader = FooterReader(DeltaFiles(storage, table.location))
-    return _told(reader.survey(state.metadata, (state.files or {}).values()))
-
-
-def _told(survey: FooterSurvey) -> str:
+    survey = survey_footers(DeltaFiles(storage, table.location), state)
     if survey.foreign:
         path, foreign = next(iter(survey.foreign.items()))
         others = len(survey.foreign) - 1

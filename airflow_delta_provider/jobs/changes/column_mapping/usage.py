@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.changes.column_mapping.column_reader import FooterReader, read_columns
+from airflow_delta_provider.jobs.changes.column_mapping.column_reader import read_columns, survey_footers
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.session.progress import Progress
@@ -63,9 +63,7 @@ class ColumnMappingUsage:
         tracking = list(usage_tracking.check_state(found.state))
         if not needs_footers(schema, found.known):
             return judge_usage(schema, found.known, None, tracking)
-        files = list((found.state.files or {}).values())
-        self._progress(f"{self._table.name.text}: reading the footers of {len(files)} files")
+        self._progress(f"{self._table.name.text}: reading the footers of {len(found.state.files or ())} files")
         with self._timings.phase("footers"):
-            reader = FooterReader(DeltaFiles(self._session.storage, self._table.location))
-            survey = reader.survey(found.state.metadata, files)
+            survey = survey_footers(DeltaFiles(self._session.storage, self._table.location), found.state)
         return judge_usage(schema, found.known, survey, tracking)

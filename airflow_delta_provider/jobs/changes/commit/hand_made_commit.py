@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, actions_of, lines_of
-from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
 from airflow_delta_provider.domain.changes.commit.rule_check import check_commit
 from airflow_delta_provider.domain.changes.commit.writable import check_timestamp, check_writable
 from airflow_delta_provider.domain.delta.commit import changes_metadata
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent, Store
-from airflow_delta_provider.jobs.changes.table_change import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 
@@ -32,38 +30,20 @@ class HandMadeCommit:
 
     :param planned_on: the state that the plan was made on: later commits may add and remove files, nothing else
     :param user_metadata: labels of the run, as JSON: see ``DeltaSession.user_metadata``
-    :param allow_unsafe_log_store: whether the user says that no other process writes meanwhile
     """
 
-    def __init__(
-        self,
-        table: OpenTable,
-        store: Store,
-        planned_on: TableState,
-        user_metadata: str | None,
-        *,
-        allow_unsafe_log_store: bool = False,
-    ) -> None:
+    def __init__(self, table: OpenTable, store: Store, planned_on: TableState, user_metadata: str | None) -> None:
         self._table = table
         self._name = table.name.text
         self._store = store
         self._planned_on = planned_on
         self._user_metadata = user_metadata
-        self._allow_unsafe = allow_unsafe_log_store
         self._put = PutIfAbsent(store, table.log)
 
     @classmethod
-    def in_session(
-        cls, session: DeltaSession, table: OpenTable, planned_on: TableState, *, allow_unsafe_log_store: bool
-    ) -> HandMadeCommit:
+    def in_session(cls, session: DeltaSession, table: OpenTable, planned_on: TableState) -> HandMadeCommit:
         """Return a commit through the log store of a session, with the labels that it writes now."""
-        return cls(
-            table,
-            LogStore(session, table.location),
-            planned_on,
-            session.user_metadata,
-            allow_unsafe_log_store=allow_unsafe_log_store,
-        )
+        return cls(table, LogStore(session, table.location), planned_on, session.user_metadata)
 
     def write(self, make: MakeEdit) -> int:
         """Write the commit, and return its version.
@@ -74,8 +54,6 @@ class HandMadeCommit:
         :raises CommitRefusedError: if it must not be written
         :raises TableMovedError: if another writer changed protocol or metadata, or was faster too often
         """
-        if unsafe := self.check_log_store():
-            raise CommitRefusedError(unsafe)
         for _ in range(_TRIES):
             base = self._table.log.read_commit_base()
             written = self._look_back(base.state)
@@ -88,10 +66,6 @@ class HandMadeCommit:
         raise TableMovedError(
             f"Other writers were faster {_TRIES} times on {self._name}. This step was not done; run the job again."
         )
-
-    def check_log_store(self) -> Finding | None:
-        """Return a refusal where another writer's commit may get lost, and the user did not say that there is none."""
-        return check_log_store(self._name, self._table.location, self._store.name, allow_unsafe=self._allow_unsafe)
 
     def _lines(self, base: CommitBase, make: MakeEdit) -> list[str]:
         refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)

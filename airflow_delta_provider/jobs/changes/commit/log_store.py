@@ -7,8 +7,21 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
 from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+
+
+def refuse_unsafe_store(session: DeltaSession, table: str, location: str, *, allow_unsafe: bool) -> Finding | None:
+    """Return a refusal where a commit, this provider's or the engine's, may overwrite another writer's.
+
+    :param allow_unsafe: whether the user says that no other process writes to the table
+    """
+    if allow_unsafe:
+        return None
+    store = LogStore(session, location)
+    return check_log_store(table, store.location, store.name)
 
 
 class LogStore:

@@ -21,10 +21,6 @@ _WAITS = (0.2, 1.0, 3.0)
 class Store(Protocol):
     """What puts a commit into the log, and only where none is there: see :class:`LogStore`."""
 
-    @property
-    def name(self) -> str:
-        """Its class."""
-
     def put(self, version: int, lines: Sequence[str]) -> None:
         """Write the commit of ``version``, if there is none."""
 

@@ -1,4 +1,4 @@
-"""The schema and the properties of a table with usage tracking after its columns were changed.
+"""Columns of a table with usage tracking, dropped, renamed and added in one commit of this provider's own.
 
 RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The property as it will be after the
 commit decides how new columns are called: a name that this commit frees is not free in data files.
@@ -10,19 +10,26 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.alteration import Alteration
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Json, Mapper, altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, random_name, taken_paths
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_plan, resolve_allowed
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
+from airflow_delta_provider.domain.changes.commit.writable import check_writable
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.preconditions import check_tracked
+from airflow_delta_provider.domain.changes.step import AlterColumns
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED, MAX_COLUMN_ID
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.table_name import TableName
 
 _STRUCTURE = {ArrayType: "array", MapType: "map", StructType: "struct"}
 
@@ -38,46 +45,62 @@ class TrackedSchema:
     properties: Mapping[str, str]
 
 
+def plan_altering_tracked(
+    table: TableName, options: AlterColumnsOptions, state: TableState, past: PastColumns
+) -> Planned:
+    """Plan to change the columns; what is done already is left out.
+
+    :param past: the columns that the table has had
+    """
+    if refusals := (*check_writable(table.text, state), *check_tracked(table.text, state)):
+        return Planned(None, refusals)
+    alteration, refusals = resolve_allowed(options, state, past)
+    if refusals:
+        return Planned(None, refusals)
+    steps = () if alteration == AlterColumns() else (alteration,)
+    return Planned(alteration_plan(table, state, alteration, steps))
+
+
 def alter_tracked(
     schema: Json,
     metadata: Metadata,
-    alteration: Alteration,
-    memory: PastColumns,
+    alteration: AlterColumns,
+    past: PastColumns,
     reserved: Iterable[str] = (),
     new_name: Callable[[], str] = random_name,
 ) -> TrackedSchema:
     """Return the schema after the change, new columns with their ids and physical names where the table is mapped.
 
-    Where the memory is not complete, a name may be one that a dropped column has in data files: then all new
+    Where the past is not completely known, a name may be one that a dropped column has in data files: then all new
     columns get UUIDs, as if one had been dropped.
 
     :param schema: that of ``metadata``, as JSON
-    :param memory: the columns of all versions before
+    :param past: the columns of all versions before
     :param reserved: further names that data files have columns of
     """
     before = MappedSchema.of(metadata)
     if not before.is_mapped:
         return TrackedSchema(altered(schema, alteration), {})
     says_used = metadata.properties.has_dropped_or_renamed
-    used = alteration.drops_or_renames or says_used or memory.ever_used
-    paths = memory.paths.union(field.path for field in before.fields if field.path is not None)
+    used = alteration.drops_or_renames or says_used or past.ever_used
+    paths = past.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
-    naming = Naming(used or not memory.is_complete, taken, new_name)
+    naming = Naming(used or not past.is_complete, taken, new_name)
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = altered(schema, alteration, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
     return TrackedSchema(after, properties | {DROPPED_OR_RENAMED: "true"} if used else properties)
 
 
-def edit_of(alteration: Alteration, base: CommitBase, memory: PastColumns) -> Edit:
+def altering_edit(alteration: AlterColumns, base: CommitBase, past: PastColumns) -> Edit:
     """Return the commit that makes the change of the version that it follows.
 
-    :param memory: the columns of all versions before
+    :param past: the columns of all versions before
     :raises BrokenLogError: if the schema is damaged
     """
     state = base.state
     text = SchemaText.read(state.metadata.schema_string)
-    after = alter_tracked(text.schema, state.metadata, alteration, memory, reserved_names(state))
+    after = alter_tracked(text.schema, state.metadata, alteration, past, reserved_names(state))
     operation, parameters = _operation(alteration)
     return Edit(
         operation,
@@ -87,7 +110,7 @@ def edit_of(alteration: Alteration, base: CommitBase, memory: PastColumns) -> Ed
     )
 
 
-def _operation(alteration: Alteration) -> tuple[str, dict[str, Any]]:
+def _operation(alteration: AlterColumns) -> tuple[str, dict[str, Any]]:
     """Return what the commit calls itself: as Delta Spark does, where that has a name for it."""
     drops = [path_text(parts) for parts in alteration.drops]
     renames = {path_text(rename.parts): path_text(rename.renamed) for rename in alteration.renames}

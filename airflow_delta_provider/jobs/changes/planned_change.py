@@ -1,0 +1,62 @@
+"""A change of one table: a value that says what is planned, and commits and verifies just that."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+
+
+@dataclass(frozen=True)
+class PlannedChange(ABC):
+    """A change of one table, as planned on one state of it. What planning reads is read once, and kept.
+
+    :param options: of the request
+    :param state: what it is planned on; with its files where the kind of change needs them
+    """
+
+    options: Any
+    session: DeltaSession
+    table: OpenTable
+    state: TableState
+
+    #: Conditions of engine errors that end a step without failing it: verifying finds out what is left to do.
+    unfinished: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    @abstractmethod
+    def planned(self) -> Planned:
+        """The plan, or why there is none."""
+
+    def commit(self, step: Step, since: TableState) -> PlannedChange:
+        """Commit a step that has no SQL; return the change as planned on the version that the commit follows.
+
+        :param since: the table, to which other writers may only add and remove files from then on
+        :raises TableMovedError: if the table is no longer what the plan was made on
+        :raises CommitRefusedError: if the step must not be done
+        """
+        HandMadeCommit.in_session(self.session, self.table, since).write(partial(self.edit, step))
+        return self
+
+    def edit(self, step: Step, base: CommitBase) -> Edit:
+        """Return what the commit of a step without SQL changes of the version that it follows."""
+        raise TypeError(f"{type(self).__name__} cannot commit {step!r} to version {base.state.version}")
+
+    @abstractmethod
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return what is wrong afterwards.
+
+        :param commits: this run's own commits by version; empty where there was nothing to do
+        """

@@ -1,0 +1,100 @@
+"""Changes that no engine makes, because usage tracking is asked for or the table has it: commits of this provider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.step import AlterColumns as AlterColumnsStep
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
+from airflow_delta_provider.domain.changes.usage_tracking.disable import (
+    check_disabling_tracked,
+    disabling_edit,
+    plan_disabling_tracked,
+)
+from airflow_delta_provider.domain.changes.usage_tracking.enable import (
+    Evidence,
+    needs_footers,
+    plan_tracking,
+    tracking_edit,
+)
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
+from airflow_delta_provider.jobs.changes.column_mapping.disable import DisablingMapping
+from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import find_foreign_columns
+from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
+from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
+
+
+@dataclass(frozen=True)
+class EnableTracking(EnableFeatures):
+    """Enable usage tracking, or column mapping on a table that has it."""
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The commits, one per feature."""
+        past = read_past_columns(self.table.log)
+        needed = needs_footers(self.state, past)
+        foreign = find_foreign_columns(self.session.storage, self.table, self.state) if needed else None
+        evidence = Evidence(past, foreign, recent_writers(self.table.log))
+        return plan_tracking(self.table.name, self.options, self.state, evidence)
+
+    def edit(self, step: Step, base: CommitBase) -> Edit:
+        """Return what the commit changes, if the step is still the one to do."""
+        planned = replace(self, state=base.state).planned
+        if planned.refusals or planned.plan is None:
+            raise CommitRefusedError(*planned.refusals)
+        if planned.plan.steps[:1] != (step,):
+            raise TableMovedError(
+                f"Another writer changed {self.table.name.text}, and what was planned no longer fits. "
+                "Nothing was done; run the job again."
+            )
+        return tracking_edit(step, base)
+
+
+@dataclass(frozen=True)
+class AlterTrackedColumns(AlterColumns):
+    """Drop, rename and add columns of a table with usage tracking, in one commit."""
+
+    @cached_property
+    def past(self) -> PastColumns:
+        """The columns that the table has had: they decide how new ones are called in data files."""
+        return read_past_columns(self.table.log)
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The commit."""
+        return plan_altering_tracked(self.table.name, self.options, self.state, self.past)
+
+    def edit(self, step: Step, base: CommitBase) -> Edit:
+        """Return what the commit changes; the metadata is still what the change was planned on."""
+        assert isinstance(step, AlterColumnsStep)
+        return altering_edit(step, base, self.past)
+
+
+@dataclass(frozen=True)
+class DisableTrackedMapping(DisablingMapping):
+    """Disable the column mapping of a table with usage tracking, in one commit."""
+
+    def refusals(self) -> tuple[Finding, ...]:
+        """Return why the mapping cannot be disabled at all."""
+        return check_disabling_tracked(self.table.name.text, self.state)
+
+    def plan(self, found: MappedTable) -> Planned:
+        """Plan on what is known of a version of the table."""
+        return plan_disabling_tracked(self.table.name, self.options, found)
+
+    def edit(self, step: Step, base: CommitBase) -> Edit:
+        """Return what the commit changes, if the proof holds for the version that it follows."""
+        del step
+        if base.state.version != self.state.version:
+            self.proven_on(base.state)
+        return disabling_edit(base)
