@@ -1,4 +1,4 @@
-"""``UM``: leaving column mapping, and what the history of a table tells of its columns."""
+"""``UM``: disabling column mapping, and whether columns were renamed or dropped."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _THREADS = ("delta-io/delta#2481", "delta-io/delta#2682")
 
 FAMILY = RuleFamily(
     "UM",
-    "leaving column mapping",
-    "Whether column mapping can go without rewriting data, and what is known of renamed and dropped columns. Without "
-    "mapping, columns are found in data files by their own names: values of a dropped column would come back in the "
-    "next one of its name.",
+    "disabling column mapping",
+    "Whether column mapping can be disabled without rewriting data, and what is known about renamed and dropped "
+    "columns. Without mapping, readers find columns in data files by name: a new column would show the values of a "
+    "dropped column of the same name.",
     _SPEC,
 )
 _request = FAMILY.of(Scope.REQUEST)
 _outcome = FAMILY.of(Scope.OUTCOME)
 _history = FAMILY.of(Scope.HISTORY)
 
-_REWRITE = "Repeat the request with allow_rewrite=True, so that the engine rewrites the files."
+_REWRITE = "Repeat the request with allow_rewrite=True to let the engine rewrite the files."
 
 WRONG_MODE = _request.error(
     1,
@@ -29,20 +29,20 @@ WRONG_MODE = _request.error(
 )
 OTHER_NAMES = _request.error(
     2,
-    "columns lie under other names in data files",
+    "columns have other names in data files",
     remedy=_REWRITE,
     threads=_THREADS,
 )
 DROPPED_IN_FILES = _request.error(
     3,
-    "dropped columns may lie in live data files",
-    remedy="Bring lost files back, rewrite those that hold such columns (REORG TABLE … APPLY (PURGE), or OPTIMIZE), "
-    "and run the job again; or repeat the request with allow_rewrite=True.",
+    "live data files may contain dropped columns",
+    remedy="Restore lost files, rewrite files that contain such columns (REORG TABLE … APPLY (PURGE), or OPTIMIZE), "
+    "then run the job again; or repeat the request with allow_rewrite=True.",
     threads=_THREADS,
 )
 REUSED_PATH = _request.error(
     4,
-    "a column lies where a dropped one lay",
+    "a column is stored under the name of a dropped column",
     remedy=_REWRITE,
     threads=_THREADS,
 )
@@ -54,42 +54,42 @@ NEEDS_MAPPING = _request.error(
 )
 ILLEGAL_NAMES = _request.error(
     6,
-    "column names that are illegal without mapping",
-    remedy="Rename the columns to names without spaces and any of ,;{}()= and line breaks or tabs. A renamed column "
-    "lies under its older name in data files: then the table has to be rewritten.",
+    "column names that are invalid without mapping",
+    remedy="Rename the columns: no spaces, line breaks, tabs or any of ,;{}()=. A renamed column keeps its old name in "
+    "data files, so the table has to be rewritten then.",
 )
 REWRITE_NOT_ALLOWED = _request.error(
     7,
-    "rewriting the table was not allowed",
+    "rewriting the table is not allowed",
     remedy=_REWRITE,
     threads=_THREADS,
 )
 NOT_AS_BEFORE = _outcome.error(
     8,
-    "the table is not as it was before its mapping was removed",
-    effect="Columns may read NULL, or other values than before.",
+    "the table changed when its column mapping was disabled",
+    effect="Columns may read as NULL or with other values than before.",
     remedy="RESTORE the table to the version before.",
 )
 NOT_VERIFIED = _outcome.undecided(
     9,
-    "not all of the table could be verified after its mapping was removed",
-    effect="A file that cannot be read may not read as before.",
-    remedy="Look at what the message says of the file; if it is damaged, bring it back from a backup.",
+    "not all of the table could be verified after its column mapping was disabled",
+    effect="Files that could not be read may return other values than before.",
+    remedy="Check the file as the message says; if it is damaged, restore it from a backup.",
 )
 USAGE_UNKNOWN = _history.undecided(
     10,
-    "it cannot be known whether columns were renamed or dropped",
+    "unknown whether columns were renamed or dropped",
     effect="Column mapping may be needed to read the table.",
-    remedy="Keep the log longer (delta.logRetentionDuration) to know it of later versions; or, where the mapping can "
-    "go, have every column written under its own name: disable-column-mapping with allow_rewrite=True.",
+    remedy="Keep the log longer (delta.logRetentionDuration) to know it for later versions; or rewrite every column "
+    "under its own name, if the mapping can be disabled: disable-column-mapping with allow_rewrite=True.",
     source="RFC Column Mapping Usage Tracking, Usage Tracking",
     threads=("delta-io/delta#2682",),
 )
 CLUSTERED = _request.error(
     11,
-    "clustered by columns that lie under other names in data files",
-    effect="Without mapping the table would be clustered by columns that nobody finds: OPTIMIZE, DESCRIBE DETAIL and "
-    "ALTER TABLE … CLUSTER BY fail on it.",
-    remedy="ALTER TABLE … CLUSTER BY NONE first; afterwards CLUSTER BY the columns again.",
+    "clustered by columns that have other names in data files",
+    effect="Without mapping the clustering columns would no longer be found: OPTIMIZE, DESCRIBE DETAIL and ALTER TABLE "
+    "… CLUSTER BY would fail.",
+    remedy="Run ALTER TABLE … CLUSTER BY NONE first; afterwards CLUSTER BY the columns again.",
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
 )

@@ -1,11 +1,11 @@
-"""``FT``: what the provider or the platform could not do."""
+"""``FT``: what the provider or the platform failed to do."""
 
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
 FAMILY = RuleFamily(
-    "FT", "faults", "What the provider or the platform could not do. They say nothing of what the table is."
+    "FT", "faults", "What the provider or the platform failed to do. Faults say nothing about the table."
 )
 _platform = FAMILY.of(Scope.PLATFORM)
 
@@ -17,16 +17,16 @@ STORAGE = _platform.error(
 ENGINE = _platform.error(
     2,
     "the engine failed",
-    remedy="Run the job again; if it fails again, look into the log of Spark.",
+    remedy="Run the job again; if it fails again, check the Spark log.",
 )
 UNEXPECTED = _platform.error(
     3,
     "unexpected error in the job",
-    remedy="Report it: it is a defect of the provider.",
+    remedy="Report it: this is a bug in the provider.",
 )
 UNVERIFIED = _platform.undecided(
     4,
-    "change committed, but not verified",
-    effect="The table was changed, and nobody has looked whether it came out right.",
-    remedy="See to what the message names, and run the job again: with nothing left to do, it verifies only.",
+    "committed but unverified",
+    effect="The change was committed, but the result has not been verified.",
+    remedy="Fix what the message names, then run the job again: with nothing left to do, it only verifies.",
 )
