@@ -81,7 +81,7 @@ def test_mapping_goes_in_one_commit_that_touches_no_data_and_everything_reads_as
     assert planned.plan["steps"] == [
         {
             "sql": None,
-            "explanation": "take column mapping out of the metadata and touch no data, as the history allows "
+            "explanation": "disable column mapping in the metadata without rewriting data, as the history proves safe "
             "(1 commit)",
         }
     ]
@@ -138,7 +138,7 @@ def test_dropped_columns_never_come_back(
     assert (told["answer"], told["unknown_before"]) == ("UNDETERMINED", log.newest(path))
     report = disable(path, strategy="metadata-only")
     assert (report.verdict, report.findings) == (Verdict.PASS, ())
-    assert "the footers of all live files allow" in report.plan["steps"][0]["explanation"]
+    assert "the footers of all live files prove safe" in report.plan["steps"][0]["explanation"]
     assert rows(spark, path) == before
     assert codes(audit(path, level="footers", since_version=report.version_before)) == []
     spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (b STRING, s.y STRING)")

@@ -82,7 +82,7 @@ def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_nothing_chang
     report = enable(path, "typeWidening", "rowTracking", allow=False)
     assert (report.verdict, report.changed, report.retryable) == (Verdict.REFUSED, False, False)
     assert [finding.code for finding in report.findings] == ["RQ09"]
-    assert "which switches on domainMetadata, rowTracking, typeWidening" in report.findings[0].message
+    assert "which enables domainMetadata, rowTracking, typeWidening" in report.findings[0].message
     assert report.protocol_after["writerFeatures"] == [
         "appendOnly",
         "domainMetadata",

@@ -103,7 +103,7 @@ def test_column_that_was_dropped_keeps_an_unmapped_table_from_being_tracked_as_u
     log.commit(path, {"metaData": {**metadata, "schemaString": schema, "configuration": left}})
     refused = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)
     assert [finding.code for finding in refused.findings] == ["RQ56"]
-    assert "has name, no column of the table, and 1 more file" in refused.findings[0].message
+    assert "has name, not a column of the table, and 1 more file has others, too" in refused.findings[0].message
     spark.sql(f"INSERT OVERWRITE delta.`{path}` SELECT * FROM delta.`{path}`")
     assert outcome(enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)) == PASSED
     assert log.configuration(path)[DROPPED_OR_RENAMED] == "false"

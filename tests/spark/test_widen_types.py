@@ -196,8 +196,8 @@ def test_catalog_table_is_found_by_its_name_and_changed_in_place(table, widen, s
 @pytest.mark.parametrize(
     ("builder", "columns", "code", "message"),
     [
-        (flat, {"q": "smallint"}, "RQ11", "Legal from int: bigint, double, decimal(p,s) with p - s >= 10."),
-        (flat, {"q": "string", "day": "timestamp"}, "RQ11", "Legal from date: timestamp_ntz."),
+        (flat, {"q": "smallint"}, "RQ11", "Allowed from int: bigint, double, decimal(p,s) with p - s >= 10."),
+        (flat, {"q": "string", "day": "timestamp"}, "RQ11", "Allowed from date: timestamp_ntz."),
         (flat, {"qq": "bigint"}, "RQ10", "Did you mean 'q'?"),
         (flat, {"q": "bigint", "Q": "double"}, "RQ18", "'q' and 'Q' are the same column"),
         (flat, {"q": "bigint; DROP TABLE x"}, "RQ11", "no primitive SQL type"),

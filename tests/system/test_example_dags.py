@@ -70,7 +70,7 @@ def test_refused_change_fails_tells_why_and_changes_nothing(
     assert states(outcomes) == {"change_types": ["failed"], "tell_the_owners": ["success"]}
     assert outcomes["change_types"][0].xcoms["return_value"]["verdict"] == "REFUSED"
     (sentence,) = outcomes["tell_the_owners"][0].xcoms["return_value"]
-    assert sentence.startswith("RQ11: quantity is int and cannot be widened to smallint. Legal from int: bigint")
+    assert sentence.startswith("RQ11: quantity is int and cannot be widened to smallint. Allowed from int: bigint")
     assert log.contents(table) == before
 
 

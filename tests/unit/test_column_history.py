@@ -194,7 +194,7 @@ def test_made_up_names_are_no_damage_and_the_way_to_own_names_is_told() -> None:
     told = finding.message
     assert (finding.code, finding.version) == ("UM10", None)
     assert told.startswith("No commit renamed or dropped a column of /lake/t, but it does not count as UNUSED: names")
-    assert "while it is mapped: a. That is no damage" in told
+    assert "with mapping: a. This is not damage" in told
     assert "disable-column-mapping with allow_rewrite=True (--allow-rewrite)" in told
     assert usage(created_mapped.remove_mapping()).answer is Usage.UNUSED
 
@@ -308,7 +308,7 @@ def test_files_that_a_table_was_made_of_are_not_accounted_for() -> None:
     table = existing()
     table.commits[0][0]["commitInfo"]["operation"] = "CONVERT"
     assert "from elsewhere" in known(table).why_incomplete
-    assert "were renamed or dropped: version 0 took files" in unknown_usage("t", usage(table)).message
+    assert "were renamed or dropped: version 0 took over files" in unknown_usage("t", usage(table)).message
 
 
 def test_restore_of_a_version_that_is_not_kept_leaves_it_open() -> None:

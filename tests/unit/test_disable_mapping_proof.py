@@ -1,4 +1,4 @@
-"""Whether column mapping can go without a rewrite: what history and footers prove, and the metadata that is left."""
+"""Whether column mapping can be disabled without a rewrite: what history and footers prove."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> Non
     (encrypted,), (lost,) = (prove_disabling(table(), PARTLY, footers).missing for footers in (UNREAD, LOST))
     assert "allow_rewrite=True" in encrypted.message
     assert (encrypted.path, lost.path) == ("part-0", "part-1")
-    assert "part-1 (and 1 more) cannot be looked into: there is no such file" in lost.message
-    assert "bring it back from a backup" in lost.message
+    assert "part-1 (and 1 more) cannot be read: there is no such file" in lost.message
+    assert "restore it from a backup" in lost.message
     assert "allow_rewrite" not in lost.message
 
 
@@ -177,8 +177,10 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     made_up = table(mapped(struct(field("a", "long")), lambda *_: f"col-{UUID}"))
     (renamed,) = prove_disabling(table(RENAMED), KnownColumns(), None).missing
     (created,) = prove_disabling(made_up, KnownColumns(), None).missing
-    assert "s.z is s.x there. Rename every such column back to its name there, or repeat the request" in renamed.message
-    assert f"a is col-{UUID} there. An engine made such names up when it added the columns: repeat" in created.message
+    assert (
+        "s.z is s.x there. Rename each of them back to its name in data files, or repeat the request" in renamed.message
+    )
+    assert f"a is col-{UUID} there. An engine generated such names when it added the columns: repeat" in created.message
 
 
 @pytest.mark.parametrize("known", [KnownColumns(), PARTLY, DROPPED, REUSED])

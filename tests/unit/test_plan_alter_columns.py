@@ -96,7 +96,7 @@ def test_table_with_usage_tracking_is_changed_in_one_commit_without_sql():
     (step,) = planned.plan.steps
     assert render_sql(step, TABLE) is None
     assert explain(step) == (
-        "drop `a.b`, then rename qty to quantity, then add note string, in a commit of this provider's own (1 commit)"
+        "drop `a.b`, then rename qty to quantity, then add note string, in one commit by this provider (1 commit)"
     )
     assert planned.plan.notes == ()
     assert step.drops == (("a.b",),)
@@ -254,30 +254,30 @@ def carried_out(state: TableState, step) -> TableState:
     ("asked", "code", "message"),
     [
         ({"drop": ["qtty"]}, "RQ10", "Did you mean 'qty'"),
-        ({"drop": ["attrs.value"]}, "RQ10", "'attrs.value' is value of a type, not a column with a name"),
-        ({"rename": {"lines.element": "x"}}, "RQ10", "is element of a type"),
-        ({"add": {"nope.x": "int"}}, "RQ10", "A name that itself holds a dot goes between backticks"),
+        ({"drop": ["attrs.value"]}, "RQ10", "'attrs.value' is the value of a type, not a named column"),
+        ({"rename": {"lines.element": "x"}}, "RQ10", "is the element of a type"),
+        ({"add": {"nope.x": "int"}}, "RQ10", "Put a name that contains a dot in backticks"),
         ({"add": {"lines.x": "int"}}, "RQ10", "lines.element.price"),
-        ({"add": {"qty": "string"}}, "RQ50", "it is there, as int"),
-        ({"add": {"QTY": "string"}}, "RQ50", "A column qty is there, and names differ by more than case"),
-        ({"rename": {"qty": "QTY"}}, "RQ50", "rename it to another name first"),
+        ({"add": {"qty": "string"}}, "RQ50", "it already exists as int"),
+        ({"add": {"QTY": "string"}}, "RQ50", "The column qty exists, and names must differ by more than case"),
+        ({"rename": {"qty": "QTY"}}, "RQ50", "rename the column to another name first"),
         ({"rename": {"qty": "ID"}}, "RQ50", "qty cannot be renamed to 'ID'"),
         ({"rename": {"qty": "n"}, "add": {"N": "int"}}, "RQ50", "renames another column to it"),
         ({"rename": {"qty": "n", "id": "n"}}, "RQ50", "id cannot be renamed to 'n'"),
-        ({"rename": {"s.x": "t.y"}}, "RQ53", "a column stays where it is"),
+        ({"rename": {"s.x": "t.y"}}, "RQ53", "a rename does not move a column"),
         ({"rename": {"qty": "a`b"}}, "RQ53", "a backtick in it doubled"),
         ({"add": {"a..b": "int"}}, "RQ10", "is not a column path"),
-        ({"drop": ["qty"], "rename": {"`QTY`": "n"}}, "RQ18", "qty is to be changed twice. Ask"),
-        ({"drop": ["qty", "`qty`"]}, "RQ18", "qty is to be changed twice. Ask"),
-        ({"drop": ["s", "s.x"]}, "RQ18", "one goes with the other"),
-        ({"drop": ["s"], "rename": {"s.x": "n"}}, "RQ18", "one goes with the other"),
-        ({"rename": {"qty": "n", "Qty": "m"}}, "RQ18", "qty is to be changed twice. Ask"),
+        ({"drop": ["qty"], "rename": {"`QTY`": "n"}}, "RQ18", "qty would be changed twice. Request"),
+        ({"drop": ["qty", "`qty`"]}, "RQ18", "qty would be changed twice. Request"),
+        ({"drop": ["s", "s.x"]}, "RQ18", "dropping one also drops the other"),
+        ({"drop": ["s"], "rename": {"s.x": "n"}}, "RQ18", "dropping one also drops the other"),
+        ({"rename": {"qty": "n", "Qty": "m"}}, "RQ18", "qty would be changed twice. Request"),
         ({"add": {"n": "int", "`N`": "int"}}, "RQ18", "'n' and '`N`' are the same column"),
         ({"add": {"n": "int NOT NULL"}}, "RQ52", "NOT NULL is not possible here"),
         ({"add": {"n": "int DEFAULT 1"}}, "RQ52", "DEFAULT is not possible here"),
         ({"add": {"n": "bigint GENERATED ALWAYS AS IDENTITY"}}, "RQ52", "GENERATED is not possible here"),
         ({"add": {"n": "itn"}}, "RQ52", "Did you mean 'int'"),
-        ({"add": {"n": "void"}}, "RQ52", "no value could ever be stored"),
+        ({"add": {"n": "void"}}, "RQ52", "it could never store a value"),
         ({"add": {"n": "timestamp_ntz"}}, "RQ52", "needs the table feature timestampNtz"),
         ({"add": {"n": "array<struct<v:variant>>"}}, "RQ52", "needs the table feature variantType"),
         ({"drop": ["s.x", "s.y"]}, "RQ51", "the last column of s"),
@@ -311,7 +311,7 @@ CHANGES = [{"drop": ["qty"]}, {"rename": {"qty": "count"}}]
         (sql_table(**{STATS: "id,`qty`"}), "delta.dataSkippingStatsColumns lists it"),
         (
             sql_table(added(MAPPED, new("twice", 40) | {"metadata": {"delta.generationExpression": "qty * 2"}})),
-            "generated column twice is made of it (qty * 2)",
+            "generated column twice uses it (qty * 2)",
         ),
         (
             sql_table(

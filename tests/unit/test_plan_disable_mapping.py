@@ -1,4 +1,4 @@
-"""Planning to leave column mapping, and judging what came of it."""
+"""Planning to disable column mapping, and verifying the result."""
 
 from __future__ import annotations
 

@@ -141,7 +141,12 @@ def test_feature_that_no_engine_can_drop_is_refused_with_the_reason(name):
         (table("geospatial", schema=struct(field("g", "geometry(4326)"))), "geospatial", "RQ31", "columns: g"),
         (table("columnMapping", schema=struct(field("x y", "integer"))), "columnMapping", "RQ31", "'x y'"),
         (CLUSTERED, "columnMapping", "RQ31", "CLUSTER BY NONE"),
-        (table("columnMapping", "columnMappingUsageTracking"), "columnMappingUsageTracking", "RQ05", "does not know"),
+        (
+            table("columnMapping", "columnMappingUsageTracking"),
+            "columnMappingUsageTracking",
+            "RQ05",
+            "does not support",
+        ),
         (table("catalogManaged"), "inCommitTimestamp", "RQ04", "managed by its catalog"),
     ],
 )

@@ -58,9 +58,7 @@ def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_the_remedy():
         "from reader 1, writer 2 to reader 1, writer 7 [appendOnly, domainMetadata, invariants, rowTracking]" in message
     )
     assert "adding domainMetadata, rowTracking" in message
-    assert (
-        "- set delta.enableRowTracking=true, which switches on domainMetadata, rowTracking (about 2 commits)" in message
-    )
+    assert "- set delta.enableRowTracking=true, which enables domainMetadata, rowTracking (about 2 commits)" in message
     assert "allow_protocol_upgrade=True (--allow-protocol-upgrade)" in message
     assert planned.plan is not None
 
@@ -181,7 +179,7 @@ def test_preview_asked_for_by_name_does_not_bring_the_stable_feature():
 def test_feature_that_the_engine_does_not_know_is_refused():
     (finding,) = plan("columnMappingUsageTracking").refusals
     assert finding.code == "RQ05"
-    assert "Delta 4.4.0 on Spark 4.2.0 does not know" in finding.message
+    assert "Delta 4.4.0 on Spark 4.2.0 does not support" in finding.message
 
 
 @pytest.mark.parametrize("name", [*WRITER_OWNED_PROPERTIES, "DELTA.columnmapping.MAXcolumnid"])

@@ -54,7 +54,7 @@ def test_engine_before_spark_4_2_changes_one_column_a_commit_and_the_plan_says_s
     planned = plan({"quantity": "bigint", "attrs.key": "int"}, engine=older)
     assert len(statements(planned)) == 2
     assert planned.plan.commits == 2
-    assert "one column a commit: 2 commits" in planned.plan.notes[0]
+    assert "one column per commit: 2 commits" in planned.plan.notes[0]
 
 
 @pytest.mark.parametrize("delta", ["3.3.2", "3.2.0"])
@@ -115,12 +115,16 @@ def test_property_without_the_feature_still_needs_the_upgrade():
 @pytest.mark.parametrize(
     ("column", "new", "legal"),
     [
-        ("id", "int", "Legal from bigint: decimal(p,s) with p - s >= 20."),
-        ("quantity", "string", "Legal from int: bigint, double, decimal(p,s) with p - s >= 10."),
-        ("lines.element.price", "decimal(12,1)", "Legal from decimal(10,2): decimal(p,s) with s >= 2 and p - s >= 8."),
-        ("note", "binary", "No type is wider: nothing is legal from it."),
-        ("lines", "int", "No type is wider: nothing is legal from it."),
-        ("attrs.value", "float", "Legal from int:"),
+        ("id", "int", "Allowed from bigint: decimal(p,s) with p - s >= 20."),
+        ("quantity", "string", "Allowed from int: bigint, double, decimal(p,s) with p - s >= 10."),
+        (
+            "lines.element.price",
+            "decimal(12,1)",
+            "Allowed from decimal(10,2): decimal(p,s) with s >= 2 and p - s >= 8.",
+        ),
+        ("note", "binary", "No type is wider."),
+        ("lines", "int", "No type is wider."),
+        ("attrs.value", "float", "Allowed from int:"),
     ],
 )
 def test_illegal_pair_is_refused_with_what_is_legal(column, new, legal):

@@ -163,7 +163,7 @@ def test_without_the_acknowledgement_it_says_who_is_locked_out_the_tables_own_wr
     first = "an engine that does not sign (1 commit), delta-rs 1.6.6 (1 commit), Delta Spark 4.4.0 (1 commit)"
     assert first in message
     assert message.index(first) < message.index("Databricks Runtime, Delta Spark, delta-rs")
-    assert "Readers that do not know columnMapping are locked out" in message
+    assert "Readers that do not support columnMapping are locked out" in message
     assert "acknowledge_writer_lockout=True" in message
 
 
@@ -191,7 +191,7 @@ def test_table_whose_past_is_not_known_is_tracked_as_unused_by_its_footers_alone
 
     plan = decide("part-1 has b")
     assert codes(plan) == ["RQ56"]
-    assert "part-1 has b: the next column" in plan.refusals[0].message
+    assert "part-1 has b: a new column" in plan.refusals[0].message
     assert decide("").plan.steps == (TrackUsage("false"),)
 
 

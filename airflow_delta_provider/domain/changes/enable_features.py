@@ -1,4 +1,4 @@
-"""Planning to enable table features, and judging what came of it."""
+"""Planning to enable table features, and verifying the result."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def plan_enabling(
     engine: Engine,
     by_name: Collection[str] = (),
 ) -> Planned:
-    """Plan to enable the features, in one statement; row tracking that is suspended is resumed first.
+    """Plan to enable the features in one statement; suspended row tracking is resumed first.
 
-    :param state: the table; with its files where row tracking is among the features
-    :param by_name: features that this engine adds only if they are named, too: their property brings another one
+    :param state: the table; with its files if row tracking is among the features
+    :param by_name: features that this engine adds only if they are also named: for their property alone it adds another
     """
     if blocked := check_table(table.text, state.protocol, engine):
         return Planned(None, (blocked,))
@@ -72,7 +72,7 @@ def plan_enabling(
 
 
 def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:
-    """Return what is missing of the features on a table on which they should be enabled."""
+    """Return which features and properties are not enabled although they should be."""
     features = [feature_named(name) for name in options.features]
     return (
         *(finding for feature in features for finding in _verify(feature, state)),
@@ -81,7 +81,7 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
 
 
 def looks_at_files(options: EnableFeatureOptions) -> bool:
-    """Whether planning and verifying need the live files: row tracking gives each of them ids."""
+    """Whether planning and verifying need the live files: row tracking assigns ids to each."""
     features = [feature_named(name) for name in options.features]
     features += [feature for name in options.properties for feature in _enabled_by(name)]
     return any(feature.incomplete_file for feature in features)
@@ -151,12 +151,12 @@ def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engi
         yield requests.SPECIAL_FEATURE.finding(f"{feature.name} is not enabled by a property. {feature.instead}")
     elif feature.access is FeatureAccess.SPECIAL and not options.allow_special:
         yield requests.SPECIAL_FEATURE.finding(
-            f"{feature.name} is a feature that few engines can follow or that changes who owns the table. If that is "
-            "meant, repeat the request with allow_special=True (--allow-special)."
+            f"Few engines support {feature.name}, or it changes who owns the table. If that is intended, repeat the "
+            "request with allow_special=True (--allow-special)."
         )
     elif not engine.knows(feature.name):
         yield requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} does not know the table feature {feature.name}. Use an engine that does."
+            f"{engine} does not support the table feature {feature.name}. Use an engine that does."
         )
 
 
@@ -170,21 +170,21 @@ def _property_problem(
     name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
 ) -> str | None:
     if name in RESERVED_PROPERTIES:
-        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]} Leave it out."
+        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]} Omit it."
     folded = name.casefold()
     if folded in _FOLDED_OWNED:
-        return "writers keep this property themselves, and setting it by hand breaks the table. Leave it out."
+        return "writers maintain this property themselves, and setting it directly damages the table. Omit it."
     if folded.startswith(SUPPORT_PREFIX):
-        return f"name the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
+        return f"list the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
     if folded in _VERSION_PROPERTIES:
-        return "versions follow from the features. Leave it out and name the features that you need."
+        return "versions follow from the features. Omit it and list the features that you need."
     if folded.startswith("delta.constraints."):
         return "add a CHECK constraint with ALTER TABLE … ADD CONSTRAINT, which checks the data."
     for feature in _enabled_by(name):
         if problem := feature.unreachable and feature.unreachable(value, state.metadata):
             return problem
         if feature in features and not feature.is_enabling(value):
-            return f"{value!r} contradicts features, which asks for {feature.name}. Leave one of them out."
+            return f"{value!r} contradicts features, which has {feature.name}. Omit one of them."
     alike = [feature for feature in _enabled_by(name) if feature.is_enabling(value)]
     asked = any(feature in features or state.protocol.supports(feature) for feature in alike)
     if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
@@ -207,7 +207,7 @@ def _is_suspended(feature: Feature, state: TableState) -> bool:
 
 
 def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:
-    """Return the properties by the names that Delta keeps: it takes its own in any case."""
+    """Return the properties in Delta's own spelling: it accepts its own properties in any case."""
     known = [*state.metadata.configuration, *(f.enabling_property for f in FEATURES.values() if f.enabling_property)]
     spelling = {name.casefold(): name for name in reversed(known) if name.casefold().startswith("delta.")}
     return {spelling.get(name.casefold(), name): value for name, value in properties.items()}
@@ -232,7 +232,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
 
 
 def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
-    """Return the features that setting ``properties`` brings by itself to those that are ``present``."""
+    """Return the features that setting ``properties`` adds by itself to those that are ``present``."""
     enabled = [[f for f in _enabled_by(name) if f.is_enabling(value)] for name, value in properties.items()]
     return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
 

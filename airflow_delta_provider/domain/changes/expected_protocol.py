@@ -1,4 +1,4 @@
-"""What an engine will make of a plan: it alone knows which features a property or a type brings in its release."""
+"""The protocol that a plan leads to: only the engine knows which features its release adds for a property or a type."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a metaData action that has what the protocol depends on as the steps leave it; None if they touch none.
+    """Return a metaData action with everything the protocol depends on after the steps; None if they change none of it.
 
-    That is properties, and types: of columns that come or change, each type that is in theirs has a new column here.
+    That is properties and types: each type within a column that is added or changed has a column of its own here.
 
-    :param metadata: the action as it stands
+    :param metadata: the action as it is
     """
     properties = {name: value for step in steps if isinstance(step, SetProperties) for name, value in step.properties}
     types = sorted({name for step in steps for data_type in _new_types(step) for name in _primitives(data_type)})
@@ -43,7 +43,7 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
 def with_expected_protocol(
     plan: Plan, foreseen: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
 ) -> tuple[Plan, tuple[Finding, ...]]:
-    """Return the plan with the protocol that the engine will write, and what speaks against that.
+    """Return the plan with the protocol that the engine will write, and the refusals that follow from it.
 
     :param foreseen: the protocol that the engine gives the table
     """
@@ -67,8 +67,8 @@ def with_expected_protocol(
 
 def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
     return requests.SPECIAL_FEATURE.finding(
-        f"{engine} would add {', '.join(special)} to the protocol of {table}, which was not asked for and which few "
-        "engines can follow. Use another release of Delta; or, if that is meant, repeat the request with "
+        f"{engine} would add {', '.join(special)} to the protocol of {table}, which was not requested and which few "
+        "engines support. Use another release of Delta or, if that is intended, repeat the request with "
         "allow_special=True (--allow-special)."
     )
 

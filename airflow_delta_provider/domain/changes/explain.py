@@ -27,14 +27,14 @@ from airflow_delta_provider.domain.delta.column import path_text
 
 @singledispatch
 def explain(step: Step) -> str:
-    """Return one line that says what ``step`` does."""
+    """Return a one-line description of ``step``."""
     raise TypeError(f"no explanation for {step!r}")
 
 
 @explain.register
 def _(step: SetProperties) -> str:
     properties = ", ".join(f"{name}={value}" for name, value in step.properties)
-    enables = f", which switches on {', '.join(step.enables)}" if step.enables else ""
+    enables = f", which enables {', '.join(step.enables)}" if step.enables else ""
     return f"set {properties}{enables} ({_commits(step.commits)})"
 
 
@@ -45,8 +45,8 @@ def _(step: WidenColumns) -> str:
 
 
 _PROOFS = {
-    "history": "as the history allows",
-    "footers": "as the footers of all live files allow",
+    "history": "as the history proves safe",
+    "footers": "as the footers of all live files prove safe",
     "no files": "while there is no data file",
 }
 
@@ -54,7 +54,7 @@ _PROOFS = {
 @explain.register
 def _(step: DisableMapping) -> str:
     proof = _PROOFS[step.rests_on]
-    return f"take column mapping out of the metadata and touch no data, {proof} ({_commits(step.commits)})"
+    return f"disable column mapping in the metadata without rewriting data, {proof} ({_commits(step.commits)})"
 
 
 @explain.register
@@ -63,7 +63,7 @@ def _(step: RewriteWithoutMapping) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes in a readable unit."""
     amount = float(size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000:
@@ -75,19 +75,20 @@ def size_text(size: int) -> str:
 @explain.register
 def _(step: TrackUsage) -> str:
     value = f"delta.columnMapping.hasDroppedOrRenamed={step.dropped_or_renamed}"
-    return f"list columnMappingUsageTracking in the protocol and set {value} ({_commits(step.commits)}, not by SQL)"
+    return f"add columnMappingUsageTracking to the protocol and set {value} ({_commits(step.commits)}, not by SQL)"
 
 
 @explain.register
 def _(step: MapColumns) -> str:
-    return f"map all columns by name, each under its own ({_commits(step.commits)}, not by SQL)"
+    return f"map all columns by name, each to its own name ({_commits(step.commits)}, not by SQL)"
 
 
 @explain.register
 def _(step: CreateTable) -> str:
     columns = ", ".join(f"{path_text((name,))} {data_type}" for name, data_type in step.columns)
     by = f", partitioned by {', '.join(path_text((name,)) for name in step.partition_by)}" if step.partition_by else ""
-    return f"create an empty table of {columns}{by}, tracked and mapped by name ({_commits(step.commits)}, not by SQL)"
+    how = f"{_commits(step.commits)}, not by SQL"
+    return f"create an empty table with {columns}{by}, tracked and mapped by name ({how})"
 
 
 @explain.register
@@ -112,7 +113,7 @@ def _(step: AlterColumns) -> str:
         f"rename {_renames(step.renames)}" if step.renames else "",
         f"add {_adds(step.adds)}" if step.adds else "",
     )
-    return f"{', then '.join(filter(None, parts))}, in a commit of this provider's own ({_commits(step.commits)})"
+    return f"{', then '.join(filter(None, parts))}, in one commit by this provider ({_commits(step.commits)})"
 
 
 def _renames(columns: Iterable[ColumnName]) -> str:
@@ -131,12 +132,12 @@ def _(step: DropFeature) -> str:
 
 
 def counted(files: int, size: int) -> str:
-    """Return how many data files, and how large they are together, for people."""
+    """Return the number of data files and their total size, as text."""
     return f"{files_text(files)} ({size_text(size)})"
 
 
 def files_text(files: int) -> str:
-    """Return how many data files, for people."""
+    """Return the number of data files, as text."""
     return "1 data file" if files == 1 else f"{files:,} data files"
 
 

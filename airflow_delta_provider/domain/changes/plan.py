@@ -1,4 +1,4 @@
-"""A plan: what a job would do to one table, decided before anything is touched."""
+"""A plan: what a job would do to one table, decided before anything is changed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Digests are made of the names of steps: these classes were renamed, and their plans keep their digests.
+#: Names in digests of steps whose classes were renamed since: the digests stay the same.
 _DIGEST_NAMES: dict[type, str] = {DisableMapping: "RemoveMapping", RewriteWithoutMapping: "RewriteUnmapped"}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps for one table, in order, and the protocol they lead to.
+    """Steps for one table, in order, and the resulting protocol.
 
     :param table: the table
-    :param steps: none where there is nothing to do
-    :param protocol_before: protocol that the plan was made on
-    :param protocol_after: protocol that the steps lead to
-    :param notes: what one should know beforehand
-    :param once: whether carrying it out again would undo what was written since
+    :param steps: empty if there is nothing to do
+    :param protocol_before: protocol of the version that the plan was made on
+    :param protocol_after: protocol after the steps
+    :param notes: what users should know beforehand
+    :param once: whether carrying it out again would discard data written since
     """
 
     table: TableName
@@ -49,13 +49,13 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of table and steps: two plans that do the same have the same."""
+        """SHA-256 of the canonical JSON of table and steps: equal for plans that do the same."""
         steps = [{"step": _DIGEST_NAMES.get(type(step), type(step).__name__), **asdict(step)} for step in self.steps]
         canonical = json.dumps({"table": self.table.text, "steps": steps}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that a report shows."""
+        """Return the form used in reports."""
         return {
             "digest": self.digest,
             "commits": self.commits,
@@ -66,9 +66,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan and what speaks against it; with any refusal it is not to be carried out.
+    """A plan and the reasons against it: with any refusal it must not be carried out.
 
-    :param plan: the plan, as far as it could be made; None where the request makes no sense at all
+    :param plan: the plan; None if none could be made
     """
 
     plan: Plan | None

@@ -1,4 +1,4 @@
-"""What has to hold of a table before any plan may change it."""
+"""Conditions that a table has to meet before any plan may change it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,29 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | None:
-    """Return a refusal where this engine must not change a table with this protocol."""
+    """Return a refusal if this engine must not change a table with this protocol."""
     if managed := managing(protocol, {}):
         return requests.catalog_managed(table, managed[0])
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     unknown = sorted(name for name in features if not engine.knows(name))
     if unknown:
         return requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} does not know all table features of {table}: not {', '.join(unknown)}. "
-            "Use an engine that does; nothing can be changed safely with this one."
+            f"{engine} does not support these table features of {table}: {', '.join(unknown)}. Use an engine that does."
         )
     return None
 
 
 def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:
-    """Return a refusal if the plan changes the protocol and that was not allowed."""
+    """Return a refusal if the plan changes the protocol and that is not allowed."""
     if allowed or not plan.upgrades_protocol:
         return None
     added = sorted(plan.protocol_after.features - plan.protocol_before.features)
     steps = "\n".join(f"- {step['explanation']}" for step in plan.to_json()["steps"])
     return requests.PROTOCOL_UPGRADE.finding(
         f"This would change the protocol of {plan.table.text} from {plan.protocol_before} to "
-        f"{plan.protocol_after}, adding {', '.join(added)}: readers and writers that do not know these are locked "
-        f"out. The plan:\n{steps}\nIf every reader and writer of the table can follow, repeat the request with "
-        "allow_protocol_upgrade=True (--allow-protocol-upgrade)."
+        f"{plan.protocol_after}, adding {', '.join(added)}: readers and writers that do not support these are "
+        f"locked out. The plan:\n{steps}\nIf every reader and writer of the table supports them, repeat the request "
+        "with allow_protocol_upgrade=True (--allow-protocol-upgrade)."
     )
 
 

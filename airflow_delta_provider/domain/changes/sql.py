@@ -1,4 +1,4 @@
-"""Steps as SQL. Every identifier and literal is quoted here, whatever it holds."""
+"""Steps as SQL, with every identifier and literal quoted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 @singledispatch
 def render_sql(step: Step, table: TableName) -> str | None:
-    """Return the one statement that does ``step`` to ``table``; None for a step that SQL has no statement for."""
+    """Return the statement for ``step``; None if there is no SQL for it."""
     raise TypeError(f"no SQL for {step!r} on {table}")
 
 

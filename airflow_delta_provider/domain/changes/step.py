@@ -1,6 +1,6 @@
-"""The steps of a plan: inert values. ``sql.py`` renders them, ``jobs`` executes what is rendered.
+"""The steps of a plan: values that ``sql.py`` renders and ``explain.py`` describes.
 
-What no SQL can do, ``jobs`` does in a commit of its own.
+Steps without SQL are committed by the provider itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class SetProperties:
     """Set table properties, in one commit (enabling row tracking on a table with files takes more).
 
     :param properties: (name, value) pairs, sorted
-    :param enables: features that the table has afterwards and had not before, sorted
+    :param enables: features that the step adds to the table, sorted
     :param commits: commits expected
     """
 
@@ -31,7 +31,7 @@ class SetProperties:
 
 @dataclass(frozen=True)
 class ColumnType:
-    """A column and the type it gets; types by their SQL names."""
+    """A column with its old and new type, by their SQL names."""
 
     parts: Parts
     old: str
@@ -48,9 +48,9 @@ class WidenColumns:
 
 @dataclass(frozen=True)
 class TrackUsage:
-    """Switch usage tracking of column mapping on.
+    """Enable usage tracking of column mapping.
 
-    :param dropped_or_renamed: ``true`` or ``false``: what the property says from then on
+    :param dropped_or_renamed: ``true`` or ``false``: the value of the property
     """
 
     dropped_or_renamed: str
@@ -59,7 +59,7 @@ class TrackUsage:
 
 @dataclass(frozen=True)
 class MapColumns:
-    """Switch column mapping on, by name, on a table with usage tracking."""
+    """Enable column mapping by name on a table with usage tracking."""
 
     commits: int = 1
 
@@ -143,7 +143,7 @@ class CreateTable:
     """Create an empty table with usage tracking of column mapping.
 
     :param columns: (name, SQL type) pairs, in their order
-    :param partition_by: names of those that it is partitioned by
+    :param partition_by: names of the partition columns
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -153,7 +153,7 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class DisableMapping:
-    """Take column mapping out of the metadata.
+    """Disable column mapping in the metadata.
 
     :param rests_on: what proves that it is safe: ``history``, ``footers`` or ``no files``
     """
@@ -164,10 +164,10 @@ class DisableMapping:
 
 @dataclass(frozen=True)
 class RewriteWithoutMapping:
-    """Let the engine write every data file anew, without column mapping.
+    """Let the engine rewrite every data file without column mapping.
 
-    :param files: how many files that is
-    :param size: bytes of them
+    :param files: number of data files
+    :param size: their total size in bytes
     """
 
     files: int
@@ -179,10 +179,10 @@ class RewriteWithoutMapping:
 class DropFeature:
     """Drop a table feature.
 
-    :param truncate_history: delete the history that has traces of it, in place of protecting it
-    :param by_hand: no SQL can do it
-    :param files: data files that are rewritten
-    :param size: how large those are, in bytes
+    :param truncate_history: delete the history with traces of it instead of protecting it
+    :param by_hand: there is no SQL for it
+    :param files: number of data files that are rewritten
+    :param size: their total size in bytes
     :param commits: commits expected
     """
 

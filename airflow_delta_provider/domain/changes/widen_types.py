@@ -1,4 +1,4 @@
-"""Planning to widen column types, and judging what the log says afterwards."""
+"""Planning to widen column types, and verifying the result in the log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 @dataclass(frozen=True)
 class Widening:
-    """One column and the type it is to get."""
+    """One column and its new type."""
 
     column: Column
     new: DataType
@@ -50,7 +50,7 @@ class Widening:
 def plan_widening(table: TableName, options: WidenTypesOptions, state: TableState, engine: Engine) -> Planned:
     """Plan to widen the columns, in one commit where the engine can.
 
-    A column that has its type already is left out, so that a second run plans nothing.
+    A column that already has its type is left out, so a second run plans nothing.
     """
     if blocked := check_table(table.text, state.protocol, engine):
         return Planned(None, (blocked,))
@@ -66,9 +66,7 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     notes = (
         ()
         if len(pending) < 2 or engine.alters_many_columns
-        else (
-            f"{engine} changes one column a commit: {len(pending)} commits. If one fails, a rerun goes on from there.",
-        )
+        else (f"{engine} changes one column per commit: {len(pending)} commits. If one fails, a rerun resumes there.",)
     )
     plan = Plan(table, steps, state.protocol, state.protocol.supporting(needed), notes)
     if preparation and not options.enable_type_widening and _widening_is_off(state):
@@ -78,7 +76,7 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
 
 
 def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[list[Widening], list[Finding]]:
-    """Find the columns in the schema and read their types; what cannot be found is a refusal."""
+    """Find the columns in the schema and parse their types; unknown ones are refusals."""
     widenings: list[Widening] = []
     refusals: list[Finding] = []
     seen: dict[tuple[str, ...], str] = {}
@@ -107,8 +105,8 @@ def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[l
 def verify_widened(widenings: list[Widening], before: Metadata, after: Metadata, version: int) -> tuple[Finding, ...]:
     """Return what is wrong with the schema after the columns were widened.
 
-    Each column has its new type, its change is the last recorded one on the nearest struct field,
-    and no record of any other change was lost.
+    Each column must have its new type, its change must be the last one recorded on the nearest struct field,
+    and no record of any other change may be lost.
 
     :param before: metadata that the plan was made on
     :param after: metadata of ``version``
@@ -168,8 +166,8 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
 
 def _engine_too_old(engine: Engine) -> Finding:
     return requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{engine} lists type widening but takes byte, short and int only, and then refuses to read a table with any "
-        "other change. Use Delta 4.0 or later."
+        f"{engine} widens only byte, short and int, and then refuses to read a table with any other type change. Use "
+        "Delta 4.0 or later."
     )
 
 
@@ -177,11 +175,7 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
     column, new = widening.column, widening.new
     if not can_widen(column.data_type, new):
         targets = legal_targets(column.data_type)
-        remedy = (
-            f"Legal from {sql_name(column.data_type)}: {targets}."
-            if targets
-            else "No type is wider: nothing is legal from it."
-        )
+        remedy = f"Allowed from {sql_name(column.data_type)}: {targets}." if targets else "No type is wider."
         yield requests.ILLEGAL_TYPE_CHANGE.finding(
             f"{column} is {sql_name(column.data_type)} and cannot be widened to {sql_name(new)}. {remedy}",
             column=str(column),
@@ -192,7 +186,7 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
         if enabled and compat.widening and not compat.widening(column.data_type, new):
             yield requests.ICEBERG_COMPATIBILITY.finding(
                 f"{column} cannot go from {sql_name(column.data_type)} to {sql_name(new)} while {compat} is enabled: "
-                "Iceberg has no such promotion. Choose a type that it has, or disable the compatibility first.",
+                "Iceberg has no such promotion. Choose another type, or disable Iceberg compatibility first.",
                 column=str(column),
             )
     yield from _check_dependents(column, state.metadata)
@@ -228,7 +222,7 @@ def _widening_disabled(table: TableName) -> Finding:
 
 
 def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetProperties, ...], list[str]]:
-    """Return the step that makes the changes possible, and the features it adds."""
+    """Return the step that enables the changes, and the features that it adds."""
     if not pending:
         return (), []
     properties: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Comparing what columns read as in data files, under an older and a newer schema of the table."""
+"""Comparing the values that columns of data files have under an older and a newer schema of the table."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
-#: A prime below 2**31: a sum of remainders holds four thousand million rows.
+#: A prime below 2**31: a sum of remainders does not overflow for four billion rows.
 _MODULUS = 2147483647
-#: Bytes of files below which one task reads them sooner than several that exchange what they found.
+#: Bytes of files below which one task is faster than several that exchange results.
 _ONE_TASK = 32 * 1024 * 1024
 
 
@@ -37,7 +37,7 @@ def differing_columns(
     new: Metadata,
     widenings: Sequence[Widening],
 ) -> Iterator[tuple[Column, list[str]]]:
-    """Yield the columns that ``files`` do not give the same values of under both schemas, with what differs.
+    """Yield the columns whose values in ``files`` differ between both schemas, with the measures that differ.
 
     Both sides are compared as the wider type: minimum, maximum, number of nulls, and, over all the
     columns together, a sum of hashes of file and values of every row, rows under deletion vectors

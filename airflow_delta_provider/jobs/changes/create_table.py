@@ -30,7 +30,7 @@ _TRIES = 10
 
 
 def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Create a table, unless there is one: then it has to be the same.
+    """Create a table, unless it exists: then it has to be the same.
 
     :raises TableError: if the job must not reach the place
     """
@@ -103,7 +103,7 @@ class _Creation:
     def _compare(self, table: NewTable, request: JobRequest) -> TableReport:
         there = self._log.read_state()
         if not is_same(self._options, table.state, there):
-            return self._refused(self._taken("there is a table with other columns, or without usage tracking"))
+            return self._refused(self._taken("there is a table with other columns or without usage tracking"))
         protocol = there.protocol.to_json()
         plan = Plan(self._name, (), there.protocol, there.protocol).to_json()
         created = 0 in earlier_commits(self._log, request.labels, request.retry_since)
@@ -126,7 +126,7 @@ class _Creation:
 
     def _taken(self, why: str) -> Finding:
         return requests.TABLE_EXISTS.finding(
-            f"No table can be created at {self._name.text}: {why}. Choose a directory that is empty or not there."
+            f"No table can be created at {self._name.text}: {why}. Choose a directory that is empty or does not exist."
         )
 
     def _refused(self, *findings: Finding, **known: Any) -> TableReport:
@@ -135,6 +135,6 @@ class _Creation:
 
 def _no_location(text: str) -> Finding:
     return requests.NO_SUCH_TABLE.finding(
-        f"{text} is a catalog name, and a table is created at a location. Name the directory by its path or URI; then "
-        f"CREATE TABLE {text} USING delta LOCATION '…' gives it the name."
+        f"{text} is a catalog name, but tables are created at a location. Name the directory by path or URI; "
+        f"afterwards CREATE TABLE {text} USING delta LOCATION '…' registers the table."
     )

@@ -1,4 +1,4 @@
-"""What earlier tries of the same task run committed to a table: a try whose worker died never reported it."""
+"""What earlier tries of the same task run committed to a table: a try whose worker died did not report it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 #: How much clocks may differ.
 _MARGIN = timedelta(hours=1)
-#: So many commits in a row that are older than the run: a single one may bear a wrong time.
+#: Commits in a row that are older than the run: a single one may have a wrong timestamp.
 _OLDER = 100
 
 
 def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str | None) -> list[int]:
-    """Return the versions that earlier tries committed, oldest first; none where this is the first try.
+    """Return the versions that earlier tries committed, oldest first; none if this is the first try.
 
     :param labels: of the task run
     :param retry_since: when it began, ISO 8601; None for the first try
 
-    A task that was cleared runs under the labels that it had before, and what it committed then counts, too: if its
-    last try died, nobody was told of that. Commits that are damaged are passed over.
+    A task that was cleared runs with its earlier labels, and its earlier commits count, too: if its last try died, they
+    were not reported. Damaged commits are skipped.
     """
     since = time_or_none("retry_since", retry_since)
     if since is None or not labels:
@@ -40,7 +40,7 @@ def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str |
 
 
 def is_own(actions: Iterable[Action], labels: Mapping[str, Any]) -> bool:
-    """Whether a commit carries all labels of this run: another run may carry out the same plan."""
+    """Whether a commit has all labels of this run: another run may carry out the same plan."""
     try:
         written = json.loads(commit_info(actions).get("userMetadata") or "null")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Asking the engine which protocol it will write: its own transaction says so before anything is committed."""
+"""Asking the engine which protocol it will write, with a transaction that is never committed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_delta_provider.jobs.changes.commit.engine_transaction import Engine
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 _NOTHING = {"schemaString": '{"fields":[]}'}
-#: What does most of our statements; where Spark's release is not the one that Delta was made for, it does not load.
+#: Runs most of the statements; fails to load if this Delta was not made for this release of Spark.
 _COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
 
 
 def expected_protocol(session: DeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
-    """Return the protocol that the engine gives a table by ``steps``; None if they have nothing that decides over it.
+    """Return the protocol that the engine gives a table for ``steps``; None if they do not affect it.
 
     :raises PySparkException: if the engine would refuse the properties or the types
     :raises Py4JJavaError: likewise, or if releases of Spark and Delta do not fit together

@@ -1,4 +1,4 @@
-"""Which data files dropping a feature rewrites: by the log, and where that does not tell, by their footers."""
+"""Which data files dropping a feature rewrites: from the log, or from footers where the log is not enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 
 def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
-    """Return what is rewritten, by feature; a file whose footer cannot be read counts as one.
+    """Return what is rewritten, by feature; a file whose footer cannot be read is included.
 
     :param state: the table, with its files
     """
@@ -56,7 +56,7 @@ def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> 
 
 
 def _is(difference: FileDifference | None, what: str) -> bool:
-    """Whether a file differs, as far as that is known: else it may."""
+    """Whether a file differs, or may differ because its footer could not be read."""
     return difference is None or bool(getattr(difference, what))
 
 

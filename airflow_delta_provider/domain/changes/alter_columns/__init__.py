@@ -1,1 +1,1 @@
-"""Columns added, renamed and dropped: how they are found, what forbids it, and the schema that results."""
+"""Columns added, renamed and dropped: resolving names, restrictions, the resulting schema, verification."""

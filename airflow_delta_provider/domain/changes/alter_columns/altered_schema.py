@@ -1,4 +1,4 @@
-"""A schema after a change of its columns, as JSON: what is not changed stays as it stands in the log."""
+"""A schema, as JSON, after its columns were changed; everything else stays as it is in the log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BELOW = {"element": "elementType", "key": "keyType", "value": "valueType"}
 
 
 class Mapper:
-    """Gives new columns their ids and physical names, parents before children.
+    """Assigns ids and physical names to new columns, parents before children.
 
-    :param max_column_id: the highest id that was ever given; grows
+    :param max_column_id: the highest id ever assigned; grows
     """
 
     def __init__(self, naming: Naming, max_column_id: int) -> None:
@@ -28,17 +28,17 @@ class Mapper:
     def metadata(self, name: str, above: PhysicalPath) -> Json:
         """Return the metadata of a new column.
 
-        :param above: physical path of what it is added to
+        :param above: physical path of its parent
         """
         self.max_column_id += 1
         return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
 
 
 def altered(schema: Json, alteration: AlterColumns, mapper: Mapper | None = None) -> Json:
-    """Return the schema after the change; ``schema`` itself stays.
+    """Return the schema after the change; ``schema`` itself is not modified.
 
     :param mapper: for a table with column mapping
-    :raises LookupError: if a path leads nowhere
+    :raises LookupError: if a path does not exist
     """
     for parts in alteration.drops:
         schema = dropped(schema, parts)
@@ -59,7 +59,7 @@ def dropped(schema: Json, parts: Parts) -> Json:
 
 
 def renamed(schema: Json, rename: ColumnName) -> Json:
-    """Return the schema with a column under another name; its id, physical name and place stay."""
+    """Return the schema with a column renamed; it keeps its id, physical name and position."""
 
     def put(fields: list[Json], _: PhysicalPath) -> list[Json]:
         column = _named(fields, rename.parts[-1])
@@ -69,7 +69,7 @@ def renamed(schema: Json, rename: ColumnName) -> Json:
 
 
 def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
-    """Return the schema with one more column, last in its struct."""
+    """Return the schema with a column added at the end of its struct."""
 
     def append(fields: list[Json], above: PhysicalPath) -> list[Json]:
         return [*fields, _new_field(add.parts[-1], add.data_type, above, mapper)]
@@ -80,7 +80,7 @@ def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
 def _edited(
     wire: Any, parts: Parts, edit: Callable[[list[Json], PhysicalPath], list[Json]], above: PhysicalPath = ()
 ) -> Json:
-    """Return a type in which ``edit`` was done to the list of fields that the last of ``parts`` belongs to."""
+    """Return a type after ``edit`` of the list of fields that contains the last of ``parts``."""
     if not isinstance(wire, dict):
         raise LookupError(f"there is no {parts[0]!r} below {'.'.join(above)}")
     if wire["type"] != "struct":

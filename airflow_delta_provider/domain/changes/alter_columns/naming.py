@@ -1,7 +1,7 @@
-"""How columns that are added are called in the data files, and which ids they get.
+"""The names in data files of columns that are added.
 
-RFC Column Mapping Usage Tracking, Writer Requirements for Column Mapping. Where nothing was ever dropped or
-renamed, a column's own name does; but a name under which other values may lie in a file never does.
+RFC Column Mapping Usage Tracking, Writer Requirements for Column Mapping. If no column was ever dropped or renamed, a
+column keeps its own name in data files; but never a name under which a file may have other values.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from airflow_delta_provider.domain.delta.column import folded
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 
-#: Columns that change data files have beside those of the table. PROTOCOL.md, Add CDC File.
+#: Columns that change data files have besides those of the table. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
 def random_name() -> str:
-    """Return a physical name that no other column ever had."""
+    """Return a physical name that no column ever had."""
     return f"col-{uuid4()}"
 
 
 @dataclass(frozen=True)
 class Naming:
-    """The physical names that one commit gives to the columns that it adds.
+    """The physical names that one commit assigns to the columns that it adds.
 
-    :param unique: every name gets a UUID: a column was dropped or renamed, by this commit at the latest
-    :param taken: folded paths that no new column may have: those of all columns, now and ever
+    :param unique: whether every name gets a UUID, because a column was dropped or renamed, at the latest by this commit
+    :param taken: folded paths of all columns that exist or ever existed: no new column may have one
     :param new_name: makes a name with a UUID
     """
 
@@ -39,7 +39,7 @@ class Naming:
     def physical_name(self, name: str, above: PhysicalPath) -> str:
         """Return the physical name of a new column.
 
-        :param above: physical path of what it is added to
+        :param above: physical path of its parent
         """
         if self.unique or not is_plain_name(name) or folded((*above, name)) in self.taken:
             return self.new_name()
@@ -49,8 +49,8 @@ class Naming:
 def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> frozenset[PhysicalPath]:
     """Return the folded paths that no new column may have.
 
-    :param paths: physical paths, now and ever
-    :param reserved: names of top-level columns that are in data files beside those of the schema, or are written
-        beside them: partition columns, materialized row ids
+    :param paths: physical paths of all columns that exist or ever existed
+    :param reserved: names of top-level columns that writers use besides those of the schema: partition columns,
+        materialized row ids
     """
     return frozenset(map(folded, paths)) | {folded((name,)) for name in (*reserved, *CHANGE_DATA_NAMES)}

@@ -1,6 +1,6 @@
-"""What columns a table has had: where each lay in data files, and under which ids each name stood.
+"""The columns that a table has had: their paths in data files, and the ids behind each name.
 
-Metadata alone tells it; what the files between them hold is for :mod:`.column_history`.
+Metadata alone decides that; what the files contain is for :mod:`.column_history`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 
 @dataclass(frozen=True)
 class PastColumns:
-    """The columns of the mapped versions of a table, dropped ones too.
+    """The columns of the mapped versions of a table, including dropped ones.
 
     :param paths: their physical paths
-    :param ids: the ids of the columns that a path has led to since the table was mapped, oldest first, by the path in
-        lower case
+    :param ids: the ids of the columns that a path has referred to since the table was mapped, oldest first, by the
+        path in lower case
     :param ever_mapped: whether a version had column mapping
     :param ever_used: whether a version said that a column had been dropped or renamed
-    :param why_incomplete: why there may be versions, or files, that nobody knows of; empty where there are none
+    :param why_incomplete: why there may be unknown versions or files; empty if there are none
     """
 
     paths: frozenset[PhysicalPath] = frozenset()
@@ -35,9 +35,9 @@ class PastColumns:
 
     @classmethod
     def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> PastColumns:
-        """Remember what the metadata of some versions says, oldest first.
+        """Return the columns of some versions, oldest first.
 
-        :param why_incomplete: why they may not be all that the table ever had
+        :param why_incomplete: why these may not be all versions of the table
         """
         paths: set[PhysicalPath] = set()
         ids: dict[Parts, tuple[int, ...]] = {}
@@ -51,7 +51,7 @@ class PastColumns:
                 why_incomplete = str(error)
                 continue
             if not schema.is_mapped:
-                ids.clear()  # they begin anew with the next mapping
+                ids.clear()  # the next mapping starts over
                 continue
             for column in schema.fields:
                 if column.path is not None:
@@ -64,14 +64,14 @@ class PastColumns:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every version of the table is remembered."""
+        """Whether every version of the table is known."""
         return not self.why_incomplete
 
     @property
     def never_mapped(self) -> bool:
-        """Whether no version had column mapping, and that is known of all."""
+        """Whether all versions are known and none had column mapping."""
         return self.is_complete and not self.ever_mapped
 
     def ids_at(self, parts: Parts) -> tuple[int, ...]:
-        """Return the ids of the columns that ``parts`` has led to, oldest first."""
+        """Return the ids of the columns that ``parts`` has referred to, oldest first."""
         return self.ids.get(lowered(parts), ())

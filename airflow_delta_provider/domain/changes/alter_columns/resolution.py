@@ -1,7 +1,7 @@
 """From the names in a request to a change of a table's columns.
 
-A request can be repeated: what it asks for and is there already is left out. That a column is gone, or has its
-new name, counts as done only where the table's log tells that it was there before; else its name is unknown.
+A request can be repeated: what is done already is left out. A missing column counts as dropped, and a new name as
+renamed, only if the table's log shows that the column existed; otherwise its name is unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 def resolve(
     options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns
 ) -> tuple[AlterColumns, tuple[Finding, ...]]:
-    """Find the columns of a request in the schema; what cannot be found, or contradicts it, is a refusal.
+    """Find the columns of a request in the schema; names that do not exist or contradict it are refusals.
 
     :param memory: the columns that the table has had
     """
@@ -43,7 +43,7 @@ def resolve(
 
 
 def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool:
-    """Whether only the table's history can tell what is done already: a column is not there, or its new name is."""
+    """Whether only the history shows what is done already: a column is missing, or its new name exists."""
     schema = metadata.schema
     for path, text in (*((path, None) for path in options.drop), *options.rename.items()):
         column = _find(schema, path)
@@ -55,7 +55,7 @@ def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool
 
 
 class _Resolution:
-    """One request on its way to an alteration; collects refusals on the way."""
+    """Turns one request into an alteration, and collects refusals."""
 
     def __init__(self, options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns) -> None:
         self._options = options
@@ -90,14 +90,13 @@ class _Resolution:
         if column is not None and column.kinds[-1] != "field":
             self._refuse(
                 requests.UNKNOWN_COLUMN,
-                f"{path!r} is {column.kinds[-1]} of a type, not a column with a name. Name a column or a field of a "
-                "struct.",
+                f"{path!r} is the {column.kinds[-1]} of a type, not a named column. Name a column or a struct field.",
                 path,
             )
         return column
 
     def _renamed_before(self, found: dict[str, Column | None]) -> dict[str, MappedField]:
-        """Return, by the old path, the columns that have the new name of the request already."""
+        """Return, by old path, the columns that already have the new name of the request."""
         done: dict[str, MappedField] = {}
         for path, text in self._options.rename.items():
             old = found[path]
@@ -110,7 +109,7 @@ class _Resolution:
         return done
 
     def _taken_again(self, path: str) -> set[Parts]:
-        """Return the paths that other parts of the request give to other columns."""
+        """Return the paths that the rest of the request assigns to other columns."""
         added = {parts for other in self._options.add for parts in _readings(other)}
         renamed_to = {
             (*parts[:-1], _last_part(text))
@@ -132,8 +131,7 @@ class _Resolution:
             if field.id in known:
                 self._refuse(
                     requests.UNKNOWN_COLUMN,
-                    f"There is no column {path!r} any more: it was renamed to {field.column}. If that one is to be "
-                    "dropped, name it.",
+                    f"Column {path!r} no longer exists: it was renamed to {field.column}. To drop it, use that name.",
                     path,
                 )
         return None
@@ -150,17 +148,17 @@ class _Resolution:
             self._refuse(requests.UNKNOWN_COLUMN, str(error), path)
 
     def _new_name(self, column: Column, text: str) -> Iterator[str]:
-        """Yield the new name of a column, unless it cannot be one."""
+        """Yield the new name of a column, if it is valid."""
         try:
             parts = parse_path(text)
         except UnknownColumnError as error:
-            self._refuse(requests.ILLEGAL_NAME, f"The new name of {column} is wrong: {error}", str(column))
+            self._refuse(requests.ILLEGAL_NAME, f"The new name of {column} is invalid: {error}", str(column))
             return
         if len(parts) > 1 and lowered(parts[:-1]) != lowered(column.parts[:-1]):
             self._refuse(
                 requests.ILLEGAL_NAME,
-                f"{column} cannot become {text!r}: a column stays where it is. Give the new name alone, between "
-                f"backticks if it holds a dot: {quote(text)}.",
+                f"{column} cannot become {text!r}: a rename does not move a column. Give only the new name, in "
+                f"backticks if it contains a dot: {quote(text)}.",
                 str(column),
             )
             return
@@ -173,15 +171,15 @@ class _Resolution:
                 in_other = other_is_dropped and column.parts[: len(other.parts)] == other.parts
                 around_other = is_dropped and other.parts[: len(column.parts)] == column.parts
                 if column.parts == other.parts:
-                    what = f"{column} is to be changed twice"
+                    what = f"{column} would be changed twice"
                 elif in_other or around_other:
-                    what = f"{other} and {column} are both to be changed, and one goes with the other"
+                    what = f"{other} and {column} would both be changed, but dropping one also drops the other"
                 else:
                     continue
-                self._refuse(requests.COLUMN_TWICE, f"{what}. Ask for one change a column.", str(column))
+                self._refuse(requests.COLUMN_TWICE, f"{what}. Request one change per column.", str(column))
 
     def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[ColumnName]:
-        """Yield renames, those of nested columns first: what they lie in has its old name then."""
+        """Yield renames, nested columns first, while their parents still have their old names."""
         for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
             present = self._sibling((*column.parts[:-1], new))
             if present is not None:
@@ -215,18 +213,18 @@ class _Resolution:
             if present is None:
                 yield NewColumn(parts, render_sql_type(data_type))
             elif lowered(parts) in targets:
-                self._exists(f"{path} cannot be added: this call renames another column to it", present)
+                self._exists(f"{path} cannot be added: the request renames another column to it", present)
             elif render_sql_type(present.data_type) != render_sql_type(data_type):
                 self._exists(
-                    f"{path} cannot be added as {render_sql_type(data_type)}: it is there, as "
+                    f"{path} cannot be added as {render_sql_type(data_type)}: it already exists as "
                     f"{render_sql_type(present.data_type)}",
                     present,
                 )
 
     def _place(self, path: str) -> Parts:
-        """Return the path of a column to add, with the spelling of what it lies in.
+        """Return the path of a column to add, with its parents spelled as in the schema.
 
-        :raises UnknownColumnError: if there is nothing that it could lie in
+        :raises UnknownColumnError: if its parent does not exist or is not a struct
         """
         parts = parse_path(path)
         if len(parts) == 1:
@@ -237,17 +235,17 @@ class _Resolution:
             parent = find_column(schema, above)
         except UnknownColumnError as error:
             raise UnknownColumnError(
-                f"{path!r} cannot be added: {error} A name that itself holds a dot goes between backticks."
+                f"{path!r} cannot be added: {error} Put a name that contains a dot in backticks."
             ) from None
         if not isinstance(parent.data_type, StructType):
             raise UnknownColumnError(
-                f"{path!r} cannot be added: {parent} is {render_sql_type(parent.data_type)}, not a struct. Fields of "
-                "the structs in an array are written as lines.element.price, of those in a map as attrs.value.price."
+                f"{path!r} cannot be added: {parent} is {render_sql_type(parent.data_type)}, not a struct. Write "
+                "fields of structs in an array as lines.element.price, in a map as attrs.value.price."
             )
         return (*parent.parts, parts[-1])
 
     def _sibling(self, parts: Parts) -> Column | None:
-        """Return the column that takes the name of ``parts``, in any case."""
+        """Return the column that has the name of ``parts``, in any case."""
         return _find(self._schema_now(), ".".join(quote(part) for part in parts))
 
     def _schema_now(self) -> StructType:
@@ -257,12 +255,12 @@ class _Resolution:
 
     def _exists(self, what: str, present: Column, column: Column | None = None) -> None:
         if present == column:
-            remedy = "To change the case alone, rename it to another name first and from there"
+            remedy = "To change only the case, rename the column to another name first"
         else:
-            remedy = "Choose another name, or drop or rename that one first"
+            remedy = "Choose another name, or drop or rename the existing column first"
         self._refuse(
             requests.COLUMN_EXISTS,
-            f"{what}. A column {present} is there, and names differ by more than case. {remedy}.",
+            f"{what}. The column {present} exists, and names must differ by more than case. {remedy}.",
             str(column or present),
         )
 
@@ -271,7 +269,7 @@ class _Resolution:
 
 
 def _lies_in(parts: Parts, paths: set[Parts]) -> bool:
-    """Whether a column is one of those at ``paths``, or lies in one."""
+    """Whether a column is one of those at ``paths``, or is nested in one."""
     return any(parts[:length] in paths for length in range(1, len(parts) + 1))
 
 
@@ -283,7 +281,7 @@ def _find(schema: StructType, path: str) -> Column | None:
 
 
 def _readings(path: str) -> list[Parts]:
-    """Return the paths that a text can mean."""
+    """Return the paths that a string can mean."""
     try:
         return list(dict.fromkeys([parse_path(path), (path,)]))
     except UnknownColumnError:

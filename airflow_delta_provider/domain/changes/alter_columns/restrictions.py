@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_alteration(alteration: AlterColumns, state: TableState) -> tuple[Finding, ...]:
-    """Return a refusal for each thing that stands against the change; nothing where it may be made."""
+    """Return a refusal for each reason against the change; nothing if it may be made."""
     return (
         *_needs_mapping(alteration, state),
         *(
@@ -40,7 +40,7 @@ def check_alteration(alteration: AlterColumns, state: TableState) -> tuple[Findi
 
 
 def reserved_names(state: TableState) -> tuple[str, ...]:
-    """Return the names of top-level columns that data files of the table have beside those of its schema."""
+    """Return the names of top-level columns that data files have besides those of the schema."""
     return state.metadata.properties.materialized_columns
 
 
@@ -55,15 +55,14 @@ def _needs_mapping(alteration: AlterColumns, state: TableState) -> Iterator[Find
     if alteration.drops_or_renames and not state.metadata.properties.is_mapped:
         what = "renamed" if alteration.renames else "dropped"
         yield requests.MAPPING_NEEDED.finding(
-            f"Columns can be {what} only with column mapping, which this table has not "
-            "(delta.columnMapping.mode is none): their names are those in the data files. Enable the feature "
-            "columnMapping first; it rewrites nothing."
+            f"Columns can be {what} only with column mapping, which this table does not have "
+            "(delta.columnMapping.mode is none). Enable the feature columnMapping first; that rewrites no data."
         )
 
 
 def _partition(column: Column, state: TableState) -> Iterator[Finding]:
     if lowered(column.parts) in {lowered((name,)) for name in state.metadata.partition_columns}:
-        yield _needed(column, "the table is partitioned by it. That can be changed only by writing the table anew.")
+        yield _needed(column, "the table is partitioned by it. Only rewriting the table can change that.")
 
 
 def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
@@ -88,7 +87,7 @@ def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
 def _generated(column: Column, state: TableState) -> Iterator[Finding]:
     for other, expression in _metadata_texts(state, GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
-            yield _needed(column, f"the generated column {other} is made of it ({expression}). Drop that column first.")
+            yield _needed(column, f"the generated column {other} uses it ({expression}). Drop that column first.")
 
 
 def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
@@ -96,7 +95,7 @@ def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
     if refers_to(listed, column.parts):
         yield _needed(
             column,
-            f"{STATISTICS_COLUMNS} lists it ({listed}). Set that property without it first, or unset the property.",
+            f"{STATISTICS_COLUMNS} lists it ({listed}). Remove it from that property first, or unset the property.",
         )
 
 
@@ -121,7 +120,7 @@ def _metadata_texts(state: TableState, key: str) -> Iterator[tuple[Column, str]]
 
 
 def _invariant(text: str) -> str:
-    """Return the expression of an invariant, which Delta keeps as JSON."""
+    """Return the expression of an invariant, which Delta stores as JSON."""
     try:
         return str(parse_json(text)["expression"]["expression"])
     except (ValueError, KeyError, TypeError):
@@ -129,7 +128,7 @@ def _invariant(text: str) -> str:
 
 
 def _leaves_nothing(alteration: AlterColumns, state: TableState) -> Iterator[Finding]:
-    """Refuse to drop the last field of a struct, and the last column that is no partition column."""
+    """Refuse to drop the last field of a struct, and the last column that is not a partition column."""
     schema = altered(parse_json(state.metadata.schema_string), AlterColumns(alteration.drops))
     for parts in alteration.drops:
         above = _struct_at(schema, parts[:-1])
@@ -137,7 +136,7 @@ def _leaves_nothing(alteration: AlterColumns, state: TableState) -> Iterator[Fin
         if above is not None and all(lowered((field["name"],)) in partitions for field in above["fields"]):
             where = "the table" if len(parts) == 1 else path_text(parts[:-1])
             yield requests.COLUMN_NEEDED.finding(
-                f"{path_text(parts)} cannot be dropped: it is the last column of {where}. Add another one first, or "
+                f"{path_text(parts)} cannot be dropped: it is the last column of {where}. Add another column first, or "
                 f"drop {where} itself.",
                 column=path_text(parts),
             )
@@ -145,7 +144,7 @@ def _leaves_nothing(alteration: AlterColumns, state: TableState) -> Iterator[Fin
 
 
 def _struct_at(schema: Any, parts: Parts) -> Any:
-    """Return the struct at a path of a schema's JSON; None where there is none any more."""
+    """Return the struct at a path of a schema's JSON; None if it is gone."""
     for part in parts:
         if schema["type"] == "struct":
             schema = next((field["type"] for field in schema["fields"] if field["name"] == part), None)
@@ -163,8 +162,8 @@ def _added(add: NewColumn, state: TableState) -> Iterator[Finding]:
     for below in all_columns(StructType((column.field,))):
         if below.data_type == _VOID:
             yield requests.UNSUPPORTED_COLUMN.finding(
-                f"{name} cannot be added as void: no value could ever be stored in it. Give it the type that its "
-                "values will have.",
+                f"{name} cannot be added as void: it could never store a value. Use the type that its values will "
+                "have.",
                 column=name,
             )
         for feature in FEATURES.values():
@@ -182,14 +181,14 @@ _VOID = PrimitiveType("void")
 
 
 def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
-    """Refuse names that no column of the table can have."""
+    """Refuse invalid names."""
     name, text = parts[-1], path_text(parts)
     properties = state.metadata.properties
     if not properties.is_mapped and not is_plain_name(name):
         yield requests.ILLEGAL_NAME.finding(
-            f"{text} cannot be the name of a column of this table: without column mapping it is the name in the data "
-            "files, and Parquet has none with a space or one of ,;{}()= or a line break or tab in it. Choose another "
-            "name, or enable the feature columnMapping first.",
+            f"{text} cannot be the name of a column of this table: without column mapping, names must not contain a "
+            "space, a line break, a tab or any of ,;{}()=. Choose another name, or enable the feature columnMapping "
+            "first.",
             column=text,
         )
     if len(parts) > 1:
@@ -199,7 +198,7 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
         taken |= set(CHANGE_DATA_NAMES)
     if name.lower() in taken:
         yield requests.ILLEGAL_NAME.finding(
-            f"{text} cannot be the name of a column of this table: row tracking or the change data feed keeps it for a "
-            "column of its own. Choose another name.",
+            f"{text} cannot be the name of a column of this table: row tracking or the change data feed reserves it. "
+            "Choose another name.",
             column=text,
         )

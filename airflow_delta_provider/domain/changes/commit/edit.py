@@ -1,6 +1,6 @@
-"""What a commit of ours changes of protocol and metadata, and the actions that it is then made of.
+"""Changes of protocol and metadata that this provider commits itself, and the actions of such a commit.
 
-All that an edit does not name stays in the actions as it stands in the log, keys that nobody knows included.
+Everything that an edit does not name stays as it is in the log, including unknown keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
-#: How commits of ours are signed.
+#: The ``engineInfo`` of these commits.
 ENGINE_INFO = f"airflow-delta-provider/{__version__}"
 
 
@@ -24,12 +24,12 @@ ENGINE_INFO = f"airflow-delta-provider/{__version__}"
 class Edit:
     """A change of protocol and metadata, in one commit.
 
-    :param operation: what the commit calls itself, a name of Delta Spark where it has one
-    :param parameters: of the operation; values that are no texts are written as JSON texts, as Delta Spark does
-    :param protocol: the protocol that the table gets; None where it stays
-    :param schema_string: the schema that the table gets, as JSON; None where it stays
-    :param set_properties: properties that get a value
-    :param unset_properties: properties that are taken away
+    :param operation: name of the operation, Delta Spark's own if it has one
+    :param parameters: of the operation; values that are not strings are written as JSON strings, as Delta Spark does
+    :param protocol: the new protocol; None if it stays
+    :param schema_string: the new schema, as JSON; None if it stays
+    :param set_properties: properties to set
+    :param unset_properties: properties to remove
     """
 
     operation: str
@@ -42,10 +42,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What one commit says of itself.
+    """What identifies one commit.
 
     :param now: milliseconds since 1970, UTC
-    :param txn_id: what tells it from all others; the same at every try
+    :param txn_id: unique; the same at every try
     :param user_metadata: labels of the run, as JSON
     """
 
@@ -55,9 +55,9 @@ class Stamp:
 
 
 def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
-    """Return the actions of the commit that makes an edit of the version that it follows, ``commitInfo`` first.
+    """Return the actions of the commit that makes an edit, ``commitInfo`` first.
 
-    An action that would not differ is left out.
+    An action that would not change anything is left out.
     """
     actions: list[Action] = [{"commitInfo": commit_info(edit, stamp, base)}]
     if edit.protocol is not None and edit.protocol != base.state.protocol:
@@ -72,7 +72,7 @@ def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
 def commit_info(edit: Edit, stamp: Stamp, base: CommitBase | None) -> dict[str, Any]:
     """Return the ``commitInfo`` of an edit.
 
-    :param base: what it follows; None for version 0
+    :param base: the version that the commit follows; None for version 0
     """
     parameters = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -98,7 +98,7 @@ def commit_info(edit: Edit, stamp: Stamp, base: CommitBase | None) -> dict[str, 
 
 
 def lines_of(actions: list[Action]) -> list[str]:
-    """Return the lines of the commit file, without their ends."""
+    """Return the lines of the commit file, without line breaks."""
     return [json.dumps(action, ensure_ascii=False, separators=(",", ":")) for action in actions]
 
 

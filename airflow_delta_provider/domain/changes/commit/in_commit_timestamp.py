@@ -1,4 +1,4 @@
-"""The time that a commit has to carry where the feature inCommitTimestamp is on. PROTOCOL.md, In-Commit Timestamps."""
+"""The timestamp of a commit where the feature inCommitTimestamp is enabled. PROTOCOL.md, In-Commit Timestamps."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _FEATURES = (IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW)
 
 
 class NoTimestampError(Exception):
-    """The commit before has no time, where the feature says that it has one."""
+    """The previous commit lacks the timestamp that the feature requires."""
 
 
 def has_in_commit_timestamps(state: TableState) -> bool:
-    """Whether commits that follow ``state`` have to carry a time that only grows."""
+    """Whether commits that follow ``state`` need a timestamp that only grows."""
     return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
 
 
 def timestamp_of(commit: Commit) -> int:
-    """Return the time of a commit, in milliseconds since 1970.
+    """Return the timestamp of a commit, in milliseconds since 1970.
 
     :raises NoTimestampError: if it has none
     """

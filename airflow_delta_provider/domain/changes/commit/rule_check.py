@@ -1,4 +1,4 @@
-"""An intended commit, judged by every rule of the audit on the version that it follows."""
+"""Checking an intended commit by every rule of the audit, on the version that it follows."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: LogMemory) -> tuple[Finding, ...]:
-    """Return a refusal for each rule that a commit would break; what is wrong before it is not its fault.
+    """Return a refusal for each rule that a commit would break; problems of earlier versions do not count.
 
     :param lines: of the commit file, as it would be written
-    :raises BrokenLogError: if they are no commit
+    :raises BrokenLogError: if they are not a commit
     """
     version = base.state.version + 1
     audit = HistoryAudit(Replay.of(base.state), base.state, log, known=True, previous=base.previous)
     audit.take(version, parse_commit(commit_name(version), "\n".join(lines).encode()))
     return tuple(
         requests.WOULD_BREAK_RULES.finding(
-            f"The commit that this would write to {table} would break the rule {finding.code}, so it was not written: "
-            f"{finding.message}",
+            f"The commit to {table} would break the rule {finding.code}, so it was not written: {finding.message}",
             column=finding.column,
             subject=finding.code,
         )

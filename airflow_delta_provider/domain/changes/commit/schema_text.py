@@ -1,6 +1,6 @@
-"""A schema string, read and written so that what is not changed in between stays as it was written.
+"""A schema string that is read and written so that everything unchanged keeps its spelling.
 
-Numbers with a point or an exponent keep their spelling: Python and Java write them differently.
+This matters for numbers with a point or an exponent: Python and Java write them differently.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 
 @dataclass(frozen=True)
 class SchemaText:
-    """A schema as JSON, to be changed in place, and written again.
+    """A schema as JSON, to be changed in place and written again.
 
-    :param schema: the struct: its ``fields``, as they stand in the log
+    :param schema: the struct, as it is in the log
     """
 
     schema: dict[str, Any]
@@ -29,7 +29,7 @@ class SchemaText:
     def read(cls, text: str) -> SchemaText:
         """Read a schema string.
 
-        :raises BrokenLogError: if it is no struct, or an object in it has a key twice
+        :raises BrokenLogError: if it is not a struct, or an object in it has a duplicate key
         """
         mark = uuid.uuid4().hex
         try:
@@ -38,7 +38,7 @@ class SchemaText:
         except ValueError as error:
             raise BrokenLogError(f"the schema in the metaData action is damaged: {error}") from error
         if not isinstance(schema, dict) or schema.get("type") != "struct":
-            raise BrokenLogError("the schema in the metaData action is no struct")
+            raise BrokenLogError("the schema in the metaData action is not a struct")
         return cls(schema, mark)
 
     def write(self) -> str:

@@ -1,4 +1,4 @@
-"""Of which tables this package writes no commit itself."""
+"""Tables to which this provider must not write a commit itself."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why this package must not write a commit to a table; nothing where it may."""
+    """Return why this provider must not write a commit to a table itself; nothing if it may."""
     return tuple(finding for rule in _RULES for finding in rule(table, state))
 
 
 def check_timestamp(table: str, base: CommitBase) -> tuple[Finding, ...]:
-    """Return a refusal where the next commit has to be later than one whose time nobody can tell."""
+    """Return a refusal if the next commit has to be later than one whose timestamp is unknown."""
     if not has_in_commit_timestamps(base.state):
         return ()
     try:
@@ -36,8 +36,8 @@ def check_timestamp(table: str, base: CommitBase) -> tuple[Finding, ...]:
         why = str(error)
     return (
         requests.NOT_BY_HAND.finding(
-            f"The next commit of {table} has to carry a time after the one before it (feature inCommitTimestamp), but "
-            f"{why}. Let an engine commit to the table first, then run the job again."
+            f"The next commit of {table} needs a timestamp later than the previous one (feature inCommitTimestamp), "
+            f"but {why}. Let an engine commit to the table first, then run the job again."
         ),
     )
 
@@ -56,16 +56,16 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
     if newer or unknown:
         what = f"all table features of {table}: not {', '.join(unknown)}" if unknown else f"{protocol} of {table}"
         yield requests.NOT_BY_HAND.finding(
-            f"This provider does not know {what}. So it cannot tell what a commit has to keep to. Use a version of the "
-            "provider that can."
+            f"This provider does not know {what}, so it does not know what a commit must comply with. Use a version of "
+            "the provider that does."
         )
 
 
 def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
     if kept := iceberg_settings(state.metadata.configuration):
         yield requests.NOT_BY_HAND.finding(
-            f"{table} is also kept as an Iceberg table ({', '.join(kept)}): a commit that no engine writes would leave "
-            "that behind. Switch it off first."
+            f"{table} is also an Iceberg table ({', '.join(kept)}), which would not follow a commit that no engine "
+            "writes. Disable that first."
         )
 
 

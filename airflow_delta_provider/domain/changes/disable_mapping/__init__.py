@@ -1,1 +1,1 @@
-"""Whether column mapping can go without a rewrite, the plan for it, and its verification."""
+"""Disabling column mapping: whether it needs a rewrite, the plan, and its verification."""

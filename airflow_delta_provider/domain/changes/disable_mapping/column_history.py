@@ -1,12 +1,12 @@
-"""What the history of a table tells of its columns.
+"""The history of a table's columns.
 
 ``ColumnHistory`` takes the commits, oldest first (``follow`` reads them from their actions). Its ``known`` is a
-``KnownColumns``: the ``ColumnEvent`` of every column that was renamed or dropped, the paths of columns that are gone
-but may still lie in live files (``left``), the columns that lie where another one lay (``reused``), all paths that any
-column ever had (``paths``), and from which version on all of this is known.
+``KnownColumns``: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live files
+may still contain (``left``), the columns that have the path of an earlier one (``reused``), all paths that any column
+ever had (``paths``), and the version from which on this is known.
 
-Exemptions are by effect: a commit that removes every file that was live, or leads back to an earlier version, drops no
-column, whatever it calls itself.
+Exemptions depend on what a commit did, not on its operation name: a commit that removes every live file, or restores
+an earlier version, drops no column.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 
-#: Operations after which files are live that the commits before do not account for. Not an exemption: the reverse.
+#: Operations after which files are live that earlier commits do not account for.
 FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
 
@@ -36,10 +36,10 @@ FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 class ColumnEvent:
     """A column that a commit dropped or renamed.
 
-    :param column: as it was called before
-    :param renamed_to: as it is called since
-    :param path: where it lies in data files
-    :param id: its id; None where there was no mapping
+    :param column: its name before
+    :param renamed_to: its name since
+    :param path: its path in data files
+    :param id: its id; None if there was no mapping
     :param provenance: version, engine, operation and time of the commit, as the fields of a finding
     """
 
@@ -58,15 +58,15 @@ class ColumnEvent:
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What the kept history tells.
+    """What is known about columns from the history that is kept.
 
     :param events: columns that were renamed or dropped, oldest first
-    :param left: paths of columns that are gone and may lie in live files, with the versions that they went in
-    :param reused: columns that lie where another column lay, by their paths
+    :param left: paths of dropped columns that live files may contain, with the versions that dropped them
+    :param reused: columns that have the path of another, earlier column, by path
     :param paths: every path that any column had in any version
     :param since: the first version that is known
-    :param why_incomplete: why nobody knows what live files hold; empty where all is known
-    :param unknown_before: the version before which nobody knows it; None where all is known
+    :param why_incomplete: why it is unknown what live files contain; empty if it is known
+    :param unknown_before: the version before which it is unknown; None if all is known
     """
 
     events: tuple[ColumnEvent, ...] = ()
@@ -79,7 +79,7 @@ class KnownColumns:
 
     @property
     def rules_foreign_columns_out(self) -> bool:
-        """Whether the history alone proves that no live file holds a column that is gone."""
+        """Whether the history alone proves that no live file contains a dropped column."""
         return not (self.why_incomplete or self.left or self.reused)
 
 
@@ -92,13 +92,13 @@ class _Gone:
 class ColumnHistory:
     """Takes the commits of a table, oldest first.
 
-    :param log: tells of versions before the first that is taken
+    :param log: knows versions before the first that is taken
     """
 
     def __init__(self, log: LogMemory | None = None) -> None:
         self._log = log or LogMemory()
         self._states = EarlierStates()
-        #: From which version on the columns went through what: they begin anew where the table is written anew.
+        #: Events by the version since which they count: they start over where the whole table is rewritten.
         self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]
         self._gone: dict[PhysicalPath, _Gone] = {}
         self._replaced: dict[PhysicalPath, _Gone] = {}
@@ -111,9 +111,9 @@ class ColumnHistory:
         self._unknown_before: int | None = None
 
     def begin(self, state: TableState, *, is_first: bool) -> None:
-        """Take the state, with its files, that the commits lead away from.
+        """Take the state, with its files, before the commits.
 
-        :param is_first: whether it is that of the commit that created the table; else it is of a checkpoint
+        :param is_first: whether the first commit created it; else it is from a checkpoint
         """
         self._since = state.version
         self._begun_late = not is_first
@@ -128,9 +128,9 @@ class ColumnHistory:
             )
 
     def follow(self, replay: Replay, version: int, actions: Sequence[Action]) -> None:
-        """Let ``replay`` take a commit, and take what it did.
+        """Let ``replay`` take a commit, and take its changes.
 
-        :param replay: holds the state before it, with files; nothing before the table was created
+        :param replay: holds the state before it, with files; empty before the table was created
         :raises BrokenLogError: if an action is malformed
         """
         if replay.is_complete:
@@ -218,14 +218,14 @@ class ColumnHistory:
     def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
         foreign = operation in FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
-            why = f"version {version} took files over from elsewhere, whose history is not known here"
+            why = f"version {version} took over files from elsewhere, whose history is unknown"
             self._doubt(why, version)
 
     def _doubt(self, why: str, before: int) -> None:
         self._why_incomplete, self._unknown_before = why, before
 
     def _events_at(self, version: int) -> list[ColumnEvent]:
-        """Return what went on with the columns that the table had in a version, before it and after it."""
+        """Return the events of the columns that the table had in a version, before and after it."""
         return next((events for first, events in reversed(self._eras) if first <= version), self._eras[0][1])
 
     def _note(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
@@ -243,7 +243,7 @@ class ColumnHistory:
             )
 
     def _lose(self, old: MappedSchema, new: MappedSchema, version: int) -> None:
-        """Note the paths that no column has any more, or another column."""
+        """Note the paths that no column has any longer, or that another column has."""
         after = physical_paths(new)
         both = old.is_mapped and new.is_mapped
         for path, was in physical_paths(old).items():
@@ -255,12 +255,12 @@ class ColumnHistory:
 
 
 def _writes(transition: Transition) -> bool:
-    """Whether a commit writes the table anew; one that leaves an empty table empty only changes its columns."""
+    """Whether a commit rewrites the table; one that leaves an empty table empty only changes its columns."""
     anew = transition.before.metadata.id != transition.after.metadata.id
     return bool(transition.removed_files or transition.commit.adds or anew)
 
 
 def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
-    """Whether a column is still there under its id and its path; else it is another table, as to its columns."""
+    """Whether a column still has its id and its path; otherwise all columns are new."""
     before = {(field.id, field.path) for field in old.fields if old.is_mapped}
     return any((field.id, field.path) in before for field in new.fields)

@@ -1,11 +1,11 @@
-"""The columns of data files against those of their table, going by footers.
+"""The columns of data files compared with those of their table, from footers.
 
-``TableColumns(metadata).compare(footer)`` gives ``FileColumns``: where the file has the table's columns, and which it
-has besides (``foreign``). A ``FooterSurvey`` holds what was found of all live files. ``count_nulls`` adds up, column by
-column, what the footers say of nulls.
+``TableColumns(metadata).compare(footer)`` returns ``FileColumns``: where the file has the table's columns, and which
+others it has (``foreign``). A ``FooterSurvey`` holds the results for all live files. ``count_nulls`` adds up the null
+counts of the footers by column.
 
-Row ids and row commit versions that rewritten files keep are no columns of the table and not foreign, nor are the
-columns of the change data feed where they hold nothing, and the one by which engines part it from the rest.
+Not foreign, though not columns of the table, are: materialized row ids and row commit versions, empty columns of the
+change data feed, and the column by which engines separate change data while writing.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from airflow_delta_provider.domain.formats.parquet.schema import Repetition, Sch
 LeafPath = tuple[str, ...]
 
 _CHANGE_DATA = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
-#: By this Delta Spark parts change data from others while it writes: ``UPDATE`` and ``MERGE`` leave it in data files.
+#: Delta Spark separates change data by this column while writing: ``UPDATE`` and ``MERGE`` leave it in data files.
 _WRITERS_OWN = "__is_cdc"
-#: Names of materialized columns as engines make them up: of earlier tracking, too.
+#: Names of materialized columns as engines generate them, also of earlier row tracking.
 _MATERIALIZED = re.compile(r"_row-(id|commit-version)-col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
 class FileColumns:
-    """What a file has of the columns of its table.
+    """The columns of a file.
 
     :param leaves: leaf columns of the table by their parts, with their paths in the file
-    :param foreign: paths of what the table has not, the topmost of each
+    :param foreign: paths that the table does not have, the topmost of each
     """
 
     leaves: Mapping[tuple[str, ...], LeafPath]
@@ -55,12 +55,12 @@ class FileColumns:
 
 @dataclass
 class FooterSurvey:
-    """What the footers of files say.
+    """What the footers of files show.
 
     :param footers: those that could be read, by path of the file
     :param foreign: files with foreign columns, by path
     :param unread: why a file's footer could not be read, by path
-    :param lost: those of them that no engine can read: missing or damaged
+    :param lost: files among these that no engine can read: missing or damaged
     """
 
     footers: dict[str, Footer] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class FooterSurvey:
 
 
 class TableColumns:
-    """The columns of a table, to be looked for in its files."""
+    """The columns of a table, to be found in its files."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._mode = metadata.properties.mapping_mode
@@ -97,7 +97,7 @@ class TableColumns:
         self._last: tuple[Sequence[SchemaElement], FileColumns] | None = None
 
     def compare(self, footer: Footer) -> FileColumns:
-        """Return which of the columns a file has, and what else it has."""
+        """Return which of the columns a file has, and which others."""
         if self._last is None or self._last[0] is not footer.schema:
             walk = _Walk(self._mode)
             walk.struct(self._columns, file_tree(footer.schema), (), ())
@@ -108,7 +108,7 @@ class TableColumns:
         return found if foreign == found.foreign else FileColumns(found.leaves, foreign)
 
     def leaf_columns(self) -> Iterator[tuple[str, ...]]:
-        """Yield the parts of the columns that hold values."""
+        """Yield the paths of the leaf columns."""
         pending = list(reversed(self._columns))
         while pending:
             column = pending.pop()
@@ -125,9 +125,9 @@ class TableColumns:
 
 
 def count_nulls(metadata: Metadata, footers: Iterable[Footer]) -> dict[tuple[str, ...], int | None]:
-    """Return how many values read as NULL, by leaf column: all rows of a file that lacks the column are.
+    """Return how many values read as NULL, by leaf column; in a file that lacks the column, all rows do.
 
-    None where a footer does not say. Values in lists and maps count each.
+    None if a footer lacks the count. Each value in a list or map counts.
     """
     columns = TableColumns(metadata)
     nulls: dict[tuple[str, ...], int | None] = dict.fromkeys(columns.leaf_columns(), 0)
@@ -152,7 +152,7 @@ def _nulls_of(path: LeafPath, footer: Footer) -> int | None:
 
 
 def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
-    """Whether this is a column of the change data feed as engines leave it in data files: all null."""
+    """Whether this is an all-null column of the change data feed, as engines leave it in data files."""
     if len(path) != 1 or path[0] not in _CHANGE_DATA:
         return False
     try:
@@ -162,7 +162,7 @@ def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
 
 
 class _Walk:
-    """Goes through the schemas of table and file together."""
+    """Walks the schemas of table and file together."""
 
     def __init__(self, mode: MappingMode) -> None:
         self._mode = mode
@@ -173,7 +173,7 @@ class _Walk:
         """Compare the fields of a struct with the children of a group.
 
         :param at: of the group in the file
-        :param path: of the group, as field paths go
+        :param path: of the group, as a field path
         """
         names = ChildrenByName(group.children)
         rest = list(group.children)
@@ -205,7 +205,7 @@ class _Walk:
             self.leaves[column.parts] = at
 
     def _below(self, column: Column, node: FileNode, at: LeafPath, path: PhysicalPath) -> None:
-        """Compare what a list or a map holds; what has neither's form is something else."""
+        """Compare the contents of a list or map; anything of another form is foreign."""
         found = list(_held(column.data_type, node))
         below = list(children(column))
         if len(found) != len(below):
@@ -225,7 +225,7 @@ def _held(data_type: DataType, node: FileNode) -> Sequence[FileNode]:
 
 
 def _path_below(node: FileNode, inner: FileNode) -> LeafPath:
-    """Return the names between a list or a map and what it holds."""
+    """Return the names between a list or map and its contents."""
     if node.element.repetition is Repetition.REPEATED or not node.children:
         return ()
     repeated = node.children[0]

@@ -1,4 +1,4 @@
-"""A table as far as it matters to column mapping: its state, what its columns went through, what its files hold."""
+"""What is known about a table with regard to column mapping: its state, its columns' history, its files' columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class MappedTable:
     """A table at a version.
 
     :param state: with its files
-    :param known: what its columns went through up to that version
-    :param footers: of its files; None where they were not read
+    :param known: the history of its columns up to that version
+    :param footers: of its files; None if they were not read
     :param last_stream: the version of the last commit of a streaming query, among the recent ones
     """
 

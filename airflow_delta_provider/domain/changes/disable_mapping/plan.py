@@ -1,4 +1,4 @@
-"""Planning to take column mapping away."""
+"""Planning to disable column mapping."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Find
 
 
 def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why the mapping is needed, as far as the metadata says; nothing where there is none."""
+    """Return why the mapping is needed according to the metadata; nothing if there is no mapping."""
     if not state.metadata.properties.is_mapped:
         return ()
     return (*check_can_disable(table, state.metadata), *_clustered(table, state))
@@ -40,7 +40,7 @@ def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:
 def plan_disabling(
     table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine
 ) -> Planned:
-    """Plan to disable the mapping: in the metadata only where that is proven to be safe, else by a rewrite."""
+    """Plan to disable the mapping: in the metadata if that is proven to be safe, else with a rewrite."""
     if refusals := check_disabling(table.text, found.state, engine):
         return Planned(None, refusals)
     if not found.is_mapped:
@@ -62,12 +62,12 @@ def plan_disabling(
 
 
 def prove(found: MappedTable) -> Proof:
-    """Return the proof that the metadata alone may change, as far as it can be made."""
+    """Return the proof that changing only the metadata is safe, or what is missing."""
     return prove_disabling(found.state.metadata, found.known, found.footers, is_empty=found.state.files == {})
 
 
 def disabling_plan(table: TableName, found: MappedTable, step: Step | None) -> Plan:
-    """Return the plan of one step, with what one should know beforehand; None where there is nothing to do."""
+    """Return the plan of one step, with notes; ``step`` is None if there is nothing to do."""
     protocol = found.state.protocol
     if step is None:
         return Plan(table, (), protocol, protocol)
@@ -78,8 +78,8 @@ def _clustered(table: str, state: TableState) -> Iterator[Finding]:
     columns = named_by_files(state.metadata, state.domains)
     if columns:
         yield rules.CLUSTERED.finding(
-            f"{table} is clustered by {', '.join(columns)}, and says so by names that only column mapping knows. "
-            "Nothing changes those with the mapping: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail from then on. "
+            f"{table} is clustered by {', '.join(columns)}, recorded by physical names, which disabling column mapping "
+            "does not change: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail. "
             f"{rules.CLUSTERED.remedy}",
             column=columns[0],
         )
@@ -89,25 +89,25 @@ def _notes(found: MappedTable) -> Iterator[str]:
     state = found.state
     if state.metadata.properties.change_data_feed:
         yield (
-            "The change data feed is on. Reading it across this commit fails with "
-            "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE: let its readers come up to this version first, and go "
-            "on behind it."
+            "The change data feed is enabled. Reading it across this commit fails with "
+            "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE: let its readers reach this version first, then resume "
+            "after it."
         )
     if found.last_stream is not None:
         yield (
             f"Version {found.last_stream} was written by a stream. Streams that read this table fail with "
-            "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG and have to begin anew, or follow the schema "
-            "with schemaTrackingLocation; one that writes it fails once with DELTA_METADATA_CHANGED."
+            "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG and have to start over, or track the schema "
+            "with schemaTrackingLocation; streams that write it fail once with DELTA_METADATA_CHANGED."
         )
     yield (
-        f"The protocol ({state.protocol}) keeps columnMapping, so that readers still have to know it. ALTER TABLE … "
-        "DROP FEATURE columnMapping would take it away, but add checkpointProtection with writer version 7, "
-        "which locks out writers that do not know that."
+        f"The protocol ({state.protocol}) keeps columnMapping, so readers still have to support it. ALTER TABLE … DROP "
+        "FEATURE columnMapping would remove it, but add checkpointProtection with writer version 7, which locks out "
+        "writers that do not support that."
     )
 
 
 def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:
     return rules.REWRITE_NOT_ALLOWED.finding(
         f"The engine would rewrite {counted(rewrite.files, rewrite.size)} of {table.text} in one commit. If that is "
-        "meant, repeat the request with allow_rewrite=True (--allow-rewrite)."
+        "acceptable, repeat the request with allow_rewrite=True (--allow-rewrite)."
     )

@@ -1,8 +1,8 @@
-"""Whether column mapping can go without rewriting data files, and the metadata that it leaves behind.
+"""Whether column mapping can be disabled without rewriting data files, and the metadata without it.
 
-``check_can_disable`` names what rules it out whatever lies in the files; no rewrite by the provider helps there.
-``prove_disabling`` gives a ``Proof``: by what it holds, or what is missing of it, where a rewrite would help.
-``disable_in_action`` is the metadata of the commit. All are pure: readers of log and footers feed them.
+``check_can_disable`` returns what rules it out whatever the files contain, even with a rewrite by the provider.
+``prove_disabling`` returns a ``Proof``: what it rests on, or what is missing, where a rewrite would help.
+``disable_in_action`` returns the metadata of the commit.
 """
 
 from __future__ import annotations
@@ -24,25 +24,21 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 
-_REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite), so that the engine rewrites all files"
-_PURGE = (
-    "Rewrite the files that were written before (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or "
-    f"{_REWRITE}"
-)
+_REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files"
+_PURGE = f"Rewrite the existing files (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or {_REWRITE}"
 _AFTER_LOSS = (
-    "No engine can read or rewrite such a file: bring it back from a backup, RESTORE the table to a version before it "
-    "was added, or take it out of the table if its rows are given up (FSCK REPAIR TABLE, where the engine has that); "
-    "then run the job again"
+    "No engine can read or rewrite such a file: restore it from a backup, RESTORE the table to a version before it was "
+    "added, or remove it from the table if its rows are not needed (FSCK REPAIR TABLE, if the engine has it); then run "
+    "the job again"
 )
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Why every column reads the same without the mapping, and none that is gone can come back.
+    """Why every column reads the same without the mapping, and no dropped column can reappear.
 
-    :param rests_on: ``history``, ``footers``, or ``no files``, where there is nothing to be read otherwise; None where
-        there is no proof
-    :param missing: what keeps it from being one
+    :param rests_on: ``history``, ``footers``, or ``no files`` if there is no data; None if there is no proof
+    :param missing: why there is no proof
     """
 
     rests_on: str | None
@@ -50,30 +46,31 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether the mapping can go."""
+        """Whether the mapping can be disabled."""
         return not self.missing
 
 
 def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
-    """Yield why the mapping of a table cannot go at all, as far as its metadata tells."""
+    """Yield why the mapping of a table cannot be disabled at all, according to its metadata."""
     schema = MappedSchema.of(metadata)
     if schema.mode is MappingMode.ID:
         yield rules.WRONG_MODE.finding(
-            f"{table} has column mapping in mode id: its columns are found by ids, and nobody knows whether their "
-            "names in data files are right. To leave it, let the engine rewrite every file: ALTER TABLE … SET "
+            f"{table} has column mapping in mode id: its columns are found by ids, and their names in data files may "
+            "be wrong. To disable it, let the engine rewrite every file: ALTER TABLE … SET "
             f"TBLPROPERTIES ('{COLUMN_MAPPING_MODE}' = 'none')."
         )
     if needing := iceberg_settings(metadata.configuration):
         yield rules.NEEDS_MAPPING.finding(
-            f"{table} is also kept as an Iceberg table, and that needs column mapping: "
-            f"{', '.join(f'{key} = {value}' for key, value in needing.items())}. Disable it first, if no Iceberg "
+            f"{table} is also an Iceberg table, which needs column mapping: "
+            f"{', '.join(f'{key} = {value}' for key, value in needing.items())}. Disable that first, if no Iceberg "
             "reader needs the table."
         )
     illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
     if illegal:
         yield rules.ILLEGAL_NAMES.finding(
-            f"Without column mapping names cannot have spaces, line breaks, tabs or any of ,;{{}}()=. {table} has such "
-            f"names: {listed(illegal)}. Change them first, and allow the rewrite that it takes then.",
+            f"Without column mapping, names must not contain spaces, line breaks, tabs or any of ,;{{}}()=. {table} "
+            f"has such names: {listed(illegal)}. Rename these columns first, and allow the rewrite that is needed "
+            "then.",
             column=illegal[0],
         )
 
@@ -83,10 +80,10 @@ def prove_disabling(
 ) -> Proof:
     """Prove that a table of mode name reads the same without its mapping, now and after columns are added.
 
-    :param metadata: of the version that the proof is about
-    :param known: what the history up to that version tells
-    :param footers: of all live files of that version; None where the history is to prove it alone
-    :param is_empty: whether it has no live file: then it may have no other one, either, until the mapping is gone
+    :param metadata: of the version to prove it for
+    :param known: the history up to that version
+    :param footers: of all live files of that version; None to prove it from the history alone
+    :param is_empty: whether it has no live file; then none may be added until the mapping is disabled
     """
     missing = [*_other_names(MappedSchema.of(metadata)), *_reused(known)]
     by_history = not (known.why_incomplete or known.left)
@@ -104,7 +101,7 @@ def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
 
 
 def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a metaData action without column mapping; all that is not the mapping's stays as it is.
+    """Return a metaData action without column mapping; everything else stays as it is.
 
     :param wire: the action's JSON
     """
@@ -125,11 +122,11 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
         first = moved[0]
         where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
         if any(map(has_made_up_name, moved)):
-            remedy = f"An engine made such names up when it added the columns: {_REWRITE}"
+            remedy = f"An engine generated such names when it added the columns: {_REWRITE}"
         else:
-            remedy = f"Rename every such column back to its name there, or {_REWRITE}"
+            remedy = f"Rename each of them back to its name in data files, or {_REWRITE}"
         yield rules.OTHER_NAMES.finding(
-            "Without the mapping these columns would read NULL, since they have other names in data files: "
+            "Without the mapping these columns would read as NULL, because they have other names in data files: "
             f"{listed([str(field.column) for field in moved])}; {first.column} {where} there. {remedy}.",
             column=str(first.column),
         )
@@ -138,9 +135,9 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
 def _reused(known: KnownColumns) -> Iterator[Finding]:
     for path, field in known.reused.items():
         yield rules.REUSED_PATH.finding(
-            f"{field.column} lies at {path_text(path)} in data files, where a column that was dropped lay before: "
-            "nobody can tell the values of the two apart (CM16). Look into that, then have all files rewritten: repeat "
-            "the request with allow_rewrite=True (--allow-rewrite).",
+            f"{field.column} is stored as {path_text(path)} in data files, like a column that was dropped before, so "
+            "the values of the two cannot be told apart (CM16). Investigate that first; then have all files rewritten: "
+            "repeat the request with allow_rewrite=True (--allow-rewrite).",
             column=str(field.column),
         )
         return
@@ -154,14 +151,14 @@ def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Fin
     else:
         why = known.why_incomplete
     if footers is None:
-        yield _in_files_finding(f"Dropped columns may still lie in live data files: {why}", "")
+        yield _in_files_finding(f"Live data files may still contain dropped columns: {why}", "")
     elif footers.foreign:
         file, columns = next(iter(footers.foreign.items()))
         count = len(footers.foreign)
         yield _in_files_finding(
-            f"{count} live data file{'s hold' if count > 1 else ' holds'} columns that the table has not: {file} has "
-            f"{listed([path_text(column) for column in columns])}. Without the mapping their values would come back in "
-            "the next column of that name",
+            f"{count} live data file{'s have' if count > 1 else ' has'} columns that the table does not have: {file} "
+            f"has {listed([path_text(column) for column in columns])}. Without the mapping their values would reappear "
+            "in a new column of that name",
             file,
         )
     elif footers.unread:
@@ -169,7 +166,7 @@ def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Fin
         error = footers.unread[file]
         more = f" (and {len(footers.unread) - 1} more)" if len(footers.unread) > 1 else ""
         yield _in_files_finding(
-            f"Dropped columns may still lie in live data files: {why}, and {file}{more} cannot be looked into: {error}",
+            f"Live data files may still contain dropped columns: {why}, and {file}{more} cannot be read: {error}",
             file,
             _AFTER_LOSS if file in footers.lost else _PURGE,
         )

@@ -1,4 +1,4 @@
-"""Column mapping switched on and off in a schema string. PROTOCOL.md, Column Mapping."""
+"""Enabling and disabling column mapping in a schema string. PROTOCOL.md, Column Mapping."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BELOW = ("elementType", "keyType", "valueType")
 
 
 def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
-    """Return the schema, and the properties, of a table that is mapped by name from now on.
+    """Return the schema and the properties of a table that is now mapped by name.
 
-    Each column gets the next id, and its own name as its physical name: its files have it under that.
+    Each column gets the next id, and its own name as its physical name, as in its files.
 
     :raises BrokenLogError: if the schema is damaged
     """
@@ -30,9 +30,9 @@ def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
 
 
 def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
-    """Return the schema without its mapping, and the properties that go with it.
+    """Return the schema without its mapping, and the properties to remove.
 
-    Whether every column reads the same then is for others to prove.
+    It is up to the caller to prove that every column reads the same then.
 
     :raises BrokenLogError: if the schema is damaged
     """

@@ -1,9 +1,9 @@
-"""Whether any column of a table was ever renamed or dropped: the usage of column mapping, derived.
+"""Whether any column of a table was ever renamed or dropped: the usage of column mapping.
 
-``judge_usage`` gives a ``UsageJudgement``: ``USED`` with the commits that did it, ``UNUSED``, or ``UNDETERMINED`` with
-what speaks for and against. Unused is what a table is whose columns all lie in data files under their own names, none
-missing: it could carry the property of usage tracking as ``false``. A table without column mapping is judged in the
-same way: by what its columns went through while it had it.
+``judge_usage`` returns a ``UsageJudgement``: ``USED``, with the commits that did it, ``UNUSED``, or ``UNDETERMINED``,
+with the evidence for and against. A table is unused if all its columns have their own names in data files, and files
+have no others: its property of usage tracking could be ``false``. For a table without column mapping, the time when it
+had mapping counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Pieces of evidence of one kind that are listed one by one; of more it says how many.
+#: Pieces of evidence of one kind that are listed; further ones are counted.
 _MOST = 20
 _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -36,12 +36,12 @@ class Usage(str, Enum):
 
 @dataclass(frozen=True)
 class UsageJudgement:
-    """An answer and what it rests on.
+    """An answer and its evidence.
 
     :param mode: of column mapping
-    :param known_since: the first version whose columns are known; 0 is the whole history
-    :param unknown_before: the version before which it cannot be known; None where all is known
-    :param evidence: what speaks for the answer, or against another
+    :param known_since: the first version whose columns are known; 0 for the whole history
+    :param unknown_before: the version before which the answer is unknown; None if all is known
+    :param evidence: for the answer, or against another one
     """
 
     answer: Usage
@@ -51,7 +51,7 @@ class UsageJudgement:
     evidence: tuple[dict[str, Any], ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form of the report."""
+        """Return the form used in reports."""
         return {
             "answer": self.answer.value,
             "mode": self.mode,
@@ -67,8 +67,8 @@ def judge_usage(
     """Judge a table.
 
     :param schema: of the newest version
-    :param footers: of all live files; None where they were not read
-    :param tracking: what is wrong with what the table itself says of its usage
+    :param footers: of all live files; None if they were not read
+    :param tracking: what is wrong with the table's own usage tracking
     """
     evidence = [_event(event) for event in known.events[:_MOST]]
     if len(known.events) > _MOST:
@@ -85,27 +85,27 @@ def judge_usage(
 
 
 def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
-    """Whether footers decide: nothing else speaks against that the table is unused."""
+    """Whether footers decide: there is no other evidence that the table is used."""
     if known.events or known.rules_foreign_columns_out or known.reused:
         return False
     return not any(_doubts_of_schema(schema))
 
 
 def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageJudgement:
-    """Return that nothing is known of a table whose log does not tell what it is."""
+    """Return that the usage is unknown, for a table whose log does not define it."""
     evidence = tuple(_of("log", finding.message) for finding in why)
     return UsageJudgement(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
 
 
 def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
-    """Return the finding of a table that is undetermined."""
+    """Return the finding of a table whose usage is undetermined."""
     why = "; ".join(piece["text"].rstrip(".") for piece in judged.evidence[:5])
     before = judged.unknown_before
     if before is None:
         what = f"No commit renamed or dropped a column of {table}, but it does not count as {Usage.UNUSED.value}"
     else:
         when = f" before version {before}" if before else ""
-        what = f"It cannot be known whether columns of {table} were renamed or dropped{when}"
+        what = f"It is unknown whether columns of {table} were renamed or dropped{when}"
     return rules.USAGE_UNKNOWN.finding(
         f"{what}: {why}.",
         version=before,
@@ -113,26 +113,26 @@ def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
 
 
 def moved_fields(schema: MappedSchema) -> list[MappedField]:
-    """Return the columns that do not lie under their own names in data files."""
+    """Return the columns that do not have their own names in data files."""
     if not schema.is_mapped:
         return []
     return [field for field in schema.fields if field.path != field.column.parts]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return some names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def _proof(known: KnownColumns) -> str:
     if known.rules_foreign_columns_out:
-        return "the history is known, and no commit renamed or dropped a column"
-    return "the footers of all live files have the columns of the table and no other"
+        return "the whole history is known, and no commit renamed or dropped a column"
+    return "the footers of all live files have only columns of the table"
 
 
 def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
-    """Yield what keeps the table from being unused; evidence of use, not proof of it."""
+    """Yield evidence, though not proof, that the table is used."""
     yield from _doubts_of_schema(schema)
     if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
         return
@@ -141,7 +141,7 @@ def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | N
     noted = {event.path for event in known.events}
     for path, version in list(known.left.items())[:_MOST]:
         if not any(path[:length] in noted for length in range(1, len(path) + 1)):
-            yield _of("lost path", f"version {version} has no column any more at {path_text(path)} in data files")
+            yield _of("lost path", f"since version {version} no column has the path {path_text(path)} in data files")
     yield from _of_footers(footers)
 
 
@@ -149,7 +149,7 @@ def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
     if schema.is_mapped and schema.gone > 0:
         yield _of(
             "id gap",
-            f"ids up to {schema.max_column_id} that no column has: {schema.gone}, as where columns were dropped or the "
+            f"ids up to {schema.max_column_id} that no column has: {schema.gone}, as after columns were dropped or the "
             "table was replaced or restored",
         )
     moved = moved_fields(schema)
@@ -157,16 +157,16 @@ def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
     if foreign:
         yield _of(
             "foreign physical name",
-            f"other names in data files, not made up by an engine, as where a column was renamed: {_columns(foreign)}",
+            f"other names in data files, not generated by an engine, as after a rename: {_columns(foreign)}",
         )
     made_up = [field for field in moved if has_made_up_name(field)]
     if made_up:
         yield _of(
             "made-up physical name",
-            "names in data files that an engine made up, as for every column that a table is created with, or gets, "
-            f"while it is mapped: {_columns(made_up)}. That is no damage, but renamed or not, without the mapping "
-            "nobody finds such a column: to leave it, run disable-column-mapping with allow_rewrite=True "
-            "(--allow-rewrite), which has the files written anew",
+            "names in data files that an engine generated, as for every column of a table that is created or altered "
+            f"with mapping: {_columns(made_up)}. This is not damage, but without mapping such a column would not be "
+            "found: to disable mapping, run disable-column-mapping with allow_rewrite=True (--allow-rewrite), which "
+            "rewrites the files",
         )
 
 
@@ -174,13 +174,13 @@ def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
     if footers is None:
         return
     for path, columns in list(footers.foreign.items())[:_MOST]:
-        yield _of("foreign column", f"{path} has {listed([path_text(c) for c in columns])}, no column of the table")
+        yield _of("foreign column", f"{path} has {listed([path_text(c) for c in columns])}, not a column of the table")
     for path, why in list(footers.unread.items())[:_MOST]:
-        yield _of("footer", f"{path} cannot be looked into: {why}")
+        yield _of("footer", f"{path} cannot be read: {why}")
 
 
 def has_made_up_name(field: MappedField) -> bool:
-    """Whether an engine made up the name that a column has in data files."""
+    """Whether an engine generated the name that a column has in data files."""
     return _MADE_UP.fullmatch(field.name or "") is not None
 
 
@@ -194,7 +194,7 @@ def _columns(fields: Sequence[MappedField]) -> str:
 
 def _event(event: ColumnEvent) -> dict[str, Any]:
     to = f" to {event.renamed_to}" if event.renamed_to else ""
-    told = {
+    event_json = {
         "kind": event.kind.value,
         "text": f"version {event.version} {event.kind.value} {event.column}{to}",
         "column": event.column,
@@ -203,7 +203,7 @@ def _event(event: ColumnEvent) -> dict[str, Any]:
         "id": event.id,
         **{key: event.provenance.get(key) for key in ("version", "engine", "writer", "operation", "user", "timestamp")},
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in event_json.items() if value is not None}
 
 
 def _of(kind: str, text: str) -> dict[str, Any]:

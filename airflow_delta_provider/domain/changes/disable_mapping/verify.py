@@ -1,4 +1,4 @@
-"""Judging a table after its column mapping was taken away, against what it was before."""
+"""Comparing a table after its column mapping was disabled with what it was before."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -> Iterator[Finding]:
-    """Yield how the table differs from what it has to be after the commit that took its mapping away.
+    """Yield how the table differs from what it should be after the commit that disabled its mapping.
 
     :param before: the state that the commit follows, with its files
-    :param after: the state that it leads to, likewise
+    :param after: the state after the commit, likewise
     """
     expected = disable_in_metadata(before.metadata)
-    wrong = [f"{what} is not what it was" for what in _differences(expected, after.metadata)]
+    wrong = [f"{what} changed" for what in _differences(expected, after.metadata)]
     if not rewritten:
         if before.protocol != after.protocol:
-            wrong.append("the protocol is not what it was")
+            wrong.append("the protocol changed")
         lost, added = (
             (before.files or {}).keys() - (after.files or {}),
             (after.files or {}).keys() - (before.files or {}),
@@ -37,7 +37,7 @@ def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -
         wrong += [f"it added {files_text(len(added))}"] if added else []
     for what in wrong:
         yield rules.NOT_AS_BEFORE.finding(
-            f"Version {after.version} took the column mapping away, but {what}. RESTORE the table to version "
+            f"Version {after.version} disabled the column mapping, but {what}. RESTORE the table to version "
             f"{before.version}.",
             version=after.version,
         )
@@ -57,34 +57,34 @@ def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
 
 
 def _settings(metadata: Metadata) -> dict[str, str]:
-    """Return the properties; that the mode is said to be none is the same as none said."""
+    """Return the properties without those of the mapping: mode none is the same as no mode."""
     return {
         key: value for key, value in metadata.configuration.items() if key not in (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
     }
 
 
 def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) -> Iterator[Finding]:
-    """Yield the commits that the one of ``version`` must not have been rebased over.
+    """Yield the commits over which that of ``version`` must not have been rebased.
 
     :param commits: those between the version of the proof and ``version``
     """
     for between, actions in commits:
         if changes_metadata(actions):
             yield rules.NOT_AS_BEFORE.finding(
-                f"Version {version} took the column mapping away as of a version before {between}, which changed "
-                f"metadata or protocol: what that changed is lost. RESTORE the table to version {version - 1}.",
+                f"Version {version} disabled the column mapping as of a version before {between}, which changed "
+                f"metadata or protocol: that change is lost. RESTORE the table to version {version - 1}.",
                 version=version,
             )
 
 
 def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
-    """Yield the files that came while the mapping was taken away, and hold columns that the table has not."""
+    """Yield files that were added while the mapping was disabled and have columns that the table does not have."""
     for path, columns in survey.foreign.items():
         yield rules.NOT_AS_BEFORE.finding(
-            f"While version {version} took the column mapping away, another writer added {path}, which holds "
-            f"{listed([path_text(column) for column in columns])}, no column of the table: the next column of that "
-            f"name gets these values. RESTORE the table to version {version - 1}, or add no such column before the "
-            "file is rewritten.",
+            f"While version {version} disabled the column mapping, another writer added {path}, which has "
+            f"{listed([path_text(column) for column in columns])}, not a column of the table: a new column of that "
+            f"name would get these values. RESTORE the table to version {version - 1}, or do not add such a column "
+            "before the file is rewritten.",
             version=version,
             path=path,
         )
@@ -93,23 +93,23 @@ def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
 def nulls_differ(
     before: Mapping[tuple[str, ...], int | None], after: Mapping[tuple[str, ...], int | None], version: int
 ) -> Iterator[Finding]:
-    """Yield the columns of which the same files do not give as many nulls with and without the mapping."""
+    """Yield the columns that have another number of nulls in the same files without the mapping."""
     for parts, count in before.items():
         now = after.get(parts)
         if count is not None and count != now:
             yield rules.NOT_AS_BEFORE.finding(
-                f"{path_text(parts)} has another number of nulls in the data files since version {version} took the "
-                f"column mapping away: {now}, and {count} before. RESTORE the table to version {version - 1}.",
+                f"{path_text(parts)} has {now} nulls in the data files since version {version} disabled the column "
+                f"mapping, {count} before. RESTORE the table to version {version - 1}.",
                 version=version,
                 column=path_text(parts),
             )
 
 
 def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
-    """Yield the files of which nobody can tell whether they read as before."""
+    """Yield the files for which it is unknown whether they read as before."""
     for path, why in survey.unread.items():
         yield rules.NOT_VERIFIED.finding(
-            f"{path} could not be looked into after version {version} took the column mapping away: {why}.",
+            f"{path} could not be read after version {version} disabled the column mapping: {why}.",
             version=version,
             path=path,
         )
@@ -118,20 +118,20 @@ def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
 def rows_differ(
     before: tuple[int, Mapping[str, int]], after: tuple[int, Mapping[str, int]], version: int
 ) -> Iterator[Finding]:
-    """Yield the columns whose values, all rows read, are not those of the version before.
+    """Yield the columns whose values, over all rows, differ from those of the previous version.
 
-    :param before: the number of rows, and a sum over the values of each column
+    :param before: the number of rows, and a checksum of the values of each column
     """
     if before[0] != after[0]:
         yield rules.NOT_AS_BEFORE.finding(
-            f"The table has another number of rows since version {version} took the column mapping away: {after[0]}, "
-            f"and {before[0]} before. RESTORE the table to version {version - 1}.",
+            f"The table has {after[0]} rows since version {version} disabled the column mapping, {before[0]} before. "
+            f"RESTORE the table to version {version - 1}.",
             version=version,
         )
     for name, total in before[1].items():
         if after[1].get(name) != total:
             yield rules.NOT_AS_BEFORE.finding(
-                f"{path_text([name])} has other values since version {version} took the column mapping away. RESTORE "
+                f"{path_text([name])} has other values since version {version} disabled the column mapping. RESTORE "
                 f"the table to version {version - 1}.",
                 version=version,
                 column=path_text([name]),

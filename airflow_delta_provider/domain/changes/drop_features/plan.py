@@ -44,12 +44,12 @@ class RewriteCost:
 
 @dataclass(frozen=True)
 class DropSurvey:
-    """What was found out about a table before its features are dropped.
+    """What is known about a table before its features are dropped.
 
     :param rewritten: by feature
-    :param earliest: by feature that no longer is in use, when the history with traces of it may be truncated
-    :param writers: who wrote the table of late, as far as they sign
-    :param by_hand: features without SQL that can be dropped by a commit of this provider
+    :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
+    :param writers: recent writers of the table, as far as they identify themselves
+    :param by_hand: features without SQL that this provider can drop in a commit
     """
 
     rewritten: Mapping[str, RewriteCost] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def plan_drop(
     survey: DropSurvey,
     now: datetime,
 ) -> Planned:
-    """Plan to drop the features, one statement each; one whose history is still too young is left for later.
+    """Plan to drop the features, one statement each; a feature whose history is too recent is left for later.
 
     :param state: the table, with its files
     :param now: in UTC
@@ -90,7 +90,7 @@ def plan_drop(
 
 
 def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protocol:
-    """Return the protocol that is left once the steps are done."""
+    """Return the protocol after the steps."""
     if not steps:
         return protocol
     protecting = {
@@ -105,7 +105,7 @@ def _waits(name: str, options: DropFeatureOptions, survey: DropSurvey, now: date
 
 
 def _without(protocol: Protocol, features: Collection[str]) -> Protocol:
-    """Return the protocol without features that are about to go."""
+    """Return the protocol without features that are about to be dropped."""
     writer = None if protocol.writer_features is None else protocol.writer_features.difference(features)
     return replace(protocol, writer_features=writer)
 
@@ -129,11 +129,11 @@ def _check_removal(
         )
         return
     if removal.by_hand and name not in survey.by_hand:
-        yield requests.NOT_REMOVABLE.finding(f"{name} cannot be dropped: no engine knows it.", subject=name)
+        yield requests.NOT_REMOVABLE.finding(f"{name} cannot be dropped: no engine supports it.", subject=name)
     elif not removal.by_hand and version_of(engine.delta) < removal.since:
         since = ".".join(map(str, removal.since))
         yield requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} cannot drop {name}, or not in one go; Delta {since} can. Use that or a later one.", subject=name
+            f"{engine} cannot drop {name}, or not in one step. Use Delta {since} or later.", subject=name
         )
     needing = [other for other in dependents(name, state.protocol.features) if other not in present]
     if needing:
@@ -153,7 +153,7 @@ def _only_truncating(name: str) -> bool:
 
 def _truncation_needed(name: str) -> Finding:
     return requests.NOT_REMOVABLE.finding(
-        f"{name} can be dropped only together with the history that it protects. Repeat the request with "
+        f"{name} can only be dropped together with the history that it protects. Repeat the request with "
         "truncate_history=True (--truncate-history).",
         subject=name,
     )
@@ -178,7 +178,7 @@ def _notes(
     survey: DropSurvey,
     now: datetime,
 ) -> Iterator[str]:
-    """Yield what one should know beforehand: what is rewritten, what stays behind, what has to be waited for."""
+    """Yield what users should know beforehand: what is rewritten, what remains, what has to wait."""
     for step in steps:
         removal = REMOVALS[step.feature]
         unread = survey.rewritten.get(step.feature, RewriteCost()).unread
@@ -189,8 +189,8 @@ def _notes(
             yield removal.leaves
         if step.truncate_history and (step.feature not in survey.earliest or is_in_use(step.feature, state)):
             yield (
-                f"{step.feature}: the history that has traces of it is truncated once it is old enough; where it is "
-                "not, a second run finishes the drop."
+                f"{step.feature}: history with traces of it is truncated once it is old enough; until then, a later "
+                "run has to finish the drop."
             )
     for name in present:
         if _waits(name, options, survey, now):
@@ -215,21 +215,21 @@ def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurv
         if step.files and not options.allow_rewrite:
             yield requests.REWRITE_NOT_ALLOWED.finding(
                 f"Dropping {step.feature} rewrites {counted(step.files, step.size)}: "
-                f"{REMOVALS[step.feature].rewrites.value}. If that may be, repeat the request with "
+                f"{REMOVALS[step.feature].rewrites.value}. If that is acceptable, repeat the request with "
                 "allow_rewrite=True (--allow-rewrite).",
                 subject=step.feature,
             )
     truncated = [step.feature for step in steps if step.truncate_history]
     if truncated and not options.acknowledge_history_loss:
         yield requests.HISTORY_LOSS.finding(
-            f"To drop {', '.join(truncated)}, the history that has traces of it is deleted: RESTORE, time travel and "
-            "change feeds no longer reach the versions before. If nobody needs them, repeat the request with "
+            f"To drop {', '.join(truncated)}, history with traces of it is deleted: RESTORE, time travel and change "
+            "feeds no longer reach earlier versions. If these are not needed, repeat the request with "
             "acknowledge_history_loss=True (--acknowledge-history-loss).",
         )
     for step in steps:
         if REMOVALS[step.feature].loses_row_ids and not options.acknowledge_row_id_loss:
             yield requests.ROW_ID_LOSS.finding(
-                f"{REMOVALS[step.feature].leaves} If nothing keeps row ids, repeat the request with "
+                f"{REMOVALS[step.feature].leaves} If nothing relies on row ids, repeat the request with "
                 "acknowledge_row_id_loss=True (--acknowledge-row-id-loss).",
                 subject=step.feature,
             )

@@ -1,4 +1,4 @@
-"""What is left of features that were dropped, or wait for their history to be old enough."""
+"""Verifying that features were dropped, or wait until their history is old enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.request.drop_feature import DropFeatureOption
 
 
 def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:
-    """Return the features of a request that a table has, in the order in which they have to go."""
+    """Return the features of a request that a table has, in the order in which they must be dropped."""
     return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if n in protocol.features))
 
 
@@ -28,11 +28,11 @@ def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, .
 def verify_dropped(
     options: DropFeatureOptions, state: TableState, earliest: Mapping[str, datetime], *, promised: Protocol | None
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a table whose features should be gone, or wait for their history.
+    """Yield what is wrong with a table whose features should be dropped, or wait for their history.
 
     :param state: the table, with its files
-    :param earliest: by feature that no longer is in use, when the history with traces of it may be truncated
-    :param promised: the protocol that the plan led to; None where nothing was done
+    :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
+    :param promised: the protocol that the plan leads to; None if nothing was done
     """
     present = features_of(options, state.protocol)
     for name in present:
@@ -74,7 +74,7 @@ def _is_used(name: str, state: TableState) -> bool:
 
 @on_demand(DROP_WAITS)
 def waiting(name: str, version: int, earliest: datetime | None) -> Finding:
-    """Return the finding about a feature that waits for its history.
+    """Return the finding of a feature that waits for its history.
 
     :param earliest: when that may be truncated; None where it is unknown
     """

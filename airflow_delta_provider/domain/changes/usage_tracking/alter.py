@@ -1,7 +1,7 @@
-"""Columns of a table with usage tracking, dropped, renamed and added in one commit of this provider's own.
+"""Dropping, renaming and adding columns of a table with usage tracking, in one commit by this provider.
 
 RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The property as it will be after the
-commit decides how new columns are called: a name that this commit frees is not free in data files.
+commit decides the physical names of new columns: a name that this commit frees is not free in data files.
 """
 
 from __future__ import annotations

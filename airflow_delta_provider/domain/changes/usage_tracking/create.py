@@ -1,7 +1,7 @@
 """The first version of a table with usage tracking. RFC Column Mapping Usage Tracking; PROTOCOL.md, Change Metadata.
 
-It is mapped by name from the beginning, so that columns can be renamed and dropped without a rewrite; as nothing was
-renamed or dropped, each lies in data files under its own name, if it can.
+It is mapped by name from the beginning, so columns can be renamed and dropped without a rewrite; as nothing was
+renamed or dropped yet, each column keeps its own name in data files, if that is valid there.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 
-#: What Delta Spark gives every new table.
+#: The protocol that Delta Spark gives every new table.
 _USUAL = Protocol(1, 2)
 
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table that is not there yet.
+    """A table to create.
 
     :param metadata: its metaData action
     """
@@ -47,7 +47,7 @@ class NewTable:
 
     @property
     def state(self) -> TableState:
-        """What it will be at version 0."""
+        """Its state at version 0."""
         return TableState(0, self.protocol, Metadata.from_json(self.metadata), {}, {})
 
     def lines(self, stamp: Stamp) -> list[str]:
@@ -69,7 +69,7 @@ class NewTable:
 
 
 def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
-    """Return the table that is asked for, or why there cannot be such a one."""
+    """Return the requested table, or why it cannot exist."""
     schema: dict[str, Any] = {"type": "struct", "fields": []}
     mapper = Mapper(Naming(unique=False, taken=taken_paths((), ())), 0)
     refusals = list(_same_names(options))
@@ -98,7 +98,7 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
 
 
 def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
-    """Return a refusal where nobody said that the table is meant to be one that engines cannot write to."""
+    """Return a refusal unless the user acknowledged that no engine can write to the table."""
     if options.acknowledge_writer_lockout:
         return None
     return requests.WRITER_LOCKOUT.finding(
@@ -109,7 +109,7 @@ def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
 
 
 def is_same(options: CreateTableOptions, wanted: TableState, there: TableState) -> bool:
-    """Whether a table is the one that is asked for, so that a second run has nothing to do."""
+    """Whether a table is the requested one, so a second run has nothing to do."""
     return (
         there.metadata.schema == wanted.metadata.schema
         and there.metadata.partition_columns == options.partition_by
@@ -122,7 +122,7 @@ def _same_names(options: CreateTableOptions) -> Iterator[Finding]:
     for name in options.columns:
         if name.lower() in seen:
             yield requests.COLUMN_EXISTS.finding(
-                f"{seen[name.lower()]!r} and {name!r} are one name to engines, which do not regard case.", column=name
+                f"{seen[name.lower()]!r} and {name!r} are the same name to engines, which ignore case.", column=name
             )
         seen.setdefault(name.lower(), name)
 
@@ -132,7 +132,7 @@ def _broken_rules(table: NewTable) -> Iterator[Finding]:
     audit.take(0, parse_commit(commit_name(0), "\n".join(table.lines(Stamp(0, ""))).encode()))
     for finding in audit.findings():
         yield requests.WOULD_BREAK_RULES.finding(
-            f"Such a table would break the rule {finding.code}, so it was not created: {finding.message}",
+            f"The table would break the rule {finding.code}, so it was not created: {finding.message}",
             column=finding.column,
             subject=finding.code,
         )

@@ -1,6 +1,6 @@
-"""The commit that takes usage tracking out of a table's protocol again, as no SQL can.
+"""Dropping usage tracking from a table's protocol, which no SQL can do.
 
-Column mapping stays as it is, with its ids and physical names: no data file is touched.
+Column mapping stays as it is, with its ids and physical names: no data file is changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENA
 
 
 def dropping_edit(base: CommitBase) -> Edit:
-    """Return the commit that drops the feature, and its property with it."""
+    """Return the commit that drops the feature and its property."""
     return Edit(
         "DROP FEATURE",
         {"featureName": USAGE_TRACKING.name},

@@ -1,7 +1,7 @@
-"""Planning to switch usage tracking on, or column mapping on a table that has it; and what the commits change.
+"""Enabling usage tracking, or column mapping on a table that has it: the plan, and what the commits change.
 
-RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. A table is tracked as unused only where
-no live file can hold a column that the table no longer has: else the next column of that name would get its values.
+RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. A table is tracked as unused only if no live
+file can contain a dropped column: otherwise a new column of that name would get its values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted y
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a table besides its newest state.
+    """What is known about a table besides its newest state.
 
     :param past: the columns that it has had
     :param foreign_columns: what keeps the footers of its live files from proving that none holds a column that the
@@ -54,15 +54,15 @@ def concerns_tracking(options: EnableFeatureOptions, state: TableState) -> bool:
 
 
 def needs_footers(state: TableState, past: PastColumns) -> bool:
-    """Whether only the footers of the live files can tell that a table is unused."""
+    """Whether only the footers of the live files can show that a table is unused."""
     mapped = state.metadata.properties.is_mapped
     return not (mapped or past.ever_used or past.never_mapped)
 
 
 def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableState, evidence: Evidence) -> Planned:
-    """Plan to enable what :func:`concerns_tracking` says, in one commit each.
+    """Plan to enable usage tracking and column mapping, in one commit each.
 
-    What a table has already needs none.
+    What is enabled already is left out.
     """
     tracked = is_tracked(state)
     incomplete = (check_tracked if tracked else check_not_tracked)(table.text, state)
@@ -87,7 +87,7 @@ def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableS
 
 
 def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Finding:
-    """Return the value with which a table is tracked from now on, or why nobody knows it."""
+    """Return the value of the tracking property from now on, or a refusal if it is unknown."""
     past = evidence.past
     if state.metadata.properties.is_mapped or past.ever_used:
         return "true"
@@ -99,8 +99,8 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
         else f"may have had column mapping before: {past.why_incomplete}"
     )
     return requests.USAGE_UNKNOWN.finding(
-        f"{table} {had}. Columns that were dropped then may still lie in its data files, and "
-        f"{evidence.foreign_columns}: the next column of such a name would get their values. Rewrite the files (REORG "
+        f"{table} {had}. Its data files may still contain columns that were dropped then, and "
+        f"{evidence.foreign_columns}: a new column of such a name would get their values. Rewrite the files (REORG "
         f"TABLE … APPLY (PURGE), or OPTIMIZE), or enable {COLUMN_MAPPING} first: a table with column mapping is "
         "tracked as used."
     )
@@ -108,11 +108,11 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
 
 @singledispatch
 def tracking_edit(step: Step, base: CommitBase) -> Edit:
-    """Return the commit that does a step of these plans.
+    """Return what the commit of a step changes.
 
     :raises BrokenLogError: if the schema is damaged
     """
-    raise TypeError(f"no commit of ours does {step!r} after {base.state.version}")
+    raise TypeError(f"no edit for {step!r} after version {base.state.version}")
 
 
 @tracking_edit.register
@@ -144,8 +144,8 @@ def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
     others += options.properties
     if others:
         yield requests.NOT_TOGETHER.finding(
-            f"{', '.join(others)} cannot be set together with {USAGE_TRACKING}, which no engine knows. Enable "
-            f"everything else before it, in a request of its own: afterwards no engine can."
+            f"{', '.join(others)} cannot be enabled together with {USAGE_TRACKING}, which no engine supports. Enable "
+            "everything else first, in a separate request: afterwards no engine can."
         )
 
 
@@ -158,23 +158,23 @@ def _left_over(table: str, state: TableState) -> Iterator[Finding]:
     left = [field for field in MappedSchema.of(state.metadata).fields if field.is_mapped]
     if left:
         yield requests.TRACKING_INCOMPLETE.finding(
-            f"{table} has no column mapping, but {left[0].column} still carries some of an earlier one, so that "
-            "nobody can tell under which name it lies in data files. RESTORE the table to a version before that.",
+            f"{table} has no column mapping, but {left[0].column} still has metadata of an earlier one, so its name in "
+            "data files is unknown. RESTORE the table to an earlier version.",
             column=str(left[0].column),
         )
 
 
 def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
     recent = ", ".join(f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in writers.items())
-    wrote = f"It was written lately by {recent}: locked out. " if recent else ""
+    wrote = f"Recent writers of the table that would be locked out: {recent}. " if recent else ""
     readers = ""
     if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:
-        readers = f" Readers that do not know {COLUMN_MAPPING} are locked out, too."
+        readers = f" Readers that do not support {COLUMN_MAPPING} are locked out, too."
     return requests.WRITER_LOCKOUT.finding(
-        f"{USAGE_TRACKING} would lock every engine out of writing to {plan.table.text}: none implements it, and one "
-        f"that does not know a feature of a table can only read it. {wrote}Locked out as well, in every version that "
-        f"is known here: {', '.join(ENGINES)}. From then on there is no INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE "
-        f"but by writers of your own that know the feature, and by this package.{readers} The protocol would go from "
-        f"{plan.protocol_before} to {plan.protocol_after}. If that is meant, repeat the request with "
+        f"{USAGE_TRACKING} would lock every engine out of writing to {plan.table.text}: none implements it, and an "
+        f"engine can only read a table with a feature that it does not support. {wrote}Also locked out, in every known "
+        f"version: {', '.join(ENGINES)}. From then on only your own writers that support the feature, and this "
+        f"provider, can INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE.{readers} The protocol would change from "
+        f"{plan.protocol_before} to {plan.protocol_after}. If that is intended, repeat the request with "
         "acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
     )

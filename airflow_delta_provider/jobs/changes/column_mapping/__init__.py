@@ -1,1 +1,1 @@
-"""Jobs about column mapping: what columns went through, and disabling it."""
+"""Jobs about column mapping: whether columns were renamed or dropped, and disabling it."""

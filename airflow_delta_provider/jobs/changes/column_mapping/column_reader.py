@@ -1,4 +1,4 @@
-"""Reading what a table's history and the footers of its files say of its columns."""
+"""Reading the columns of a table from its history and from the footers of its files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
-    """Follow the log from the first version that it still has up to ``version``, by default the newest.
+    """Follow the log from the first version that is kept up to ``version``, by default the newest.
 
-    Where it cannot be followed from there, it says so of what is known, and starts at the newest checkpoint.
+    If it cannot be followed from there, the result says why, and starts at the newest checkpoint.
 
     :raises MissingFileError: if there is no ``_delta_log``
     :raises BrokenLogError: if the log does not lead to that version

@@ -1,4 +1,4 @@
-"""Whether live data files hold columns that their table has not, going by footers."""
+"""Whether live data files have columns that their table does not have, from their footers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 
 def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableState) -> str:
-    """Return what keeps the footers from proving that no live file holds a column that the table has not.
+    """Return why the footers do not prove that every live file has only columns of the table.
 
-    Empty where they prove it.
+    Empty if they prove it.
 
     :param state: of the table, with or without its files
     """
@@ -23,8 +23,8 @@ def find_foreign_columns(storage: HadoopStorage, table: OpenTable, state: TableS
     if survey.foreign:
         path, foreign = next(iter(survey.foreign.items()))
         others = len(survey.foreign) - 1
-        more = f", and {others} more file{'s' if others > 1 else ''} likewise" if others else ""
-        return f"{path} has {', '.join(map(path_text, foreign))}, no column of the table{more}"
+        more = f", and {others} more file{'s have' if others > 1 else ' has'} others, too" if others else ""
+        return f"{path} has {', '.join(map(path_text, foreign))}, not a column of the table{more}"
     if survey.unread:
         path, why = next(iter(survey.unread.items()))
         return f"the footer of {path} cannot be read: {why}"

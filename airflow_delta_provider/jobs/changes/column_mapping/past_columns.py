@@ -1,4 +1,4 @@
-"""Reading what columns a table has had, as far as its log is kept."""
+"""Reading which columns a table has had, as far as its log is kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_past_columns(log: TableLog) -> PastColumns:
 
 
 def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
-    """Return the metadata of all versions that are kept, and why these may not be all that any file was written in."""
+    """Return the metadata of all versions that are kept, and why there may have been others."""
     names = log.list_names()
     versions = commit_versions(names)
     metadata: list[Metadata] = []
@@ -39,5 +39,5 @@ def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
             continue
         metadata += commit.metadata
         if commit.operation in FOREIGN_FILES:
-            why = f"version {version} took files over from elsewhere ({commit.operation})"
+            why = f"version {version} took over files from elsewhere ({commit.operation})"
     return metadata, why

@@ -25,7 +25,7 @@ class EngineTransaction:
         self._transaction = log.startTransaction()
 
     def bar_new_files(self) -> None:
-        """Let the commit fail, with ``DELTA_CONCURRENT_APPEND``, where another one adds files meanwhile."""
+        """Let the commit fail with ``DELTA_CONCURRENT_APPEND`` if another one adds files in the meantime."""
         self._transaction.readWholeTable()
 
     @property
@@ -40,9 +40,9 @@ class EngineTransaction:
         return wire
 
     def protocol_with(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the protocol action that a commit of this metaData action would bring; nothing is committed by this.
+        """Return the protocol action that a commit of this metaData action would write, without committing.
 
-        Afterwards the transaction is of no use for anything else.
+        Do not use the transaction for anything else afterwards.
         """
         action = getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson(json.dumps({"metaData": metadata}))
         self._transaction.updateMetadata(action, False)

@@ -1,4 +1,4 @@
-"""Writing a commit that no engine can write: judged in full on the version that it follows, at every try anew."""
+"""Writing a commit that no engine can write, checked in full on the version that it follows, at every try."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 
-#: Makes the change of the version that it is to follow, with its proof made anew on that version.
-#: It raises CommitRefusedError or TableMovedError where it must not be made there.
+#: Makes the edit of the version that the commit follows, proven again on that version.
+#: Raises CommitRefusedError or TableMovedError if it must not be made there.
 MakeEdit = Callable[[CommitBase], Edit]
 
 #: How often another writer may be faster.
@@ -48,8 +48,7 @@ class HandMadeCommit:
     def write(self, make: MakeEdit) -> int:
         """Write the commit, and return its version.
 
-        A try that fails without saying whether it wrote is looked at first: a commit with our own
-        ``txnId`` is ours, and done.
+        A try that failed may have written the commit all the same: a commit with this one's ``txnId`` is it.
 
         :raises CommitRefusedError: if it must not be written
         :raises TableMovedError: if another writer changed protocol or metadata, or was faster too often
@@ -79,13 +78,13 @@ class HandMadeCommit:
         return lines
 
     def _look_back(self, state: TableState) -> int | None:
-        """Return the version of our own commit, where an earlier try did write it.
+        """Return the version of this commit, if an earlier try wrote it.
 
         :raises TableMovedError: if another writer changed protocol or metadata since the plan was made
         """
         if state.metadata.id != self._planned_on.metadata.id:
             raise TableMovedError(
-                f"{self._name} is another table than the one that this was planned on: its id was "
+                f"{self._name} is now another table than the one that was planned on: its id was "
                 f"{self._planned_on.metadata.id} and is {state.metadata.id}. Nothing was done; run the job again."
             )
         for version, actions in self._table.log.commits_after(self._planned_on.version):
@@ -99,7 +98,7 @@ class HandMadeCommit:
         planned = self._planned_on
         if (state.protocol, state.metadata) != (planned.protocol, planned.metadata):
             raise TableMovedError(
-                f"Protocol or metadata of {self._name} are not those of version {planned.version} any more, on which "
-                "this was planned. This step was not done; run the job again."
+                f"Protocol or metadata of {self._name} differ from version {planned.version}, on which this was "
+                "planned. This step was not done; run the job again."
             )
         return None

@@ -1,4 +1,4 @@
-"""Delta's own way to put a commit into a log: only where none of that version is there yet."""
+"""Delta's own way to write a commit: only if that version does not exist yet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LogStore:
 
     @property
     def location(self) -> str:
-        """Where the table lies: ``viewfs`` and the like are names for places of other file systems."""
+        """Where the table really is: ``viewfs`` and the like are mounts of other file systems."""
         path = self._path(self._directory).getParent()
         while path.getParent() is not None:
             try:
@@ -57,16 +57,14 @@ class LogStore:
             except Py4JJavaError as error:
                 if error.java_exception.getClass().getName() != "java.io.FileNotFoundException":
                     raise
-                path = path.getParent()  # a new table's directory is not there yet: it will lie where its parent does
+                path = path.getParent()  # the directory of a new table does not exist yet, but its parent does
         return self._directory
 
     def put(self, version: int, lines: Sequence[str]) -> None:
-        """Write the commit of ``version``, if there is none.
+        """Write the commit of ``version``, if it does not exist. After any error it may have been written all the same.
 
-        Whatever it raises, the commit may have been written all the same: look.
-
-        :raises Py4JJavaError: if there is one (``FileAlreadyExistsException``), or the storage failed
-        :raises OSError: if there is no directory for it, and none can be made
+        :raises Py4JJavaError: if it exists (``FileAlreadyExistsException``), or the storage failed
+        :raises OSError: if its directory cannot be created
         """
         texts = self._jvm.java.util.ArrayList()
         for line in lines:
@@ -78,7 +76,7 @@ class LogStore:
         self._log.store().write(path, actions, False, self._configuration)
 
     def refresh(self) -> None:
-        """Let Delta look at the log again: it finishes what is half done there, and forgets what it knew."""
+        """Let Delta read the log again: it completes what is half done there, and drops its cached snapshot."""
         none = getattr(getattr(self._jvm.scala, "None$"), "MODULE$")
         self._log.update(False, none, none)
 

@@ -1,4 +1,4 @@
-"""Putting a commit into a log that others write to as well, over a storage that may fail without saying what it did."""
+"""Writing a commit to a log with other writers, on a storage that may fail after writing."""
 
 from __future__ import annotations
 
@@ -19,20 +19,17 @@ _WAITS = (0.2, 1.0, 3.0)
 
 
 class Store(Protocol):
-    """What puts a commit into the log, and only where none is there: see :class:`LogStore`."""
+    """Writes a commit only if that version does not exist yet: see :class:`LogStore`."""
 
     def put(self, version: int, lines: Sequence[str]) -> None:
-        """Write the commit of ``version``, if there is none."""
+        """Write the commit of ``version``, if it does not exist."""
 
     def refresh(self) -> None:
-        """Let the engine look at the log again."""
+        """Let the engine read the log again."""
 
 
 class PutIfAbsent:
-    """Puts one commit, as often as it takes, and knows its own from others'.
-
-    ``txn_id`` has to be in its ``commitInfo``.
-    """
+    """Writes one commit, with retries; recognizes it by ``txn_id``, which has to be in its ``commitInfo``."""
 
     def __init__(self, store: Store, log: TableLog) -> None:
         self._store = store
@@ -41,11 +38,11 @@ class PutIfAbsent:
         self.txn_id = str(uuid.uuid4())
 
     def put(self, version: int, lines: Sequence[str]) -> bool:
-        """Return whether the commit of ``version`` is ours now; if not, build it anew and try again.
+        """Return whether the commit of ``version`` is now ours; if not, build it again and retry.
 
-        What is there after a failure is read first: our own ``txnId`` means done.
+        After a failure the version is read first: it may have been written.
 
-        :raises Exception: the storage's own error, where another try cannot help
+        :raises Exception: the storage's own error, if a retry cannot help
         """
         try:
             self._store.put(version, lines)
@@ -62,12 +59,12 @@ class PutIfAbsent:
         return commit_info(actions).get("txnId") == self.txn_id
 
     def refresh(self) -> None:
-        """Let the engine look; what it knows of the table does not decide over the commit."""
+        """Let the engine read the log again; errors of that do not matter for the commit."""
         with suppress(Exception):
             self._store.refresh()
 
     def _winner(self, version: int) -> list[Action] | None:
-        """Return the commit that is there, None where there is none."""
+        """Return the commit of a version; None if there is none."""
         self.refresh()
         try:
             return self._log.read_commit(commit_name(version))
