@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
+from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade, unknown_feature
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -27,7 +27,6 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000
@@ -143,10 +142,7 @@ def files_without_row_ids(state: TableState) -> list[str]:
 
 def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engine) -> Iterator[Finding]:
     if feature.kind is FeatureKind.UNKNOWN and not engine.knows(feature.name):
-        yield requests.UNKNOWN_FEATURE.finding(
-            f"There is no table feature {feature.name!r}.{did_you_mean(feature.name, FEATURES)} "
-            f"{engine} and this provider know {', '.join(sorted(FEATURES))}."
-        )
+        yield unknown_feature(feature.name, engine)
     elif feature.access is FeatureAccess.OTHER_WAY:
         yield requests.SPECIAL_FEATURE.finding(f"{feature.name} is not enabled by a property. {feature.instead}")
     elif feature.access is FeatureAccess.SPECIAL and not options.allow_special:

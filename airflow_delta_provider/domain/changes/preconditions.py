@@ -8,11 +8,13 @@ from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | None:
@@ -26,6 +28,15 @@ def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | Non
             f"{engine} does not support these table features of {table}: {', '.join(unknown)}. Use an engine that does."
         )
     return None
+
+
+def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Finding:
+    """Return the refusal of a table feature that neither the engine nor this provider knows."""
+    return requests.UNKNOWN_FEATURE.finding(
+        f"There is no table feature {name!r}.{did_you_mean(name, FEATURES)} "
+        f"{engine} and this provider know {', '.join(sorted(FEATURES))}.",
+        subject=subject,
+    )
 
 
 def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:

@@ -42,11 +42,6 @@ def _(step: WidenColumns, table: TableName) -> str:
 
 
 @render_sql.register
-def _(step: DisableMapping, table: TableName) -> None:
-    """It takes a transaction of the engine: SQL rewrites every file."""
-
-
-@render_sql.register
 def _(step: RewriteWithoutMapping, table: TableName) -> str:
     del step
     return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
@@ -55,8 +50,10 @@ def _(step: RewriteWithoutMapping, table: TableName) -> str:
 @render_sql.register(TrackUsage)
 @render_sql.register(CreateTable)
 @render_sql.register(MapColumns)
+@render_sql.register(AlterColumns)
+@render_sql.register(DisableMapping)
 def _(step: Step, table: TableName) -> None:
-    del step, table  # engines do not know the feature: none changes a table that has it
+    del step, table  # no engine changes a table with usage tracking; to disable mapping, SQL would rewrite every file
 
 
 @render_sql.register
@@ -73,11 +70,6 @@ def _(step: RenameColumn, table: TableName) -> str:
 def _(step: AddColumns, table: TableName) -> str:
     columns = ", ".join(f"{_path(column.parts)} {column.type}" for column in step.columns)
     return f"ALTER TABLE {table.sql} ADD COLUMNS ({columns})"
-
-
-@render_sql.register
-def _(step: AlterColumns, table: TableName) -> None:
-    """SQL cannot: engines refuse to write to a table with usage tracking."""
 
 
 def _path(parts: tuple[str, ...]) -> str:

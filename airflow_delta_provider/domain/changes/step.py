@@ -5,7 +5,7 @@ Steps without SQL are committed by the provider itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Union
 
 from airflow_delta_provider.domain.delta.data_type import DataType
@@ -187,6 +187,7 @@ class DropFeature:
     """
 
     feature: str
+    _: KW_ONLY
     truncate_history: bool = False
     by_hand: bool = False
     files: int = 0

@@ -23,7 +23,7 @@ def random_name() -> str:
     return f"col-{uuid4()}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Naming:
     """The physical names that one commit assigns to the columns that it adds.
 

@@ -20,12 +20,20 @@ def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: LogMem
     :param lines: of the commit file, as it would be written
     :raises BrokenLogError: if they are not a commit
     """
-    version = base.state.version + 1
     audit = HistoryAudit(Replay.of(base.state), base.state, log, known=True, previous=base.previous)
+    return _refusals(audit, base.state.version + 1, lines, f"The commit to {table}")
+
+
+def check_first_commit(lines: Sequence[str]) -> tuple[Finding, ...]:
+    """Return a refusal for each rule that the first commit of a table would break."""
+    return _refusals(HistoryAudit(Replay(with_files=True)), 0, lines, "The table")
+
+
+def _refusals(audit: HistoryAudit, version: int, lines: Sequence[str], what: str) -> tuple[Finding, ...]:
     audit.take(version, parse_commit(commit_name(version), "\n".join(lines).encode()))
     return tuple(
         requests.WOULD_BREAK_RULES.finding(
-            f"The commit to {table} would break the rule {finding.code}, so it was not written: {finding.message}",
+            f"{what} would break the rule {finding.code}, so it was not written: {finding.message}",
             column=finding.column,
             subject=finding.code,
         )

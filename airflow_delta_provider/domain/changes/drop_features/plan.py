@@ -9,12 +9,12 @@ from datetime import datetime
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, waiting
 from airflow_delta_provider.domain.changes.explain import counted
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.preconditions import check_table
+from airflow_delta_provider.domain.changes.preconditions import check_table, unknown_feature
 from airflow_delta_provider.domain.changes.step import DropFeature
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
-from airflow_delta_provider.domain.delta.features.registry import FEATURES, dependents, feature_named
+from airflow_delta_provider.domain.delta.features.registry import dependents, feature_named
 from airflow_delta_provider.domain.delta.features.removal import REMOVALS, why_not_removable
 from airflow_delta_provider.domain.delta.features.traces import is_in_use
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Empty commits whose checkpoints keep readers from history that has traces of a feature.
 _BARRIERS = 3
@@ -112,11 +111,7 @@ def _without(protocol: Protocol, features: Collection[str]) -> Protocol:
 
 def _check_name(name: str, engine: Engine) -> Iterator[Finding]:
     if feature_named(name).kind is FeatureKind.UNKNOWN and not engine.knows(name):
-        yield requests.UNKNOWN_FEATURE.finding(
-            f"There is no table feature {name!r}.{did_you_mean(name, FEATURES)} "
-            f"{engine} and this provider know {', '.join(sorted(FEATURES))}.",
-            subject=name,
-        )
+        yield unknown_feature(name, engine, subject=name)
 
 
 def _check_removal(
@@ -166,7 +161,14 @@ def _step(name: str, options: DropFeatureOptions, state: TableState, survey: Dro
     commits = 1 + (removal.commits if is_in_use(name, state) else 0)
     if removal.protects:
         commits += 1 if truncates else _BARRIERS
-    return DropFeature(name, truncates, removal.by_hand, rewritten.files, rewritten.size, commits)
+    return DropFeature(
+        name,
+        truncate_history=truncates,
+        by_hand=removal.by_hand,
+        files=rewritten.files,
+        size=rewritten.size,
+        commits=commits,
+    )
 
 
 def _notes(

@@ -85,7 +85,7 @@ def alter_tracked(
     used = alteration.drops_or_renames or says_used or past.ever_used
     paths = past.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
-    naming = Naming(used or not past.is_complete, taken, new_name)
+    naming = Naming(unique=used or not past.is_complete, taken=taken, new_name=new_name)
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = altered(schema, alteration, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}

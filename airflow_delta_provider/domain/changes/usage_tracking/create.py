@@ -12,21 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Mapper, added
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, taken_paths
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
+from airflow_delta_provider.domain.changes.commit.rule_check import check_first_commit
 from airflow_delta_provider.domain.changes.step import NewColumn
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
-from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED, MAX_COLUMN_ID
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
@@ -93,7 +92,7 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
     }
     state = TableState(0, _USUAL, Metadata.from_json(metadata))
     table = NewTable(metadata, _USUAL.supporting([USAGE_TRACKING.name, *used_features(state)]))
-    broken = tuple(_broken_rules(table))
+    broken = check_first_commit(table.lines(Stamp(0, "")))
     return (None, broken) if broken else (table, ())
 
 
@@ -102,9 +101,9 @@ def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
     if options.acknowledge_writer_lockout:
         return None
     return requests.WRITER_LOCKOUT.finding(
-        f"No engine could write to {table}: none implements {USAGE_TRACKING}, and one that does not know a feature of "
-        f"a table can only read it. That holds for {', '.join(ENGINES)}, in every version that is known here. If that "
-        "is meant, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+        f"No engine could write to {table}: none implements {USAGE_TRACKING}, and an engine can only read a table with "
+        f"a feature that it does not support. This applies to every known version of {', '.join(ENGINES)}. If that is "
+        "intended, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
     )
 
 
@@ -125,14 +124,3 @@ def _same_names(options: CreateTableOptions) -> Iterator[Finding]:
                 f"{seen[name.lower()]!r} and {name!r} are the same name to engines, which ignore case.", column=name
             )
         seen.setdefault(name.lower(), name)
-
-
-def _broken_rules(table: NewTable) -> Iterator[Finding]:
-    audit = HistoryAudit(Replay(with_files=True))
-    audit.take(0, parse_commit(commit_name(0), "\n".join(table.lines(Stamp(0, ""))).encode()))
-    for finding in audit.findings():
-        yield requests.WOULD_BREAK_RULES.finding(
-            f"The table would break the rule {finding.code}, so it was not created: {finding.message}",
-            column=finding.column,
-            subject=finding.code,
-        )
