@@ -12,9 +12,9 @@ from airflow_delta_provider.domain.changes.disable_mapping.column_history import
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     Usage,
-    UsageJudgement,
-    judge_usage,
+    UsageAnswer,
     unknown_usage,
+    usage_of,
 )
 from airflow_delta_provider.domain.checks.usage_tracking.state import check_state
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -68,11 +68,11 @@ def state(table: Table) -> TableState:
     return replay.state(table.version)
 
 
-def usage(table: Table, since: int | None = None, footers: FooterSurvey | None = None) -> UsageJudgement:
-    return judge_usage(MappedSchema.of(state(table).metadata), known(table, since), footers)
+def usage(table: Table, since: int | None = None, footers: FooterSurvey | None = None) -> UsageAnswer:
+    return usage_of(MappedSchema.of(state(table).metadata), known(table, since), footers)
 
 
-def kinds(judged: UsageJudgement) -> list[tuple[str, str | None]]:
+def kinds(judged: UsageAnswer) -> list[tuple[str, str | None]]:
     return [(piece["kind"], piece.get("column")) for piece in judged.evidence]
 
 
@@ -204,7 +204,7 @@ def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -
     tracked.support("columnMappingUsageTracking")
     for table, code in ((tracked, "UT01"), (said, "UT02"), (existing(), None)):
         findings = list(check_state(state(table)))
-        judged = judge_usage(MappedSchema.of(state(table).metadata), known(table), None, findings)
+        judged = usage_of(MappedSchema.of(state(table).metadata), known(table), None, findings)
         assert judged.answer is Usage.UNUSED
         told = [piece for piece in judged.evidence if piece["kind"] == "usage tracking"]
         assert [(piece["rule"], DROPPED_OR_RENAMED in piece["text"]) for piece in told] == (

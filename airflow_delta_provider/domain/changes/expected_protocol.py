@@ -41,16 +41,16 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
 
 
 def with_expected_protocol(
-    plan: Plan, foreseen: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
+    plan: Plan, written: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
 ) -> tuple[Plan, tuple[Finding, ...]]:
     """Return the plan with the protocol that the engine will write, and the refusals that follow from it.
 
-    :param foreseen: the protocol that the engine gives the table
+    :param written: the protocol that the engine gives the table
     """
     table, expected = plan.table.text, plan.protocol_after.features
-    real = replace(plan, protocol_after=foreseen)
-    unasked = sorted(foreseen.features - expected)
-    missing = sorted(expected - foreseen.features)
+    real = replace(plan, protocol_after=written)
+    unasked = sorted(written.features - expected)
+    missing = sorted(expected - written.features)
     if missing:
         instead = f", but {', '.join(unasked)}" if unasked else ""
         refused = requests.UNSUPPORTED_BY_ENGINE.finding(

@@ -44,7 +44,7 @@ def differing_columns(
     included. Where only that sum differs, every column is named. Both sides are read at the same time:
     where files are small, most of it is planning, which keeps one core busy.
     The files are read directly: opening two versions of the table takes several times as long.
-    Partition columns do not lie in files; their values are texts in the log, which stay as they are.
+    Partition columns are not in files; their values are strings in the log, which do not change.
     """
     compared = [w for w in widenings if w.column.parts[0] not in old.partition_columns]
     if not files or not compared:

@@ -32,13 +32,13 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 
 
 def resolve(
-    options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns
+    options: AlterColumnsOptions, metadata: Metadata, past: PastColumns
 ) -> tuple[AlterColumns, tuple[Finding, ...]]:
     """Find the columns of a request in the schema; names that do not exist or contradict it are refusals.
 
-    :param memory: the columns that the table has had
+    :param past: the columns that the table has had
     """
-    resolution = _Resolution(options, metadata, memory)
+    resolution = _Resolution(options, metadata, past)
     return resolution.alteration(), tuple(resolution.refusals)
 
 
@@ -57,10 +57,10 @@ def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool
 class _Resolution:
     """Turns one request into an alteration, and collects refusals."""
 
-    def __init__(self, options: AlterColumnsOptions, metadata: Metadata, memory: PastColumns) -> None:
+    def __init__(self, options: AlterColumnsOptions, metadata: Metadata, past: PastColumns) -> None:
         self._options = options
         self._schema = metadata.schema
-        self._memory = memory
+        self._past = past
         self._fields = {field.column.parts: field for field in MappedSchema.of(metadata).fields}
         self._now: dict[str, Any] = parse_json(metadata.schema_string)
         self.refusals: list[Finding] = []
@@ -102,7 +102,7 @@ class _Resolution:
             old = found[path]
             if old is not None and not _lies_in(lowered(old.parts), self._taken_again(path)):
                 continue
-            ids = {number for parts in _readings(path) for number in self._memory.ids_at(parts)}
+            ids = {number for parts in _readings(path) for number in self._past.ids_at(parts)}
             for field in self._fields.values():
                 if field.id in ids and field.column.parts[-1] == _last_part(text) and field.column != old:
                     done[path] = field
@@ -123,7 +123,7 @@ class _Resolution:
         if column is not None:
             renamed_to_it = any(field.column.parts == column.parts for field in done.values())
             return None if renamed_to_it else column
-        known = [ids[-1] for parts in _readings(path) if (ids := self._memory.ids_at(parts))]
+        known = [ids[-1] for parts in _readings(path) if (ids := self._past.ids_at(parts))]
         if not known:
             self._unknown(path)
             return None

@@ -19,7 +19,7 @@ def verify_altered(alteration: AlterColumns, before: TableState, after: TableSta
     """Yield what is wrong with the columns after they were changed.
 
     What was dropped is gone; what was renamed has its id and its physical name still; what was added has its type,
-    and lies where no column lay before.
+    and a path in data files that no column had before.
 
     :param before: the state that the plan was made on
     """

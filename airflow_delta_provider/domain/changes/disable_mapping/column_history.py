@@ -172,18 +172,18 @@ class ColumnHistory:
             self._note(transition, old, new)
         if not (transition.replaces_all or leads_back):
             self._lose(old, new, version)
-        if not new.is_mapped:  # what lies under a column's own name is that column's, then
+        if not new.is_mapped:  # then each column is found under its own name
             for path in physical_paths(new):
                 for gone in (self._gone, self._replaced):
-                    if path in gone:  # until a RESTORE leads back to where there is no such column
+                    if path in gone:  # until a RESTORE of a version without such a column
                         self._taken_over[path] = gone.pop(path)
 
     @property
     def known(self) -> KnownColumns:
         """What is known after the last commit."""
         current = {} if self._schema is None else physical_paths(self._schema)
-        not_lately = {**self._taken_over, **self._replaced}
-        left = {path: gone.version for path, gone in not_lately.items() if path not in current}
+        earlier = {**self._taken_over, **self._replaced}
+        left = {path: gone.version for path, gone in earlier.items() if path not in current}
         reused: dict[PhysicalPath, MappedField] = {}
         for path, gone in self._gone.items():
             field_there = current.get(path)
@@ -256,8 +256,8 @@ class ColumnHistory:
 
 def _writes(transition: Transition) -> bool:
     """Whether a commit rewrites the table; one that leaves an empty table empty only changes its columns."""
-    anew = transition.before.metadata.id != transition.after.metadata.id
-    return bool(transition.removed_files or transition.commit.adds or anew)
+    replaced = transition.before.metadata.id != transition.after.metadata.id
+    return bool(transition.removed_files or transition.commit.adds or replaced)
 
 
 def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:

@@ -1,6 +1,6 @@
 """Whether any column of a table was ever renamed or dropped: the usage of column mapping.
 
-``judge_usage`` returns a ``UsageJudgement``: ``USED``, with the commits that did it, ``UNUSED``, or ``UNDETERMINED``,
+``usage_of`` returns a ``UsageAnswer``: ``USED``, with the commits that did it, ``UNUSED``, or ``UNDETERMINED``,
 with the evidence for and against. A table is unused if all its columns have their own names in data files, and files
 have no others: its property of usage tracking could be ``false``. For a table without column mapping, the time when it
 had mapping counts.
@@ -35,7 +35,7 @@ class Usage(str, Enum):
 
 
 @dataclass(frozen=True)
-class UsageJudgement:
+class UsageAnswer:
     """An answer and its evidence.
 
     :param mode: of column mapping
@@ -61,9 +61,9 @@ class UsageJudgement:
         }
 
 
-def judge_usage(
+def usage_of(
     schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
-) -> UsageJudgement:
+) -> UsageAnswer:
     """Judge a table.
 
     :param schema: of the newest version
@@ -81,7 +81,7 @@ def judge_usage(
         evidence += [] if doubts else [_of("proof", _proof(known))]
     unknown_before = None if answer is Usage.UNUSED else known.unknown_before
     evidence += [*doubts, *({**_of("usage tracking", finding.message), "rule": finding.code} for finding in tracking)]
-    return UsageJudgement(answer, schema.mode.value, known.since, unknown_before, tuple(evidence))
+    return UsageAnswer(answer, schema.mode.value, known.since, unknown_before, tuple(evidence))
 
 
 def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
@@ -91,16 +91,16 @@ def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
     return not any(_doubts_of_schema(schema))
 
 
-def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageJudgement:
+def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageAnswer:
     """Return that the usage is unknown, for a table whose log does not define it."""
     evidence = tuple(_of("log", finding.message) for finding in why)
-    return UsageJudgement(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
+    return UsageAnswer(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
 
 
-def unknown_usage(table: str, judged: UsageJudgement) -> Finding:
+def unknown_usage(table: str, found: UsageAnswer) -> Finding:
     """Return the finding of a table whose usage is undetermined."""
-    why = "; ".join(piece["text"].rstrip(".") for piece in judged.evidence[:5])
-    before = judged.unknown_before
+    why = "; ".join(piece["text"].rstrip(".") for piece in found.evidence[:5])
+    before = found.unknown_before
     if before is None:
         what = f"No commit renamed or dropped a column of {table}, but it does not count as {Usage.UNUSED.value}"
     else:

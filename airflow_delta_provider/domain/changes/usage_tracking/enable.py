@@ -37,9 +37,9 @@ class Evidence:
     """What is known about a table besides its newest state.
 
     :param past: the columns that it has had
-    :param foreign_columns: what keeps the footers of its live files from proving that none holds a column that the
-        table has not: empty where they prove it, None where they were not looked at
-    :param writers: how many of its recent commits each engine wrote, the latest first
+    :param foreign_columns: why the footers of its live files do not prove that these have only columns of the table;
+        empty if they prove it, None if they were not read
+    :param writers: number of its recent commits by engine, latest first
     """
 
     past: PastColumns

@@ -59,7 +59,7 @@ class DisablingMapping(PlannedChange):
 
     @abstractmethod
     def refusals(self) -> tuple[Finding, ...]:
-        """Return why the mapping cannot be disabled at all, whatever the files hold."""
+        """Return why the mapping cannot be disabled at all, whatever the files contain."""
 
     @abstractmethod
     def plan(self, found: MappedTable) -> Planned:

@@ -7,11 +7,11 @@ from typing import Any
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     Usage,
-    UsageJudgement,
-    judge_usage,
+    UsageAnswer,
     needs_footers,
     undecidable_usage,
     unknown_usage,
+    usage_of,
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
@@ -28,13 +28,13 @@ from airflow_delta_provider.jobs.session.timings import Timings
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Judge the usage of column mapping of one table."""
+    """Determine the usage of column mapping of one table."""
     del request  # it has no options
     return ColumnMappingUsage(session, session.open_table(text), progress).run()
 
 
 class ColumnMappingUsage:
-    """Judges the usage of one table's column mapping, from its history, and from footers where that is not enough."""
+    """Determines the usage of one table's column mapping from its history, and from footers where needed."""
 
     def __init__(self, session: DeltaSession, table: OpenTable, progress: Progress) -> None:
         self._session = session
@@ -43,7 +43,7 @@ class ColumnMappingUsage:
         self._timings = Timings()
 
     def run(self) -> TableReport:
-        """Judge the newest version."""
+        """Determine the newest version."""
         name = self._table.name.text
         try:
             with self._timings.phase("commits"):
@@ -55,15 +55,15 @@ class ColumnMappingUsage:
         if undecidable := list(why_undecidable(found.state)):
             usage = undecidable_usage(schema, found.known, undecidable)
             return TableReport.judged(name, *undecidable, usage=usage.to_json(), **known)
-        usage = self._judge(schema, found)
+        usage = self._usage(schema, found)
         findings = [unknown_usage(name, usage)] if usage.answer is Usage.UNDETERMINED else []
         return TableReport.judged(name, *findings, usage=usage.to_json(), **known)
 
-    def _judge(self, schema: MappedSchema, found: MappedTable) -> UsageJudgement:
+    def _usage(self, schema: MappedSchema, found: MappedTable) -> UsageAnswer:
         tracking = list(usage_tracking.check_state(found.state))
         if not needs_footers(schema, found.known):
-            return judge_usage(schema, found.known, None, tracking)
+            return usage_of(schema, found.known, None, tracking)
         self._progress(f"{self._table.name.text}: reading the footers of {len(found.state.files or ())} files")
         with self._timings.phase("footers"):
             survey = survey_footers(DeltaFiles(self._session.storage, self._table.location), found.state)
-        return judge_usage(schema, found.known, survey, tracking)
+        return usage_of(schema, found.known, survey, tracking)

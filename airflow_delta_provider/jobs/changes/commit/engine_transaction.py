@@ -15,7 +15,7 @@ class EngineTransaction:
     """Starts on the newest version.
 
     Its commit is rebased by the engine over commits that only add or remove files; one that changed metadata or
-    protocol meanwhile makes it fail with ``DELTA_METADATA_CHANGED`` or ``DELTA_PROTOCOL_CHANGED``.
+    protocol in the meantime makes it fail with ``DELTA_METADATA_CHANGED`` or ``DELTA_PROTOCOL_CHANGED``.
     """
 
     def __init__(self, session: DeltaSession, location: str) -> None:
