@@ -34,7 +34,7 @@ def test_table_is_tracked_mapped_and_unmapped_by_commits_of_ours_and_reads_as_be
     before, version = rows(spark, path), log.newest(path)
     refused = enable(path, USAGE_TRACKING.name)
     assert [finding.code for finding in refused.findings] == ["RQ55"]
-    assert "written lately by Delta Spark 4.4.0 (3 commits)" in refused.findings[0].message
+    assert "would be locked out: Delta Spark 4.4.0 (3 commits)" in refused.findings[0].message
     assert log.newest(path) == version
 
     planned = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True, dry_run=True)
