@@ -11,20 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.metadata import rules
-from airflow_delta_provider.domain.checks.metadata.checks import (
-    check_first,
-    check_state,
-    check_transition,
-    no_metadata,
-)
-from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY
+from airflow_delta_provider.domain.checks.metadata.state import no_metadata
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.verdict import Severity
+from tests.unit.checks import check_change, check_first, check_state
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 LONG = PrimitiveType("long")
@@ -77,7 +72,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("value", HEALTHY.values(), ids=HEALTHY)
 def test_healthy_metadata_has_no_finding(value: Metadata) -> None:
-    assert list(check_state(state(value))) == []
+    assert check_state(state(value), "MD") == []
 
 
 DEEP = '{"type":"array","containsNull":true,"elementType":' * 5000 + '"long"' + "}" * 5000
@@ -137,15 +132,15 @@ BROKEN = {
 
 @pytest.mark.parametrize(("value", "code", "severity"), BROKEN.values(), ids=BROKEN)
 def test_broken_metadata_has_one_finding(value: Metadata, code: str, severity: str) -> None:
-    (finding,) = check_state(state(value))
+    (finding,) = check_state(state(value), "MD")
     assert (finding.code, finding.severity.value, finding.version) == (code, severity, 3)
     assert len(finding.message) < 800
 
 
 def test_findings_name_the_column() -> None:
-    (finding,) = check_state(state(metadata(struct(field("s", struct(ID, field("Id", "long")))))))
+    (finding,) = check_state(state(metadata(struct(field("s", struct(ID, field("Id", "long")))))), "MD")
     assert finding.column == "s.Id"
-    (finding,) = check_state(state(metadata(by=("gone",))))
+    (finding,) = check_state(state(metadata(by=("gone",))), "MD")
     assert finding.column == "gone"
 
 
@@ -168,14 +163,14 @@ def test_metadata_of_any_schema_is_in_order(columns: list[tuple[str, Any]], data
     simple = [name for name, kind in columns if isinstance(kind, PrimitiveType)]
     by = data.draw(st.lists(st.sampled_from(simple), unique=True) if simple else st.just([]))
     value = metadata(struct(*(field(name, kind) for name, kind in columns)), by=tuple(by))
-    assert list(check_state(state(value))) == []
+    assert check_state(state(value), "MD") == []
 
 
 @given(text=st.text(max_size=60) | st.text('{}[]":,typestructfields', max_size=60))
 def test_any_schema_text_is_read_or_said_to_be_damaged(text: str) -> None:
     value = metadata(schema_string=text)
     expected = [] if value.readable_columns is not None else ["MD02"]
-    assert codes(check_state(state(value)))[:1] == expected
+    assert codes(check_state(state(value), "MD"))[:1] == expected
 
 
 # -- commits ----------------------------------------------------------------------------------------------
@@ -224,7 +219,7 @@ QUIET = {
 
 @pytest.mark.parametrize("made", QUIET.values(), ids=QUIET)
 def test_commit_as_it_should_be_has_no_finding(made: Transition) -> None:
-    assert list(check_transition(made)) == []
+    assert check_change(made, "MD") == []
 
 
 def numbered(step: Any, highest: Any = None) -> Metadata:
@@ -255,16 +250,16 @@ SEVERITIES = {"MD10": "WARNING", "MD12": "WARNING", "MD15": "WARNING", "MD16": "
 
 @pytest.mark.parametrize(("made", "code"), WRONG.values(), ids=WRONG)
 def test_wrong_commit_has_one_finding_that_names_it(made: Transition, code: str) -> None:
-    (finding,) = check_transition(made)
+    (finding,) = check_change(made, "MD")
     assert (finding.code, finding.severity.value) == (code, SEVERITIES.get(code, "ERROR"))
     assert (finding.version, finding.engine, finding.operation) == (4, "Some-Engine/1.0", "WRITE")
 
 
 def test_metadata_made_anew_is_a_warning_as_an_engine_does_so_when_it_adds_columns() -> None:
     before = replace(BEFORE, created_time=1)
-    (finding,) = check_transition(transition(before, replace(before, id="other", created_time=2)))
+    (finding,) = check_change(transition(before, replace(before, id="other", created_time=2)), "MD")
     assert (finding.code, finding.severity) == ("MD08", Severity.WARNING)
-    (finding,) = check_transition(transition(before, replace(before, id="other", created_time=0)))
+    (finding,) = check_change(transition(before, replace(before, id="other", created_time=0)), "MD")
     assert (finding.code, finding.severity) == ("MD08", Severity.ERROR)
 
 
@@ -280,16 +275,16 @@ def test_commit_that_replaces_every_file_may_change_more(
     changed: dict[str, Any], expected: list[tuple[str, Severity]]
 ) -> None:
     made = transition(BEFORE, replace(BEFORE, **changed))
-    found = list(check_transition(replace(made, replaces_all=True)))
+    found = check_change(replace(made, replaces_all=True), "MD")
     assert [(finding.code, finding.severity) for finding in found] == expected
-    assert list(check_transition(replace(made, restores=True))) == []
+    assert check_change(replace(made, restores=True), "MD") == []
 
 
 def test_first_version_needs_one_metadata() -> None:
-    assert list(check_first(commit(BEFORE, version=0))) == []
-    (finding,) = check_first(commit(version=0))
+    assert check_first(commit(BEFORE, version=0), "MD") == []
+    (finding,) = check_first(commit(version=0), "MD")
     assert (finding.code, finding.version, finding.engine) == ("MD04", 0, "Some-Engine/1.0")
-    assert codes(check_first(commit(BEFORE, BEFORE, version=0))) == ["MD03"]
+    assert codes(check_first(commit(BEFORE, BEFORE, version=0), "MD")) == ["MD03"]
 
 
 def test_log_without_metadata_is_said() -> None:
@@ -299,7 +294,7 @@ def test_log_without_metadata_is_said() -> None:
 
 def test_every_metadata_rule_has_its_test() -> None:
     tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"MD04", "MD09", "MD14", "MD17"}
-    assert tested == {rule.code for rule in vars(rules).values() if isinstance(rule, Rule)}
+    assert tested == {rule.code for rule in FAMILY.rules}
 
 
 @pytest.mark.parametrize(
@@ -319,6 +314,6 @@ def test_required_field_that_is_missing_is_named_and_stays_missing_in_what_is_re
     if not gone:
         del wire["format"]["provider"]
     for read in (Metadata.from_json(wire), Metadata.from_json(Metadata.from_json(wire).to_json())):
-        (finding,) = check_state(TableState(3, LEGACY, read))
+        (finding,) = check_state(TableState(3, LEGACY, read), "MD")
         assert (finding.code, finding.subject, finding.severity) == ("MD17", subject, severity)
     assert [key for key in gone if key not in finding.message] == []

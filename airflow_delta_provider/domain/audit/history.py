@@ -25,9 +25,8 @@ from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit, a
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
-from airflow_delta_provider.domain.checks.metadata import checks as metadata
-from airflow_delta_provider.domain.checks.metadata import metadata_changes
-from airflow_delta_provider.domain.checks.metadata.rules import FIRST_WITHOUT_METADATA
+from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
+from airflow_delta_provider.domain.checks.metadata.state import no_metadata
 from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -206,7 +205,7 @@ class HistoryAudit:
         try:
             state = self.state()
         except BrokenLogError:
-            found = (self._replay.has_protocol, no_protocol), (self._replay.has_metadata, metadata.no_metadata)
+            found = (self._replay.has_protocol, no_protocol), (self._replay.has_metadata, no_metadata)
             for finding in (missing(self._version) for is_there, missing in found if not is_there):
                 self._violations.look(finding.code, self._version, [finding])
             return self._violations.findings()
@@ -262,7 +261,7 @@ class HistoryAudit:
         transition = apply_first(self._replay, commit, values)
         found = list(on_commit.run(commit))
         if commit.version == 0:
-            found += [*on_first_commit.run(commit), *metadata_changes.check_first(commit)]
+            found += on_first_commit.run(commit)
         for finding in found:
             if finding.code in _FIRST:
                 self._violations.look(finding.code, commit.version, [self._placed(finding, {}, actions)])

@@ -26,9 +26,11 @@ import airflow_delta_provider.domain.checks.log.compaction
 import airflow_delta_provider.domain.checks.log.damaged_files
 import airflow_delta_provider.domain.checks.log.duplicate_files
 import airflow_delta_provider.domain.checks.log.history
-import airflow_delta_provider.domain.checks.metadata.checks
+import airflow_delta_provider.domain.checks.metadata.changes
 import airflow_delta_provider.domain.checks.metadata.clustering
-import airflow_delta_provider.domain.checks.metadata.metadata_changes
+import airflow_delta_provider.domain.checks.metadata.identity
+import airflow_delta_provider.domain.checks.metadata.schema
+import airflow_delta_provider.domain.checks.metadata.state
 import airflow_delta_provider.domain.checks.protocol.changes
 import airflow_delta_provider.domain.checks.protocol.iceberg_compat
 import airflow_delta_provider.domain.checks.protocol.lists
@@ -53,7 +55,7 @@ from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
 from airflow_delta_provider.domain.checks.data_files import family as data_files
 from airflow_delta_provider.domain.checks.log import family as log
-from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.metadata import family as metadata
 from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily

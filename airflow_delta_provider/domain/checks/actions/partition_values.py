@@ -14,7 +14,8 @@ from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
-from airflow_delta_provider.domain.checks.metadata import rules as metadata_rules
+from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
+from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import DecimalType
@@ -37,10 +38,10 @@ NO_PARTITION_VALUES = _commit.error(
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
     follows_from=causes(
-        metadata_rules.PARTITIONING_CHANGED,
+        PARTITIONING_CHANGED,
         ILLEGAL_MODE_CHANGE,
         UNKNOWN_MODE,
-        metadata_rules.FIELD_MISSING,
+        FIELD_MISSING,
         later=True,
     ),
     about_live_files=True,

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.metadata import rules as metadata
+from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.data_type import StructType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -32,7 +32,7 @@ PARTITION_VALUES = _commit.error(
     "partition values not by physical name",
     effect="The partition columns read NULL for the rows of the file, and filters miss them.",
     remedy=WRITE_AGAIN,
-    follows_from=causes(metadata.FIELD_MISSING, later=True),
+    follows_from=causes(FIELD_MISSING, later=True),
     about_live_files=True,
 )
 STATISTICS = _commit.error(

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.metadata import rules as metadata_rules
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
+CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE).error(
+    14,
+    "clustered and partitioned",
+    effect="Engines refuse the table, or no longer cluster it.",
+    remedy="Rewrite the table with only one of the two; ALTER TABLE … CLUSTER BY NONE removes clustering.",
+    source="PROTOCOL.md, Writer Requirements for Clustered Table",
+    shows="domainMetadata",
+)
 
-@on_state()
-def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield whether a table is clustered and partitioned at once."""
+
+@on_state(CLUSTERED_AND_PARTITIONED)
+def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
     columns = clustering_columns(state.domains.get(CLUSTERING))
-    if not columns:
-        return
-    if state.metadata.partition_columns:
-        yield metadata_rules.CLUSTERED_AND_PARTITIONED.finding(
-            f"The table is partitioned by {', '.join(map(str, state.metadata.partition_columns))} and clustered by "
-            f"{', '.join('.'.join(parts[0]) for parts in columns)}; it may be only one of both: engines refuse it, or "
-            "no longer cluster it. ALTER TABLE … CLUSTER BY NONE takes clustering away.",
-            version=state.version,
+    if columns and state.metadata.partition_columns:
+        yield CLUSTERED_AND_PARTITIONED.found(
+            "The table is partitioned by {partitioned} and clustered by {clustered}; only one of the two is allowed.",
+            partitioned=list(map(str, state.metadata.partition_columns)),
+            clustered=[".".join(parts[0]) for parts in columns],
         )

@@ -1,13 +1,15 @@
-"""What has to hold of the schema: MD02, MD05, MD06, and MD13 of types. PROTOCOL.md, Schema Serialization Format."""
+"""The schema of one version: MD02, MD05, MD06, and MD13 of types. PROTOCOL.md, Schema Serialization Format."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.metadata import rules
-from airflow_delta_provider.domain.delta.column import Column, all_columns
+from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import (
     MAX_PRECISION,
     ArrayType,
@@ -48,41 +50,47 @@ _PRIMITIVES = frozenset(
 _GEOSPATIAL = ("geometry", "geography")
 _VARIANT = PrimitiveType("variant")
 _USER_DEFINED = '"type":"udt"'
-_MOST_TEXT = 300
+_state = FAMILY.of(Scope.STATE)
 
 
+BROKEN_SCHEMA = _state.error(
+    2,
+    "schema missing or damaged",
+    effect="Most engines refuse to open the table, and its columns cannot be checked.",
+    remedy="RESTORE the table to an earlier version, or restore the log file from a backup.",
+    threads=("delta-io/delta#4231", "delta-io/delta-rs#1557"),
+)
+UNKNOWN_TYPE_OR_VALUE = _state.error(
+    13,
+    "unknown type, or non-string property",
+    effect="Readers refuse the table, or cannot parse its metadata.",
+    remedy="RESTORE the table to the previous version, or set the property again with ALTER TABLE … SET TBLPROPERTIES.",
+    source=f"{SPEC}; {SCHEMA}",
+)
+
+
+@on_state(BROKEN_SCHEMA, UNKNOWN_TYPE_OR_VALUE)
 def check_readable(state: TableState) -> Iterator[Finding]:
-    """Yield why the schema of ``state`` cannot be read: MD02, or MD13 where a type is to blame."""
+    """Yield why the schema of ``state`` cannot be read: it is damaged, or has a type that only Spark knows."""
     schema = state.metadata.schema_string
     if not schema:
-        problem = "The metaData action has no schemaString"
+        yield BROKEN_SCHEMA.found("The metaData action has no schemaString.", version=state.version)
     elif state.metadata.readable_columns is not None:
         return
     elif _USER_DEFINED in "".join(str(schema).split()):
-        yield replace(
-            rules.UNKNOWN_TYPE_OR_VALUE.finding(
-                "The schema holds a user-defined type of Spark (udt), which the protocol does not have: other engines "
-                "cannot read the table, and its schema is not judged here. Store such columns as arrays or structs.",
-                version=state.version,
-            ),
+        yield UNKNOWN_TYPE_OR_VALUE.found(
+            "The schema has a user-defined type of Spark (udt), which is not in the protocol.",
             severity=Severity.WARNING,
+            effect="Other engines cannot read the table, and its schema cannot be checked.",
+            remedy="Store such columns as arrays or structs.",
+            version=state.version,
         )
-        return
     else:
-        problem = f"The schemaString of the metaData action cannot be read: {_reason(state.metadata)[:_MOST_TEXT]}"
-    yield rules.BROKEN_SCHEMA.finding(
-        f"{problem}. Most engines refuse to open such a table, and its columns are not judged here. RESTORE the table "
-        "to a version before, or restore the file of the log from a backup.",
-        version=state.version,
-    )
-
-
-def check_columns(state: TableState) -> Iterator[Finding]:
-    """Yield what is wrong with the columns of ``state``; silent where the schema cannot be read."""
-    columns = state.metadata.readable_columns
-    if columns is not None:
-        for rule in _COLUMN_RULES:
-            yield from rule(state, columns)
+        yield BROKEN_SCHEMA.found(
+            "The schemaString of the metaData action cannot be read: {reason}.",
+            reason=Prose(_reason(state.metadata)[:MOST_TEXT]),
+            version=state.version,
+        )
 
 
 def _reason(metadata: Metadata) -> str:
@@ -92,50 +100,69 @@ def _reason(metadata: Metadata) -> str:
         return str(error)
     except RecursionError:
         return "it is nested too deeply"
-    return "the name of a field is no text, or its metadata no map"
+    return "the name of a field is not a string, or its metadata is not a map"
 
 
-def _partition_columns(state: TableState, columns: tuple[Column, ...]) -> Iterator[Finding]:
+BAD_PARTITION_COLUMNS = _state.error(
+    5,
+    "partition columns that the schema does not have",
+    effect="Engines refuse the table, disagree on its partitions, or lose their values.",
+    remedy="RESTORE the table to the previous version, or rewrite it with other partitions.",
+)
+
+
+@on_state(BAD_PARTITION_COLUMNS)
+def _partition_columns(state: TableState) -> Iterator[Finding]:
+    columns = state.metadata.readable_columns
+    if columns is None:
+        return
     top = {column.parts[0]: column for column in columns if len(column.parts) == 1}
     folded = {name.lower(): column for name, column in top.items()}
     named = [str(name) for name in state.metadata.partition_columns]
     for name, times in Counter(name.lower() for name in named).items():
         if times > 1:
-            yield rules.BAD_PARTITION_COLUMNS.finding(
-                f"The table is partitioned by {name!r} {times} times: readers do not agree on the partitions. RESTORE "
-                "the table to the version before, or rewrite it with other partitions.",
-                version=state.version,
-                column=name,
+            yield BAD_PARTITION_COLUMNS.found(
+                "The table is partitioned by {column!r} {times} times.", column=name, times=times
             )
     for name in dict.fromkeys(named):
         column = top.get(name) or folded.get(name.lower())
         if column is None:
-            yield rules.BAD_PARTITION_COLUMNS.finding(
-                f"The table is partitioned by {name!r}, which is no column at the top of its schema: engines refuse "
-                "the table or lose the partition's values. RESTORE the table to the version before.",
-                version=state.version,
-                column=name,
+            yield BAD_PARTITION_COLUMNS.found(
+                "The table is partitioned by {column!r}, which is not a top-level column of its schema.", column=name
             )
         elif isinstance(column.data_type, (ArrayType, MapType, StructType)) or column.data_type == _VARIANT:
-            yield rules.BAD_PARTITION_COLUMNS.finding(
-                f"The table is partitioned by {column}, whose type {column.data_type} no partition value can have: "
-                "readers cannot make values of it. Rewrite the table with other partitions.",
-                version=state.version,
-                column=str(column),
+            yield BAD_PARTITION_COLUMNS.found(
+                "The table is partitioned by {column}, but partition values cannot have its type {type}.",
+                remedy="Rewrite the table with other partitions.",
+                column=column,
+                type=str(column.data_type),
             )
         elif column.parts[0] != name:
-            yield replace(
-                rules.BAD_PARTITION_COLUMNS.finding(
-                    f"The table is partitioned by {name!r}, but its column is spelled {column.parts[0]!r}: engines "
-                    "that mind the case do not find it. Rewrite the table with the column's own spelling.",
-                    version=state.version,
-                    column=str(column),
-                ),
+            yield BAD_PARTITION_COLUMNS.found(
+                "The table is partitioned by {name!r}, but its column is spelled {spelled!r}.",
                 severity=Severity.WARNING,
+                effect="Case-sensitive engines do not find the column.",
+                remedy="Rewrite the table with the column's own spelling.",
+                column=column,
+                name=name,
+                spelled=column.parts[0],
             )
 
 
-def _duplicate_columns(state: TableState, columns: tuple[Column, ...]) -> Iterator[Finding]:
+DUPLICATE_COLUMN = _state.error(
+    6,
+    "column name twice, regardless of case",
+    effect="Which of the two a query gets depends on the engine, and most engines refuse the table.",
+    remedy=RESTORE,
+    source=SCHEMA,
+)
+
+
+@on_state(DUPLICATE_COLUMN)
+def _duplicate_columns(state: TableState) -> Iterator[Finding]:
+    columns = state.metadata.readable_columns
+    if columns is None:
+        return
     nested = [(c.parts, c.data_type) for c in columns if isinstance(c.data_type, StructType)]
     for above, struct in [((), state.metadata.schema), *nested]:
         names: dict[str, str] = {}
@@ -144,38 +171,32 @@ def _duplicate_columns(state: TableState, columns: tuple[Column, ...]) -> Iterat
             if folded not in names:
                 names[folded] = field.name
                 continue
-            where = f"the struct {'.'.join(above)}" if above else "the table"
-            yield rules.DUPLICATE_COLUMN.finding(
-                f"In {where} the columns {names[folded]!r} and {field.name!r} have one name, as case does not count: "
-                "which one a query gets is up to the engine, and most refuse the table. RESTORE the table to the "
-                "version before.",
-                version=state.version,
+            yield DUPLICATE_COLUMN.found(
+                f"In {'the struct {struct}' if above else 'the table'} the columns {{first!r}} and {{second!r}} have "
+                "the same name, as case does not count.",
                 column=".".join((*above, field.name)),
+                struct=".".join(above),
+                first=names[folded],
+                second=field.name,
+            )
+
+
+@on_state(UNKNOWN_TYPE_OR_VALUE)
+def _unknown_types(state: TableState) -> Iterator[Finding]:
+    for column in state.metadata.readable_columns or ():
+        if not is_known_type(column.data_type):
+            yield UNKNOWN_TYPE_OR_VALUE.found(
+                "The column {column} has the type {type!r}, which is not in the protocol.",
+                remedy=RESTORE,
+                column=column,
+                type=str(column.data_type)[:MOST_TEXT],
             )
 
 
 def is_known_type(data_type: DataType) -> bool:
-    """Whether the protocol has a type, whatever it holds."""
+    """Whether the protocol has a type, whatever it contains."""
     if isinstance(data_type, PrimitiveType):
         return data_type.name in _PRIMITIVES or data_type.name.startswith(_GEOSPATIAL)
     if isinstance(data_type, DecimalType):
         return 1 <= data_type.precision <= MAX_PRECISION and data_type.scale <= data_type.precision
     return True
-
-
-def _unknown_types(state: TableState, columns: tuple[Column, ...]) -> Iterator[Finding]:
-    for column in columns:
-        if not is_known_type(column.data_type):
-            yield rules.UNKNOWN_TYPE_OR_VALUE.finding(
-                f"The column {column} is of the type {str(column.data_type)[:_MOST_TEXT]!r}, which the protocol does "
-                "not have: readers refuse the table. RESTORE the table to the version before.",
-                version=state.version,
-                column=str(column),
-            )
-
-
-_COLUMN_RULES: tuple[Callable[[TableState, tuple[Column, ...]], Iterator[Finding]], ...] = (
-    _partition_columns,
-    _duplicate_columns,
-    _unknown_types,
-)

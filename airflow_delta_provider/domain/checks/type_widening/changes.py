@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
-from airflow_delta_provider.domain.checks.metadata import rules as metadata
-from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
+from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, UNKNOWN_TYPE_OR_VALUE, is_known_type
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, RESTORE, SPEC, UNKNOWING, WRITERS
@@ -39,7 +38,7 @@ UNSUPPORTED_CHANGE = _pair.error(
     effect="Readers fail on older files, or read wrong values.",
     remedy=RESTORE,
     source=WRITERS,
-    follows_from=causes(metadata.UNKNOWN_TYPE_OR_VALUE, metadata.DUPLICATE_COLUMN),
+    follows_from=causes(UNKNOWN_TYPE_OR_VALUE, DUPLICATE_COLUMN),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     about_older_files=True,
 )

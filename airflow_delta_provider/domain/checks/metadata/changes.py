@@ -1,0 +1,232 @@
+"""What a commit does to the metadata: MD03, MD04, MD08, MD10 to MD12, and MD16."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.check import on_change, on_first_commit
+from airflow_delta_provider.domain.checks.metadata.family import ENTRIES, FAMILY, FILES
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_commit = FAMILY.of(Scope.COMMIT)
+_pair = FAMILY.of(Scope.PAIR)
+#: What a rule needs that compares a commit's metadata with that of the version before.
+OF_EARLIER = (Need.STATE, Need.FILES, Need.VERSIONS)
+
+FIRST_WITHOUT_METADATA = _commit.error(
+    4,
+    "first version without metaData action",
+    effect="It is unknown which columns the table has, and engines refuse to open it.",
+    remedy="Restore the log file from a backup or another replica.",
+    of_first_commit=True,
+)
+
+
+@on_first_commit(FIRST_WITHOUT_METADATA)
+def _first(commit: Commit) -> Iterator[Finding]:
+    if not commit.metadata:
+        yield FIRST_WITHOUT_METADATA.found(
+            "Version {first}, the first one, has no metaData action.", first=commit.version
+        )
+
+
+SEVERAL_METADATA = _commit.error(
+    3,
+    "several metaData actions in a commit",
+    effect="Readers may follow any of them, so engines can see different schemas.",
+    remedy="Set a table property with an up-to-date engine, which writes the metadata again, and update the engine "
+    "that wrote the commit.",
+    source=ENTRIES,
+    threads=("delta-io/delta-rs#3785",),
+)
+
+
+@on_first_commit(SEVERAL_METADATA)
+def _several_in_first(commit: Commit) -> Iterator[Finding]:
+    if len(commit.metadata) > 1:
+        differ = len({(m.id, m.schema_string) for m in commit.metadata}) > 1
+        yield SEVERAL_METADATA.found(
+            "The commit has {actions} metaData actions, where one is allowed"
+            + (", and they differ." if differ else "."),
+            actions=len(commit.metadata),
+            differ=differ,
+        )
+
+
+@on_change(SEVERAL_METADATA)
+def _several(transition: Transition) -> Iterator[Finding]:
+    return _several_in_first(transition.commit)
+
+
+def is_compared(transition: Transition) -> bool:
+    """Whether the metadata of a commit is compared with that of the version before.
+
+    It is not where there are several ones, of which each reader may follow another, nor where an earlier version of the
+    table is restored.
+    """
+    return len(transition.commit.metadata) == 1 and not (transition.restores and transition.past.had_identity)
+
+
+ID_CHANGED = _pair.error(
+    8,
+    "table id changed",
+    effect="Streams refuse to continue, and caches and shares mistake it for another table.",
+    remedy="RESTORE the table to the previous version, and check what wrote the commit; to replace all rows and keep "
+    "the id, use INSERT OVERWRITE.",
+    needs=OF_EARLIER,
+)
+
+
+@on_change(ID_CHANGED)
+def _id_changed(transition: Transition) -> Iterator[Finding]:
+    before, after = transition.before.metadata, transition.after.metadata
+    if not is_compared(transition) or not before.id or not after.id or before.id == after.id:
+        return
+    if transition.replaces_all:
+        yield ID_CHANGED.found(
+            "The commit replaced the whole table and changed its id from {before} to {after}.",
+            severity=Severity.WARNING,
+            effect="Streams and caches that know the table by its id stop or start over.",
+            remedy="Engines replace tables this way; INSERT OVERWRITE keeps the id.",
+            before=before.id,
+            after=after.id,
+        )
+    elif (
+        before.created_time is not None and after.created_time is not None and before.created_time < after.created_time
+    ):
+        yield ID_CHANGED.found(
+            "The commit wrote new metadata, with another id ({before} became {after}) and creation time, and kept the "
+            "table's files.",
+            severity=Severity.WARNING,
+            remedy="A MERGE of delta-rs 1.6 that adds columns does this: add the columns first.",
+            before=before.id,
+            after=after.id,
+        )
+    else:
+        yield ID_CHANGED.found(
+            "The commit changed the table's id from {before} to {after} and kept its files.",
+            before=before.id,
+            after=after.id,
+        )
+
+
+CREATED_TIME_CHANGED = _pair.warning(
+    10,
+    "createdTime changed",
+    effect="Readers are unaffected; tools that show the creation time show a wrong one.",
+    remedy="No action is needed.",
+    needs=OF_EARLIER,
+)
+
+
+@on_change(CREATED_TIME_CHANGED)
+def _created_time_changed(transition: Transition) -> Iterator[Finding]:
+    before, after = transition.before.metadata, transition.after.metadata
+    known = before.created_time is not None and after.created_time is not None
+    if not is_compared(transition) or before.id != after.id or transition.replaces_all or not known:
+        return
+    if before.created_time != after.created_time:
+        yield CREATED_TIME_CHANGED.found(
+            "The commit changed createdTime from {before} to {after}, though the table is the same.",
+            before=before.created_time,
+            after=after.created_time,
+        )
+
+
+PARTITIONING_CHANGED = _pair.error(
+    11,
+    "partition columns changed under live files",
+    effect="The values of these columns read NULL in older files, or the files are skipped or refused.",
+    remedy="RESTORE the table to the previous version; to change partitions, rewrite the whole table.",
+    source=FILES,
+    threads=("delta-io/delta-rs#2468",),
+    follows_from=causes("MD17"),
+    needs=OF_EARLIER,
+    about_older_files=True,
+)
+
+
+@on_change(PARTITIONING_CHANGED)
+def _partitioning_changed(transition: Transition) -> Iterator[Finding]:
+    if not is_compared(transition) or transition.replaces_all:
+        return
+    before, after = _partitioning(transition.before.metadata), _partitioning(transition.after.metadata)
+    if before is None or after is None:
+        return
+    # A column that is renamed keeps its physical name, and files know only that one.
+    if before.keys() != after.keys() and set(before.values()) != set(after.values()):
+        yield PARTITIONING_CHANGED.found(
+            "The commit changed the partition columns from {before} to {after}, but kept files that are partitioned "
+            "the old way.",
+            before=list(before) or "none",
+            after=list(after) or "none",
+        )
+
+
+NOTHING_CHANGED = _pair.warning(
+    12,
+    "metaData action that changes nothing",
+    effect="Readers are unaffected, but every concurrent writer fails because the metadata seems to have changed.",
+    remedy="Avoid such commits.",
+    needs=OF_EARLIER,
+)
+
+
+@on_change(NOTHING_CHANGED)
+def _nothing_changed(transition: Transition) -> Iterator[Finding]:
+    before, after = transition.before.metadata, transition.after.metadata
+    if not is_compared(transition) or transition.commit.protocols:
+        return  # with a protocol action it is a way to upgrade, or to RESTORE
+    if before == after and before.created_time == after.created_time:
+        yield NOTHING_CHANGED.found("The commit's metaData action is the same as before.")
+
+
+COLUMN_LOST = _pair.warning(
+    16,
+    "column removed from the schema, but not from the files",
+    effect="Its values can no longer be read; the next column with its name gets them, or cannot be read.",
+    remedy="RESTORE the table to the previous version; to drop a column, enable column mapping first.",
+    source=FILES,
+    needs=OF_EARLIER,
+)
+
+
+@on_change(COLUMN_LOST)
+def _column_lost(transition: Transition) -> Iterator[Finding]:
+    states = (transition.before, transition.after)
+    if not is_compared(transition) or transition.replaces_all:
+        return
+    before, after = (state.metadata.readable_columns for state in states)
+    if before is None or after is None or any(state.metadata.properties.is_mapped for state in states):
+        return
+    left = {lowered(column.parts) for column in after}
+    left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # which are in no file
+    gone = [column for column in before if column.kinds[-1] == "field" and lowered(column.parts) not in left]
+    if gone:
+        more = " and {more:more column|more columns}" if len(gone) > 1 else ""
+        yield COLUMN_LOST.found(
+            f"The commit removes {{column}}{more} from the schema, but keeps the files, and the table has no column "
+            "mapping.",
+            column=gone[0],
+            more=len(gone) - 1,
+        )
+
+
+def _partitioning(metadata: Metadata) -> dict[str, str] | None:
+    """Return the names in files of the partition columns by their names, or None where they are unknown."""
+    columns = metadata.readable_columns
+    if columns is None:
+        return None
+    mode = metadata.properties.mapping_mode
+    physical = {c.parts[0].lower(): physical_name(c.field, mode) for c in columns if len(c.parts) == 1}
+    names = [str(name).lower() for name in metadata.partition_columns]
+    if not all(name in physical for name in names):
+        return None  # MD05 says so
+    return {name: physical[name].lower() for name in names}

@@ -1,0 +1,23 @@
+"""``MD``: the metaData action. PROTOCOL.md, Change Metadata."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.rule import RuleFamily
+
+SPEC = "PROTOCOL.md, Change Metadata"
+ENTRIES = "PROTOCOL.md, Delta Log Entries"
+SCHEMA = "PROTOCOL.md, Schema Serialization Format"
+FILES = "PROTOCOL.md, Consistency Between Table Metadata and Data Files"
+IDENTITY = "PROTOCOL.md, Identity Columns"
+
+FAMILY = RuleFamily(
+    "MD",
+    "metadata",
+    "The metaData action: the table's id, schema, partition columns, format and properties.",
+    SPEC,
+    compares=True,
+)
+
+RESTORE = "RESTORE the table to the previous version."
+#: Characters of a wrong value that are shown.
+MOST_TEXT = 300

@@ -1,0 +1,112 @@
+"""The metaData action of one version, besides its schema: MD01, MD07, MD09, MD17, and MD13 of properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.check import on_demand, on_state
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT
+from airflow_delta_provider.domain.checks.metadata.schema import UNKNOWN_TYPE_OR_VALUE
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.metadata import PROVIDER
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_state = FAMILY.of(Scope.STATE)
+
+NO_METADATA = _state.error(
+    9,
+    "no metaData action",
+    effect="It is unknown which columns the table has.",
+    remedy="Restore the missing log files from a backup or another replica.",
+    source="PROTOCOL.md, Action Reconciliation",
+    follows_from=causes("MD04", later=True),
+)
+
+
+@on_demand(NO_METADATA)
+def no_metadata(version: int) -> Finding:
+    """Return the finding about a log without a metaData action up to ``version``."""
+    return NO_METADATA.found(
+        "There is no metaData action up to version {version}, neither in a commit nor in a checkpoint.",
+        version=version,
+    )
+
+
+NO_ID = _state.error(
+    1,
+    "table id missing",
+    effect="Streams, and other readers that remember a table by its id, cannot distinguish it from another one.",
+    remedy="RESTORE the table to the previous version, or write the metadata again with an engine that assigns an id.",
+)
+
+
+@on_state(NO_ID)
+def _no_id(state: TableState) -> Iterator[Finding]:
+    if not state.metadata.id:
+        yield NO_ID.found("The metaData action has no id.")
+
+
+FIELD_MISSING = _state.error(
+    17,
+    "required field missing",
+    effect="Engines cannot open the table; Delta Spark fails with an internal error.",
+    remedy="Restore the log file from a backup, or write a metaData action that has all required fields.",
+)
+
+
+@on_state(FIELD_MISSING)
+def _fields_missing(state: TableState) -> Iterator[Finding]:
+    missing = [name for name in state.metadata.missing if name != PROVIDER]
+    if missing:
+        yield FIELD_MISSING.found(
+            "The metaData action lacks {fields:required field}: {missing}.",
+            subject=missing[0],
+            fields=len(missing),
+            missing=missing,
+        )
+    elif state.metadata.missing:
+        yield FIELD_MISSING.found(
+            "The format in the metaData action has no provider.",
+            severity=Severity.WARNING,
+            effect="delta-rs cannot open the table; Delta Spark assumes Parquet.",
+            remedy="Write a metaData action whose format has the provider 'parquet'.",
+            subject=PROVIDER,
+        )
+
+
+OTHER_FORMAT = _state.warning(
+    7,
+    "format is not parquet",
+    effect="Engines refuse the table, or read its files as plain Parquet.",
+    remedy="Copy it into a new table.",
+    source="PROTOCOL.md, Format Specification",
+)
+
+
+@on_state(OTHER_FORMAT)
+def _other_format(state: TableState) -> Iterator[Finding]:
+    metadata = state.metadata
+    if metadata.format_provider.lower() != "parquet":
+        yield OTHER_FORMAT.found(
+            "The format of the data files is {provider!r}, not 'parquet'.", provider=metadata.format_provider
+        )
+    elif metadata.format_options:
+        yield OTHER_FORMAT.found(
+            "The format has options, which Parquet tables do not have: {options}.",
+            options=sorted(metadata.format_options),
+        )
+
+
+@on_state(UNKNOWN_TYPE_OR_VALUE)
+def _values_other_than_strings(state: TableState) -> Iterator[Finding]:
+    if keys := state.metadata.not_texts:
+        values = {key: state.metadata.configuration[key] for key in keys}
+        shown = ", ".join(f"{key} ({value})" for key, value in values.items())
+        yield UNKNOWN_TYPE_OR_VALUE.found(
+            "Values of table properties must be strings, but those of {shown} are not.",
+            shown=Prose(shown[:MOST_TEXT]),
+            values=values,
+        )
