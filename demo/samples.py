@@ -23,6 +23,7 @@ from demo.damage import copy_with_colliding_ids
 
 #: Where the tables of the samples are, as the docs show them.
 _LAKE = "s3a://lake"
+_TABLE_ID = re.compile(r'("metaData":\s*\{"id":\s*")[0-9a-f-]{36}')
 _FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
 
 
@@ -85,7 +86,7 @@ def make_lake(spark: SparkSession, lake: Path) -> None:
         spark.sql(statement)
     copy_with_colliding_ids(flights, lake / "flights_damaged", "MERGE")
     for table in ("flights", "flights_damaged", "orders", "returns"):
-        _name_files(lake / table)
+        _name_all(lake / table)
 
 
 def printed(sample: Sample, lake: Path, run: Callable[[JobRequest], JobReport]) -> str:
@@ -124,16 +125,17 @@ def _statements(flights: Path, lake: Path) -> Iterator[str]:
     yield f"ALTER TABLE delta.`{lake / 'orders'}` ADD COLUMN note string"
 
 
-def _name_files(table: Path) -> None:
-    """Give the data files of a table names that are always the same, in the order in which the log has them.
+def _name_all(table: Path) -> None:
+    """Give a table an id, and its data files names, that are always the same.
 
-    Where two files break a rule together, their names decide which is reported first.
+    Fingerprints depend on the id. Where two files break a rule together, their names decide which is reported first.
     """
     names: dict[str, str] = {}
     for commit in sorted((table / "_delta_log").glob("*.json")):
         text = commit.read_text(encoding="utf-8")
         for name in _FILE.findall(text):
             names.setdefault(name, f"part-00000-{len(names) + 1}f2c8d51-6b0e-4c39-9d35-7a1f0c8e2b64-c000")
+        text = _TABLE_ID.sub(r"\g<1>5c1d7f7e-93a1-4c0e-8f3a-2b6d4e5f6a7b", text)
         commit.write_text(_FILE.sub(lambda found: names[found[0]], text), encoding="utf-8")
     for file in table.glob("part-*.parquet"):
         file.rename(file.with_name(_FILE.sub(lambda found: names[found[0]], file.name)))
