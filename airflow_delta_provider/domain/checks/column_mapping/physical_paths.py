@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH
@@ -120,15 +121,15 @@ class PhysicalPaths:
             if any(path[:length] in reported for length in range(1, len(path))):
                 continue
             reported.add(path)
-            yield REUSED_PATH.found(
+            found = REUSED_PATH.found(
                 "The commit adds {column} (id {id}), which data files store at {at}, where they also hold a column "
                 "that was dropped before (id {dropped}).",
                 column=field.column,
                 id=field.id,
                 at=".".join(path),
                 dropped=sorted(known),
-                **transition.commit.provenance,
             )
+            yield replace(found, **transition.commit.provenance)
 
     def _learn(self, schema: MappedSchema) -> None:
         if schema.is_mapped:
