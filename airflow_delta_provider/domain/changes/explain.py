@@ -5,41 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
-from airflow_delta_provider.domain.changes.step import (
-    AddColumns,
-    AlterColumns,
-    ColumnName,
-    CreateTable,
-    DisableMapping,
-    DropColumns,
-    DropFeature,
-    MapColumns,
-    NewColumn,
-    RenameColumn,
-    RewriteWithoutMapping,
-    SetProperties,
-    Step,
-    TrackUsage,
-    WidenColumns,
-)
+from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.delta.column import path_text
 
 
 @singledispatch
-def explain(step: Step) -> str:
+def explain(step: steps.Step) -> str:
     """Return a one-line description of ``step``."""
     raise TypeError(f"no explanation for {step!r}")
 
 
 @explain.register
-def _(step: SetProperties) -> str:
+def _(step: steps.SetProperties) -> str:
     properties = ", ".join(f"{name}={value}" for name, value in step.properties)
     enables = f", which enables {', '.join(step.enables)}" if step.enables else ""
     return f"set {properties}{enables} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: WidenColumns) -> str:
+def _(step: steps.WidenColumns) -> str:
     columns = ", ".join(f"{path_text(column.parts)} {column.old} -> {column.new}" for column in step.columns)
     return f"widen {columns} ({_commits(step.commits)})"
 
@@ -52,13 +36,13 @@ _PROOFS = {
 
 
 @explain.register
-def _(step: DisableMapping) -> str:
+def _(step: steps.DisableMapping) -> str:
     proof = _PROOFS[step.rests_on]
     return f"disable column mapping in the metadata without rewriting data, {proof} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: RewriteWithoutMapping) -> str:
+def _(step: steps.RewriteWithoutMapping) -> str:
     return f"rewrite {counted(step.files, step.size)} without column mapping ({_commits(step.commits)})"
 
 
@@ -73,18 +57,18 @@ def size_text(size: int) -> str:
 
 
 @explain.register
-def _(step: TrackUsage) -> str:
+def _(step: steps.TrackUsage) -> str:
     value = f"delta.columnMapping.hasDroppedOrRenamed={step.dropped_or_renamed}"
     return f"add columnMappingUsageTracking to the protocol and set {value} ({_commits(step.commits)}, not by SQL)"
 
 
 @explain.register
-def _(step: MapColumns) -> str:
+def _(step: steps.MapColumns) -> str:
     return f"map all columns by name, each to its own name ({_commits(step.commits)}, not by SQL)"
 
 
 @explain.register
-def _(step: CreateTable) -> str:
+def _(step: steps.CreateTable) -> str:
     columns = ", ".join(f"{path_text((name,))} {data_type}" for name, data_type in step.columns)
     by = f", partitioned by {', '.join(path_text((name,)) for name in step.partition_by)}" if step.partition_by else ""
     how = f"{_commits(step.commits)}, not by SQL"
@@ -92,22 +76,22 @@ def _(step: CreateTable) -> str:
 
 
 @explain.register
-def _(step: DropColumns) -> str:
+def _(step: steps.DropColumns) -> str:
     return f"drop {', '.join(map(path_text, step.columns))} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: RenameColumn) -> str:
+def _(step: steps.RenameColumn) -> str:
     return f"rename {_renames((step.column,))} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: AddColumns) -> str:
+def _(step: steps.AddColumns) -> str:
     return f"add {_adds(step.columns)} ({_commits(step.commits)})"
 
 
 @explain.register
-def _(step: AlterColumns) -> str:
+def _(step: steps.AlterColumns) -> str:
     parts = (
         f"drop {', '.join(map(path_text, step.drops))}" if step.drops else "",
         f"rename {_renames(step.renames)}" if step.renames else "",
@@ -116,16 +100,16 @@ def _(step: AlterColumns) -> str:
     return f"{', then '.join(filter(None, parts))}, in one commit by this provider ({_commits(step.commits)})"
 
 
-def _renames(columns: Iterable[ColumnName]) -> str:
+def _renames(columns: Iterable[steps.ColumnName]) -> str:
     return ", ".join(f"{path_text(column.parts)} to {path_text((column.new,))}" for column in columns)
 
 
-def _adds(columns: Iterable[NewColumn]) -> str:
+def _adds(columns: Iterable[steps.NewColumn]) -> str:
     return ", ".join(f"{path_text(column.parts)} {column.type}" for column in columns)
 
 
 @explain.register
-def _(step: DropFeature) -> str:
+def _(step: steps.DropFeature) -> str:
     rewrites = f", which rewrites {counted(step.files, step.size)}" if step.files else ""
     truncates = ", and truncate the history that has traces of it" if step.truncate_history else ""
     return f"drop {step.feature}{rewrites}{truncates} ({_commits(step.commits)})"
