@@ -107,7 +107,7 @@ def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_nothing_chang
             "RQ08",
             "cannot be reached from 'none'",
         ),
-        (("columnMapping",), {"properties": {"delta.columnMapping.maxColumnId": "9"}}, "RQ08", "writers keep"),
+        (("columnMapping",), {"properties": {"delta.columnMapping.maxColumnId": "9"}}, "RQ08", "writers maintain"),
         (("appendOnly",), {"properties": {"delta.enableIcebergCompatV2": "true"}}, "RQ08", "needs allow_special"),
     ],
 )

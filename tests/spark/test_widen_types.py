@@ -447,7 +447,7 @@ def test_values_that_read_differently_after_widening_are_a_violation(session, sp
     damaged["metadata"]["delta.columnMapping.physicalName"] = "elsewhere"
     log.commit(path, {"metaData": {**metadata, "schemaString": json.dumps(schema)}})
     commits = dict(opened.log.commits_after(before.version))
-    change = WidenTypes(WidenTypesOptions(columns={column: "bigint"}), session)
-    findings = change.verify(opened, before, opened.log.read_state(with_files=True), commits)
+    change = WidenTypes(WidenTypesOptions(columns={column: "bigint"}), session, opened, before)
+    findings = change.verify(opened.log.read_state(with_files=True), commits)
     assert [(finding.code, finding.column) for finding in findings] == [("TW18", column)]
     assert "minimum" in findings[0].message or "nulls" in findings[0].message
