@@ -37,8 +37,8 @@ def reader_and_rows(session, path):
     return RowReader(session, data, tracking.row_id_column), rows
 
 
-def by_arrow(reader, rows):
-    return arrow_ids.read_buckets(reader.files, reader.id_column, rows)
+def by_arrow(reader, rows, **limits):
+    return arrow_ids.read_buckets(reader.files, reader.id_column, rows, **limits)
 
 
 def by_spark(session, reader, rows, expected):
@@ -128,16 +128,13 @@ def test_values_that_do_not_decompress_are_left_to_spark(session, tmp_path):
     assert by_arrow(reader, rows) is None
 
 
-def test_many_rows_or_files_are_left_to_spark(session, tmp_path, monkeypatch):
+def test_many_rows_or_files_are_left_to_spark(session, tmp_path):
     model().write(tmp_path / "t")
     reader, rows = reader_and_rows(session, tmp_path / "t")
-    monkeypatch.setattr(arrow_ids, "_MOST_ROWS", sum(row.rows for row in rows) + 1)
-    assert by_arrow(reader, rows)
-    monkeypatch.setattr(arrow_ids, "_MOST_FILES", len(rows) - 1)
-    assert by_arrow(reader, rows) is None
-    monkeypatch.setattr(arrow_ids, "_MOST_FILES", len(rows))
-    monkeypatch.setattr(arrow_ids, "_MOST_ROWS", sum(row.rows for row in rows))
-    assert by_arrow(reader, rows) is None
+    count = sum(row.rows for row in rows)
+    assert by_arrow(reader, rows, most_files=len(rows), most_rows=count + 1)
+    assert by_arrow(reader, rows, most_files=len(rows) - 1, most_rows=count + 1) is None
+    assert by_arrow(reader, rows, most_files=len(rows), most_rows=count) is None
 
 
 def test_check_says_the_same_without_pyarrow(check, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from airflow_delta_provider.jobs.paimon import metadata_source
 from tests.tables.paimon.archive import unpack
 
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "airflow-delta-provider-hypothesis")
@@ -25,9 +24,3 @@ settings.load_profile("unit")
 @pytest.fixture(scope="session")
 def paimon_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(tmp_path_factory.mktemp("paimon"))
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for a snapshot to vanish of which a file is missing."""
-    monkeypatch.setattr(metadata_source, "_EXPIRING", 0.0)

@@ -37,7 +37,7 @@ class Storage(LocalStorage):
 def check(root: Path, storage: Storage | None = None, **options: Any) -> TableReport:
     storage = storage or Storage()
     location = f"file:{root}"
-    table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS))
+    table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS, patience=0.0))
     session: Any = SimpleNamespace(storage=storage, spark=None)
     receipts = {name: options.pop(name) for name in ("receipt", "received") if name in options}
     asked = PaimonCheckRowTrackingOptions(**options)

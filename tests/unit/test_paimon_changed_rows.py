@@ -12,13 +12,13 @@ from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Compa
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
-    Fault,
     FaultyRows,
     Moved,
     MovedKeys,
     Outcome,
-    judge,
+    RowFault,
     keeps_identities,
+    row_findings,
 )
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory, Vector
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -128,14 +128,14 @@ def test_a_file_from_before_the_history_that_takes_no_rows_place_is_known_as_res
 ROW = ChangedRow(7, 5, 4, "data-1.parquet", 3)
 
 
-def outcome(fault: Fault | None = None, keys: MovedKeys | None = None, **moved: int) -> Outcome:
+def outcome(fault: RowFault | None = None, keys: MovedKeys | None = None, **moved: int) -> Outcome:
     faults = {} if fault is None else {fault: FaultyRows(1, (ROW,))}
     return Outcome(Moved(**{"kept": 0, "gone": 0, "new": 0, "same_content": 1, **moved}), faults, keys)
 
 
-@pytest.mark.parametrize("fault", Fault)
-def test_a_fault_is_told_with_its_commit_its_file_and_the_first_row(of: Of, fault: Fault) -> None:
-    [finding] = judge(of("worked/05_delete")[3], outcome(fault), Severity.WARNING)
+@pytest.mark.parametrize("fault", RowFault)
+def test_a_fault_is_told_with_its_commit_its_file_and_the_first_row(of: Of, fault: RowFault) -> None:
+    [finding] = row_findings(of("worked/05_delete")[3], outcome(fault), Severity.WARNING)
 
     assert (finding.version, finding.operation, finding.path) == (3, "MERGE (OVERWRITE)", "data-1.parquet")
     assert "id 7 (sequence number 5 → 4; row 3 of data-1.parquet)" in finding.message
@@ -147,7 +147,7 @@ def test_rows_written_anew_with_new_ids_are_told_unless_the_commit_says_that_it_
     anew = outcome(gone=2, new=2)
     overwrite = replace(update, snapshot=replace(update.snapshot, operation="OVERWRITE"))
 
-    [finding] = judge(update, anew, Severity.ERROR)
+    [finding] = row_findings(update, anew, Severity.ERROR)
     assert (finding.code, finding.severity) == ("PD11", Severity.ERROR)
     for comparison, found in [
         (overwrite, anew),
@@ -156,14 +156,14 @@ def test_rows_written_anew_with_new_ids_are_told_unless_the_commit_says_that_it_
         (update, outcome(gone=2, new=2, same_content=0)),
         (replace(update, restored=True), anew),
     ]:
-        assert list(judge(comparison, found, Severity.ERROR)) == []
+        assert list(row_findings(comparison, found, Severity.ERROR)) == []
 
 
 def test_keys_tell_more_than_values_do(of: Of) -> None:
     update = of("worked/05_delete")[2]
     keys = MovedKeys(2, 1, 3, ((0, 9),))
 
-    found = list(judge(update, outcome(gone=2, new=2, keys=keys), Severity.WARNING))
+    found = list(row_findings(update, outcome(gone=2, new=2, keys=keys), Severity.WARNING))
 
     assert [finding.code for finding in found] == ["PD11", "PD08", "PD14"]
     assert found[0].message.startswith("2 keys came back under new row ids")

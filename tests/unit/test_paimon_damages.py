@@ -13,8 +13,6 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.unit.paimon_checks import check, copy, told
 
-pytestmark = pytest.mark.usefixtures("impatient")
-
 Edit = Callable[[EditedTable], Any]
 
 

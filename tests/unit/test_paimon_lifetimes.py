@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, findings_of, unread, unreadable
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_successors import heirs
+from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
@@ -75,9 +75,9 @@ def test_rows_of_column_files_move_to_files_of_the_same_ids(paimon_archive: Path
     history = history_of(table_of(paimon_archive, DE3))
     old, compacted, other = (file_of(history, prefix) for prefix in ("fcfcc910", "be3b9612", "0372ed36"))
 
-    assert heirs(frozenset([old.key]), (compacted, other), {old.key: old}) == {compacted.key}
-    assert heirs(frozenset([other.key]), (compacted,), {old.key: old}) == {other.key}
-    assert heirs(frozenset([old.key]), (), {old.key: old}) == frozenset()
+    assert row_successors(frozenset([old.key]), (compacted, other), {old.key: old}) == {compacted.key}
+    assert row_successors(frozenset([other.key]), (compacted,), {old.key: old}) == {other.key}
+    assert row_successors(frozenset([old.key]), (), {old.key: old}) == frozenset()
 
 
 def test_deletion_by_vectors_takes_rows_out_of_files(paimon_archive: Path) -> None:
@@ -273,7 +273,6 @@ def test_data_files_of_snapshots_that_expire_while_they_are_read_let_the_check_b
         check(table.root, Expiring(table), level="data")
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("content", [None, "{"])
 def test_rows_of_files_whose_schema_cannot_be_read_are_said_not_to_have_been_read(
     paimon_archive: Path, tmp_path: Path, content: str | None

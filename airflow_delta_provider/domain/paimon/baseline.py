@@ -1,4 +1,4 @@
-"""What the last check of a table proved, and of which files, for the next one to go on from."""
+"""What the last check of a table proved, and of which files: the next check resumes from it."""
 
 from __future__ import annotations
 

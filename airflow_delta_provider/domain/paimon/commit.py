@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.paimon.manifest import ManifestEntry, Manifes
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 
 
-class Fault(Enum):
+class DamageKind(Enum):
     """What is wrong with a file of metadata."""
 
     MISSING = "is missing"
@@ -27,7 +27,7 @@ class Damage:
     """
 
     path: str
-    fault: Fault
+    kind: DamageKind
     detail: str = ""
 
 

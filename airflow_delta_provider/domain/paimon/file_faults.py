@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Findings of one rule; of more files only their number is told.
+#: Findings of one rule; of further files only the number is reported.
 _MOST = 20
 
 
@@ -71,15 +71,15 @@ def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Findi
         gone = lifetimes.gone_since(files) if rule.severity is Severity.ERROR else None
         where = _since(group, lifetimes)
         by_rule[rule].append(rule.finding(message, path=None if others else first, healed_version=gone, **where))
-    told: list[Finding] = []
+    reported: list[Finding] = []
     for found in by_rule.values():
         found.sort(key=lambda finding: (not finding.is_open, finding.version or 0))
         if (rest := len(found) - _MOST) > 0:
             found[_MOST - 1] = replace(
                 found[_MOST - 1], message=f"{found[_MOST - 1].message} So it is, in other ways, with {rest:,} more."
             )
-        told += found[:_MOST]
-    return told
+        reported += found[:_MOST]
+    return reported
 
 
 def _since(group: Iterable[FileFault], lifetimes: Lifetimes) -> dict[str, Any]:

@@ -102,14 +102,14 @@ class DataLayout:
     def data_file_path(self, file: DataFile) -> str:
         """Return where a data file is: below the table, or a whole path.
 
-        :raises PaimonFormatError: if its partition's directory cannot be told
+        :raises PaimonFormatError: if its partition's directory cannot be determined
         """
         return file.external_path or f"{self.bucket_directory(file.partition, file.bucket)}/{file.name}"
 
     def index_file_path(self, file: IndexFile) -> str:
         """Return where an index file is: below the table, or a whole path.
 
-        :raises PaimonFormatError: if its partition's directory cannot be told
+        :raises PaimonFormatError: if its partition's directory cannot be determined
         """
         if file.external_path:
             return file.external_path
@@ -120,7 +120,7 @@ class DataLayout:
     def bucket_directory(self, partition: bytes, bucket: int) -> str:
         """Return the directory of a bucket.
 
-        :raises PaimonFormatError: if the partition's directory cannot be told
+        :raises PaimonFormatError: if the partition's directory cannot be determined
         """
         directory = self._directories.get(partition)
         if directory is None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.row_successors import heirs
+from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory
 
@@ -39,7 +39,7 @@ class Lifetimes:
         here = frozenset(file.key for file in files)
         for step in self.history.steps:
             if step.snapshot.id > snapshot.id:
-                here = heirs(here, step.added, {file.key: file for file in step.removed})
+                here = row_successors(here, step.added, {file.key: file for file in step.removed})
                 if not here:
                     return step.snapshot.id
         return None

@@ -8,25 +8,25 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.commit import Commit
 from airflow_delta_provider.domain.paimon.layout import manifest_path
-from airflow_delta_provider.domain.paimon.open_violations import Open, Standing
+from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
 from airflow_delta_provider.domain.paimon.violation import Violation
 
 
 class ListedManifests:
     """The manifests of one commit after the other. Each is read once, so what later lists say of it is judged here."""
 
-    def __init__(self, standing: Standing) -> None:
-        self._standing = standing
+    def __init__(self, violations: OpenViolations) -> None:
+        self._open_violations = violations
         self._sizes: dict[str, int] = {}
-        self._open: dict[tuple[str, str], Open] = {}
+        self._open: dict[tuple[str, str], OpenViolation] = {}
 
-    def take(self, commit: Commit) -> None:
+    def apply_commit(self, commit: Commit) -> None:
         """Judge the lists of a commit."""
         broken = {(violation.rule.code, violation.path or ""): violation for violation in self._violations(commit)}
         for key in self._open.keys() - broken.keys():
             self._open.pop(key).heal(commit.snapshot)
         for key in broken.keys() - self._open.keys():
-            self._open[key] = self._standing.add(broken[key], commit.snapshot)
+            self._open[key] = self._open_violations.add(broken[key], commit.snapshot)
 
     def _violations(self, commit: Commit) -> Iterator[Violation]:
         base = commit.base or ()

@@ -1,4 +1,4 @@
-"""Which violations still stand, and since when the others are healed."""
+"""Which violations are still open, and since when the others are healed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_successors import heirs
+from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.violation import Violation
 from airflow_delta_provider.domain.report.finding import Finding
@@ -20,10 +20,10 @@ _MOST = 50
 
 
 @dataclass(eq=False)
-class Open:
+class OpenViolation:
     """A violation at a commit, as long as it is not healed.
 
-    :param groups: those of its groups that still stand; of each member the files that may have its rows
+    :param groups: those of its groups that are still open; of each member the files that may have its rows
     :param inherited: whether rows take it along into other files
     """
 
@@ -33,7 +33,7 @@ class Open:
     healed_version: int | None = None
 
     def heal(self, snapshot: Snapshot) -> None:
-        """Note that the rule holds again."""
+        """Mark it as healed: the rule holds again."""
         self.healed_version = snapshot.id
 
     @property
@@ -42,35 +42,37 @@ class Open:
         return {key for group in self.groups for member in group for key in member}
 
     def follow(self, added: Collection[DataFile], deleted: Mapping[FileKey, DataFile]) -> bool:
-        """Go on to the files that have the rows after a commit; return whether there are any."""
-        heirs_among = added if self.inherited else ()
-        moved = [tuple(heirs(member, heirs_among, deleted) for member in group) for group in self.groups]
+        """Follow the rows to the files that have them after a commit; return whether there are any."""
+        candidates = added if self.inherited else ()
+        moved = [tuple(row_successors(member, candidates, deleted) for member in group) for group in self.groups]
         self.groups = [group for group in moved if all(group)]
         return bool(self.groups)
 
 
-class Standing:
+class OpenViolations:
     """Violations in the order in which they were found."""
 
     def __init__(self) -> None:
-        self._all: list[Open] = []
-        self._by_file: dict[FileKey, set[Open]] = defaultdict(set)
+        self._all: list[OpenViolation] = []
+        self._by_file: dict[FileKey, set[OpenViolation]] = defaultdict(set)
 
-    def add(self, violation: Violation, snapshot: Snapshot, **known: Any) -> Open:
-        """Have one more.
+    def add(self, violation: Violation, snapshot: Snapshot, **known: Any) -> OpenViolation:
+        """Add one.
 
         :param snapshot: of the commit that broke the rule
         """
         where: Mapping[str, Any] = {**provenance(snapshot), "path": violation.path, "subject": violation.subject}
         finding = violation.rule.finding(violation.message, **{**where, **known})
         groups = [tuple(frozenset((key,)) for key in group) for group in violation.groups]
-        opened = Open(replace(finding, severity=violation.severity or finding.severity), groups, violation.inherited)
+        opened = OpenViolation(
+            replace(finding, severity=violation.severity or finding.severity), groups, violation.inherited
+        )
         self._all.append(opened)
         self._watch(opened)
         return opened
 
     def follow(self, change: Change) -> None:
-        """Go on to what is live after a commit."""
+        """Follow the files to those that are live after a commit."""
         deleted = {file.key: file for file in change.deleted}
         touched = {one for key in deleted for one in self._by_file.pop(key, ()) if one.groups}
         for opened in touched:
@@ -79,7 +81,7 @@ class Standing:
             else:
                 opened.heal(change.snapshot)
 
-    def _watch(self, opened: Open) -> None:
+    def _watch(self, opened: OpenViolation) -> None:
         for key in opened.files:
             self._by_file[key].add(opened)
 
@@ -89,10 +91,10 @@ class Standing:
         for opened in self._all:
             healed = opened.healed_version is not None
             by_code[opened.finding.code, healed].append(replace(opened.finding, healed_version=opened.healed_version))
-        told: list[Finding] = []
+        reported: list[Finding] = []
         for found in by_code.values():
             if (more := len(found) - _MOST) > 0:
                 last = found[_MOST - 1]
                 found[_MOST - 1] = replace(last, message=f"{last.message} {more} later commits broke the rule, too.")
-            told += found[:_MOST]
-        return told
+            reported += found[:_MOST]
+        return reported

@@ -19,7 +19,7 @@ MOST_ROWS = 5
 _REPLACING = frozenset({"OVERWRITE", "TRUNCATE"})
 
 
-class Fault(Enum):
+class RowFault(Enum):
     """What may be wrong with a row id in one commit; of several the first counts."""
 
     NO_ID = "no_id"
@@ -96,11 +96,11 @@ class Outcome:
     """What a comparison came to."""
 
     moved: Moved
-    faults: Mapping[Fault, FaultyRows]
+    faults: Mapping[RowFault, FaultyRows]
     keys: MovedKeys | None = None
 
 
-def judge(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:
+def row_findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:
     """Yield what is wrong with the rows of a commit.
 
     :param reassigned: severity of row ids that Paimon itself gave anew
@@ -220,16 +220,16 @@ def _other_sequence(rows: FaultyRows, comparison: Comparison) -> str:
     return f"{_rows_have(rows)} got a sequence number with this commit that is not its own ({comparison.snapshot.id})."
 
 
-_SAYINGS: dict[Fault, tuple[Rule, Callable[[FaultyRows, Comparison], str]]] = {
-    Fault.NO_ID: (rules.NO_ID, _no_id),
-    Fault.REPEATED: (rules.REPEATED_ID, _repeated),
-    Fault.IMPOSSIBLE_ID: (rules.OUT_OF_RANGE, _impossible_id),
-    Fault.IMPOSSIBLE_SEQUENCE: (rules.OUT_OF_RANGE, _impossible_sequence),
-    Fault.COMPACTED: (rules.COMPACTION, _compacted),
-    Fault.INVENTED: (rules.INVENTED_ID, _invented),
-    Fault.WENT_BACK: (rules.SEQUENCE_WENT_BACK, _went_back),
-    Fault.SILENT: (rules.SILENT_CHANGE, _silent),
-    Fault.OTHER_SEQUENCE: (rules.OTHER_SEQUENCE, _other_sequence),
+_SAYINGS: dict[RowFault, tuple[Rule, Callable[[FaultyRows, Comparison], str]]] = {
+    RowFault.NO_ID: (rules.NO_ID, _no_id),
+    RowFault.REPEATED: (rules.REPEATED_ID, _repeated),
+    RowFault.IMPOSSIBLE_ID: (rules.OUT_OF_RANGE, _impossible_id),
+    RowFault.IMPOSSIBLE_SEQUENCE: (rules.OUT_OF_RANGE, _impossible_sequence),
+    RowFault.COMPACTED: (rules.COMPACTION, _compacted),
+    RowFault.INVENTED: (rules.INVENTED_ID, _invented),
+    RowFault.WENT_BACK: (rules.SEQUENCE_WENT_BACK, _went_back),
+    RowFault.SILENT: (rules.SILENT_CHANGE, _silent),
+    RowFault.OTHER_SEQUENCE: (rules.OTHER_SEQUENCE, _other_sequence),
 }
 
 

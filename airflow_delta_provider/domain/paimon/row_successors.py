@@ -9,12 +9,12 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.table_history import carries_ids
 
 
-def heirs(
+def row_successors(
     of: frozenset[FileKey], added: Collection[DataFile], deleted: Mapping[FileKey, DataFile]
 ) -> frozenset[FileKey]:
     """Return the files that, after a commit, may have rows of ``of`` under their ids.
 
-    Which rows went where is not told by metadata, so any file that carries ids may have them, and one that gives out
+    Metadata does not record which rows went where, so any file that carries ids may have them, and one that gives out
     the same ids, as compaction of column files leaves it.
 
     :param deleted: what the commit deleted, of ``of`` and of others

@@ -24,7 +24,7 @@ class TableOptions:
     :param bitmap64: whether deletion vectors are written with 64 bits; vectors say themselves what they are
     :param file_format: of new data files; a file says its own by its name
     :param data_directory: where data files lie below the table; None for the table itself
-    :param null_partition: what a directory has in place of a null or blank value
+    :param null_partition: what a directory has instead of a null or blank value
     :param legacy_partition_names: whether a directory has dates as days since 1970, and times as Java shows them
     :param index_beside_data: whether index files lie with the data files of their bucket
     """

@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.remedies import with_remedies
-from airflow_delta_provider.domain.paimon.row_rules import judge
+from airflow_delta_provider.domain.paimon.row_rules import row_findings
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -137,7 +137,7 @@ class PaimonCatalogCheck:
         outcomes = ComparedRows(self._session, rows, [self._name.text], comparisons, columns, keys).outcomes()
         for comparison in comparisons:
             if outcome := outcomes.get(comparison.number):
-                findings += judge(comparison, outcome, severity)
+                findings += row_findings(comparison, outcome, severity)
         return [_known(finding) for finding in findings]
 
 

@@ -1,4 +1,4 @@
-"""The kind ``check-paimon-row-tracking``: reads, lets the rules judge, and reports."""
+"""The kind ``check-paimon-row-tracking``: reads a table, applies the rules, and reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
-#: How often a check begins anew because snapshots that it reads have vanished.
+#: How often a check starts again because snapshots that it reads have vanished.
 _TRIES = 3
 
 
@@ -58,7 +58,7 @@ def check_paimon_table(session: TableSession, text: str, request: JobRequest, pr
             check = PaimonRowTrackingCheck(session, table, options, progress, request.receipt, request.received)
             return check.run()
         except SnapshotGoneError as gone:
-            progress(f"{text}: {gone} is gone since it was listed, the check begins anew")
+            progress(f"{text}: {gone} has vanished since it was listed; the check starts again")
     message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
     return TableReport.judged(text, *with_remedies([rules.NOT_STILL.finding(message)]))
 
@@ -122,9 +122,9 @@ class PaimonRowTrackingCheck:
             kept = [snapshot_id for snapshot_id in ids if since is None or snapshot_id >= since]
             self._progress(f"{self._table.name.text}: reading the metadata of {len(kept)} snapshots")
             level = MetadataLevel(source, schemas, since, fail_on_reassigned=self._options.fail_on_reassigned)
-            judge = level.judge(kept if _may_be_tracked(schemas) else [])
-        history = judge.history()
-        findings += judge.findings()
+            checked = level.check(kept if _may_be_tracked(schemas) else [])
+        history = checked.history()
+        findings += checked.findings()
         tracked = _is_tracked(history, schemas)
         if not tracked:
             findings.append(_not_tracked(schemas))
@@ -161,7 +161,7 @@ class PaimonRowTrackingCheck:
                 self._progress,
             )
             with self._timings.phase("rows"):
-                result = rows.judge()
+                result = rows.check()
         except (UnknownRowsError, PaimonFormatError) as error:
             message = f"The rows of snapshot {history.newest.id} were not read: {error}."
             return [*findings, rules.ROWS_NOT_READ.finding(message)]
@@ -214,7 +214,7 @@ class PaimonRowTrackingCheck:
         return baseline.snapshot_id, baseline
 
     def _why_not(self, baseline: Baseline, ids: Sequence[int]) -> str | None:
-        """Return why a check cannot go on from a baseline; None where it can."""
+        """Return why a check cannot resume from a baseline; None where it can."""
         if baseline.level != self._options.level and baseline.level != "data":
             return f"was of level {baseline.level}"
         if not set(self._options.key_columns) <= set(baseline.key_columns):
@@ -276,7 +276,7 @@ class PaimonRowTrackingCheck:
         return self._receipt if baseline.reported.waits_for(self._receipt) else None
 
     def _baseline(self, history: History | None) -> Baseline | None:
-        """Return what the next check goes on from; None where the newest snapshot cannot be known again."""
+        """Return what the next check resumes from; None if the newest snapshot cannot be recognized later."""
         if history is None or history.newest.uuid is None or not history.complete:
             return None
         ranges = self._rows.ranges

@@ -16,11 +16,11 @@ from airflow_delta_provider.domain.paimon.manifest import FileSource
 from airflow_delta_provider.domain.paimon.row_rules import (
     MOST_ROWS,
     ChangedRow,
-    Fault,
     FaultyRows,
     Moved,
     MovedKeys,
     Outcome,
+    RowFault,
 )
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.jobs.paimon.row_frame import UserColumn, content_of
@@ -35,17 +35,17 @@ _BOTH = "before_n > 0 AND after_n > 0"
 _NEW = "before_n = 0 AND after_n > 0"
 #: Faults in the order in which they count. ``alone``: there is nothing to compare these rows with.
 _CONDITIONS = {
-    Fault.NO_ID: "id IS NULL AND after_n > 0",
-    Fault.REPEATED: "after_n > 1",
-    Fault.IMPOSSIBLE_ID: "after_n > 0 AND (id < 0 OR id >= next_after)",
-    Fault.IMPOSSIBLE_SEQUENCE: "after_n > 0 AND (a_low < 1 OR a_seq > high OR (bounds AND NOT fits))",
-    Fault.COMPACTED: (
+    RowFault.NO_ID: "id IS NULL AND after_n > 0",
+    RowFault.REPEATED: "after_n > 1",
+    RowFault.IMPOSSIBLE_ID: "after_n > 0 AND (id < 0 OR id >= next_after)",
+    RowFault.IMPOSSIBLE_SEQUENCE: "after_n > 0 AND (a_low < 1 OR a_seq > high OR (bounds AND NOT fits))",
+    RowFault.COMPACTED: (
         f"NOT alone AND compaction AND (before_n <> after_n OR ({_BOTH} AND ({{sequence}} OR a_content <> b_content)))"
     ),
-    Fault.INVENTED: f"NOT alone AND NOT compaction AND {_NEW} AND id < next_before",
-    Fault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq",
-    Fault.SILENT: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq = b_seq AND a_content <> b_content",
-    Fault.OTHER_SEQUENCE: (
+    RowFault.INVENTED: f"NOT alone AND NOT compaction AND {_NEW} AND id < next_before",
+    RowFault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq",
+    RowFault.SILENT: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq = b_seq AND a_content <> b_content",
+    RowFault.OTHER_SEQUENCE: (
         f"NOT alone AND NOT compaction AND ({_NEW} OR ({_BOTH} AND a_seq <> b_seq)) AND NOT (a_seq > low)"
     ),
 }
@@ -81,7 +81,7 @@ class ComparedRows:
     def outcomes(self) -> dict[int, Outcome]:
         """Return what each comparison came to, by its number."""
         by_id = self._by_id()
-        faults = {fault: f"count_if(fault = '{fault.value}')" for fault in Fault}
+        faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
         gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before"
         sums = {
             "kept": f"count_if({_BOTH})",
@@ -94,14 +94,14 @@ class ComparedRows:
         totals = by_id.groupBy("step").agg(*(sql.expr(f"{value} AS {name}") for name, value in sums.items()))
         with self._session.reading_files():
             found = {row["step"]: row for row in totals.collect()}
-            first = self._first(by_id) if any(row[fault.value] for row in found.values() for fault in Fault) else {}
+            first = self._first(by_id) if any(row[fault.value] for row in found.values() for fault in RowFault) else {}
             keys = self._moved_keys() if self._keys else None
         return {
             step: Outcome(
                 Moved(row["kept"], row["gone"], row["new"], row["gone_sum"] == row["new_sum"]),
                 {
                     fault: FaultyRows(row[fault.value], tuple(first.get((step, fault), ())))
-                    for fault in Fault
+                    for fault in RowFault
                     if row[fault.value]
                 },
                 None if keys is None else keys.get(step, MovedKeys(0, 0, 0)),
@@ -137,13 +137,13 @@ class ComparedRows:
         )
         return grouped.join(sql.broadcast(steps), "step").withColumn("fault", sql.expr(f"CASE {cases} END"))
 
-    def _first(self, by_id: DataFrame) -> dict[tuple[int, Fault], list[ChangedRow]]:
+    def _first(self, by_id: DataFrame) -> dict[tuple[int, RowFault], list[ChangedRow]]:
         """Return the first rows of each fault."""
-        found: dict[tuple[int, Fault], list[ChangedRow]] = defaultdict(list)
+        found: dict[tuple[int, RowFault], list[ChangedRow]] = defaultdict(list)
         for row in _first_of(by_id.where("fault IS NOT NULL"), ["step", "fault"], sql.col("id")):
             file = self._names[row["place"]["file"]]
             changed = ChangedRow(row["id"], row["b_seq"], row["a_seq"], file, row["place"]["position"])
-            found[row["step"], Fault(row["fault"])].append(changed)
+            found[row["step"], RowFault(row["fault"])].append(changed)
         return found
 
     def _moved_keys(self) -> dict[int, MovedKeys]:

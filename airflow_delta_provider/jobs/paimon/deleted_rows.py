@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 class DeletedRows:
     """Reads deletion vectors of a history's snapshots.
 
-    Files whose deleted rows cannot be told are in :attr:`broken`: their rows must not be read.
+    Files whose deleted rows cannot be determined are in :attr:`broken`: their rows must not be read.
     """
 
     def __init__(self, data: TableFiles, history: TableHistory) -> None:
@@ -25,7 +25,7 @@ class DeletedRows:
         self.faults: list[FileFault] = []
 
     def __call__(self, file: DataFile, vector: Vector | None) -> int:
-        """Return the deleted rows of a file as a bit set; none where they cannot be told."""
+        """Return the deleted rows of a file as a bit set; none where they cannot be determined."""
         try:
             return self._data.deleted_by(file, vector)
         except (MissingFileError, PaimonFormatError) as error:

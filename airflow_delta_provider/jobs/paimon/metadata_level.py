@@ -1,12 +1,12 @@
-"""Level metadata: commits are read and judged, and their merged manifests compared with what they did."""
+"""Level metadata: commits are read and checked, and their merged manifests compared with what they did."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.paimon.commit import Damage
+from airflow_delta_provider.domain.paimon.history_check import HistoryCheck
 from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
-from airflow_delta_provider.domain.paimon.judgement import HistoryJudge
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 class MetadataLevel:
     """Judges the metadata of one table.
 
-    :param since: the snapshot to begin after; None to judge from the first on
+    :param since: the snapshot to begin after; None to check from the first on
     :param fail_on_reassigned: whether reassigned row ids are an error
     """
 
@@ -27,7 +27,7 @@ class MetadataLevel:
         self._since = since
         self._fail_on_reassigned = fail_on_reassigned
 
-    def judge(self, ids: Sequence[int]) -> HistoryJudge:
+    def check(self, ids: Sequence[int]) -> HistoryCheck:
         """Judge commits; those manifests that others were merged into are read of the newest snapshot alone.
 
         Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
@@ -35,45 +35,45 @@ class MetadataLevel:
         :param ids: of snapshots, ascending
         :raises SnapshotGoneError: if one is not there any more
         """
-        judge, unread = self._judge_commits(ids, merged=False)
-        if unread and not self._are_as_merged(judge, unread):
-            judge, _ = self._judge_commits(ids, merged=True)
-        judge.take_index_damages(dict(self._index_damages(judge)))
-        return judge
+        check, unread = self._check_commits(ids, merged=False)
+        if unread and not self._are_as_merged(check, unread):
+            check, _ = self._check_commits(ids, merged=True)
+        check.add_index_damages(dict(self._index_damages(check)))
+        return check
 
-    def _index_damages(self, judge: HistoryJudge) -> Iterator[tuple[str, Damage]]:
+    def _index_damages(self, check: HistoryCheck) -> Iterator[tuple[str, Damage]]:
         """Yield index manifests that are missing, and the newest if it cannot be read, and what is wrong with each."""
-        naming = {name: one for one in judge.snapshots if (name := one.index_manifest) is not None}
+        naming = {name: one for one in check.snapshots if (name := one.index_manifest) is not None}
         there = self._source.manifest_names() if naming else frozenset()
         for name, snapshot in naming.items():
-            if name not in there or snapshot is judge.snapshots[-1]:
+            if name not in there or snapshot is check.snapshots[-1]:
                 files = self._source.index_files(snapshot)
                 if isinstance(files, Damage):
                     yield name, files
 
-    def _are_as_merged(self, judge: HistoryJudge, unread: frozenset[str]) -> bool:
+    def _are_as_merged(self, check: HistoryCheck, unread: frozenset[str]) -> bool:
         """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""
-        if judge.live.doubtful or not judge.live.complete or not unread <= self._source.manifest_names():
+        if check.live.doubtful or not check.live.complete or not unread <= self._source.manifest_names():
             return False
-        manifests, damages = self._source.read_manifests(judge.live.unread)
-        return not damages and judge.live.are_those_of(manifests)
+        manifests, damages = self._source.read_manifests(check.live.unread)
+        return not damages and check.live.are_those_of(manifests)
 
-    def _judge_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryJudge, frozenset[str]]:
+    def _check_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryCheck, frozenset[str]]:
         """Judge commits, and return the names of the manifests that were not read, too."""
-        judge = HistoryJudge(self._schemas, since=self._since, fail_on_reassigned=self._fail_on_reassigned)
+        check = HistoryCheck(self._schemas, since=self._since, fail_on_reassigned=self._fail_on_reassigned)
         vectors: dict[str | None, Mapping[str, int]] = {None: {}}
         unread: set[str] = set()
         for commit in self._source.commits(ids, merged=merged):
-            if judge.ended:
+            if check.ended:
                 break
             if isinstance(commit, Damage):
-                judge.take_damage(commit)
+                check.add_damage(commit)
                 continue
             unread |= commit.unread
-            wanted = judge.take(commit)
+            wanted = check.apply_commit(commit)
             if wanted:
-                judge.take_vectors({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
-        return judge, frozenset(unread)
+                check.add_deleted_rows({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
+        return check, frozenset(unread)
 
     def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
         """Return how many rows of which data file deletion vectors delete in a snapshot."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from airflow_delta_provider.domain.formats.avro.codecs import Codec
-from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
+from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (
@@ -44,7 +44,7 @@ _SNAPSHOTS, _MANIFESTS = 256, 512
 
 _Decoder = Callable[[Sequence[bytes], Mapping[str, Codec]], Sequence["T | PaimonFormatError"]]
 #: Seconds to wait before a file counts as missing: Paimon deletes the files of snapshots shortly before the snapshots.
-_EXPIRING = 5.0
+_PATIENCE = 5.0
 
 
 class SnapshotGoneError(Exception):
@@ -64,10 +64,14 @@ class MetadataSource:
 
     :param location: of the table, as a URI
     :param codecs: by Avro's names
+    :param patience: seconds to wait for a snapshot to vanish of which a file is missing
     """
 
-    def __init__(self, storage: HadoopStorage, location: str, codecs: Mapping[str, Codec]) -> None:
+    def __init__(
+        self, storage: HadoopStorage, location: str, codecs: Mapping[str, Codec], patience: float = _PATIENCE
+    ) -> None:
         self._storage = storage
+        self._patience = patience
         self.location = location.rstrip("/")
         self._codecs = codecs
         self._waited = False
@@ -131,7 +135,7 @@ class MetadataSource:
             lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
             for snapshot_id, snapshot in zip(chunk, found):
                 if isinstance(snapshot, PaimonFormatError):
-                    yield Damage(snapshot_path(snapshot_id), Fault.UNREADABLE, str(snapshot))
+                    yield Damage(snapshot_path(snapshot_id), DamageKind.UNREADABLE, str(snapshot))
             before = [last, *(snapshot.id for snapshot in snapshots)]
             whole = {after.id for one, after in zip(before, snapshots) if merged or one != after.id - 1}
             last = before[-1]
@@ -222,20 +226,20 @@ class MetadataSource:
             portion = paths[start : start + _MANIFESTS]
             for path, content in zip(portion, self._read(portion)):
                 if content is None:
-                    found.damages[path] = Damage(path, Fault.MISSING)
+                    found.damages[path] = Damage(path, DamageKind.MISSING)
                 else:
                     there[path] = content
             for path, value in zip(there, decode(list(there.values()), self._codecs)):
                 size, real = sizes[path], len(there[path])
                 if isinstance(value, PaimonFormatError):
-                    found.damages[path] = Damage(path, Fault.UNREADABLE, str(value))
+                    found.damages[path] = Damage(path, DamageKind.UNREADABLE, str(value))
                 else:
                     found.values[path] = value
                 if size is not None and size != real:
                     detail = f"{real} bytes, not {size}"
                     if path in found.damages:
                         detail += f"; {found.damages[path].detail}"
-                    found.damages[path] = Damage(path, Fault.OTHER_SIZE, detail)
+                    found.damages[path] = Damage(path, DamageKind.OTHER_SIZE, detail)
         return found
 
     def _check_listed(self, snapshot_id: int, damage: Damage) -> None:
@@ -243,10 +247,10 @@ class MetadataSource:
 
         :raises SnapshotGoneError: if it is
         """
-        if damage.fault is not Fault.MISSING:
+        if damage.kind is not DamageKind.MISSING:
             return
         if snapshot_id in self.snapshot_ids() and not self._waited:
-            time.sleep(_EXPIRING)
+            time.sleep(self._patience)
             self._waited = True
         if snapshot_id not in self.snapshot_ids():
             raise SnapshotGoneError(snapshot_path(snapshot_id))

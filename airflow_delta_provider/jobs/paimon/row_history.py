@@ -38,7 +38,7 @@ def row_history(
         if snapshot.index_manifest not in known:
             found = source.index_files(snapshot)
             if isinstance(found, Damage):
-                raise UnknownRowsError(f"{found.path} {found.fault.value}{': ' if found.detail else ''}{found.detail}")
+                raise UnknownRowsError(f"{found.path} {found.kind.value}{': ' if found.detail else ''}{found.detail}")
             known[snapshot.index_manifest] = found
         return known[snapshot.index_manifest]
 

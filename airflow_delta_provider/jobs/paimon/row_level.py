@@ -16,7 +16,13 @@ from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_rules import Fault, Outcome, found_elsewhere, judge, keeps_identities
+from airflow_delta_provider.domain.paimon.row_rules import (
+    Outcome,
+    RowFault,
+    found_elsewhere,
+    keeps_identities,
+    row_findings,
+)
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, apply, vector_key, vectors_of
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding
@@ -83,7 +89,7 @@ class RowResult:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _CommitFinding:
     """A finding about the rows of a commit, and how many rows it counts, the first of them by their ids."""
 
     finding: Finding
@@ -120,7 +126,7 @@ class RowLevel:
         self._lifetimes = Lifetimes(history)
         self._live = {file.key: file for file in history.latest.files}
 
-    def judge(self) -> RowResult:
+    def check(self) -> RowResult:
         """Read what has to be read, and return what is wrong.
 
         :raises PaimonFormatError: if an option of the newest schema has a value that it cannot have
@@ -144,16 +150,16 @@ class RowLevel:
             "footers_read": len(surveyed.ids),
             "commits_compared": sum(comparison.before is not None for comparison in readable),
         }
-        told = self._compare(readable, proof)
-        unique = self._prove(proof, added, told)
+        by_commit = self._compare(readable, proof)
+        unique = self._prove(proof, added, by_commit)
         self._result.findings += findings_of([*surveyed.faults, *self._deleted.faults], self._lifetimes)
         self._result.findings += self._not_compared([one for one in comparisons if one not in readable])
-        self._result.findings += [self._healed(one, unique) for one in told]
+        self._result.findings += [self._healed(one, unique) for one in by_commit]
         self._result.evidence |= proof.evidence
         self._result.ranges = proof.ranges()
         return self._result
 
-    def _compare(self, comparisons: Sequence[Comparison], proof: LiveProof) -> list[_Told]:
+    def _compare(self, comparisons: Sequence[Comparison], proof: LiveProof) -> list[_CommitFinding]:
         """Compare the rows of commits, and return what is wrong with those."""
         columns, others = comparable_columns(self._history.schemas)
         if others:
@@ -163,7 +169,7 @@ class RowLevel:
             return []
         self._progress(f"{self._name}: comparing the rows that {len(comparisons)} commits moved")
         frame = RowFrame(self._session, self._data, self._history.schemas, evolution=self._evolution)
-        told: list[_Told] = []
+        by_commit: list[_CommitFinding] = []
         try:
             occurrences = [one for comparison in comparisons for one in comparison.occurrences]
             rows, names = frame.rows(occurrences, columns), [file.name for file in files_of(occurrences)]
@@ -172,21 +178,25 @@ class RowLevel:
                 if outcome := outcomes.get(comparison.number):
                     if keeps_identities(comparison, outcome):
                         self._result.keeping.add(comparison.snapshot.id)
-                    told += self._judged(comparison, outcome, frame, proof)
+                    by_commit += self._findings(comparison, outcome, frame, proof)
         except (PySparkException, Py4JError) as error:
             self._cannot_read("Rows that commits moved", error)
-        return told
+        return by_commit
 
-    def _judged(self, comparison: Comparison, outcome: Outcome, frame: RowFrame, proof: LiveProof) -> Iterator[_Told]:
-        repeated = [outcome.faults[fault] for fault in (Fault.REPEATED, Fault.INVENTED) if fault in outcome.faults]
+    def _findings(
+        self, comparison: Comparison, outcome: Outcome, frame: RowFrame, proof: LiveProof
+    ) -> Iterator[_CommitFinding]:
+        repeated = [
+            outcome.faults[fault] for fault in (RowFault.REPEATED, RowFault.INVENTED) if fault in outcome.faults
+        ]
         ids = frozenset(row.id for rows in repeated for row in rows.first if row.id is not None)
         count = sum(rows.count for rows in repeated)
-        for finding in judge(comparison, outcome, self._options.reassigned):
+        for finding in row_findings(comparison, outcome, self._options.reassigned):
             if finding.code == rules.INVENTED_ID.code:
-                invented = [row.id for row in outcome.faults[Fault.INVENTED].first if row.id is not None]
+                invented = [row.id for row in outcome.faults[RowFault.INVENTED].first if row.id is not None]
                 if names := self._others_with(invented, comparison, frame, proof):
                     finding = found_elsewhere(finding, names)
-            yield _Told(finding, comparison, ids, count)
+            yield _CommitFinding(finding, comparison, ids, count)
 
     def _others_with(self, ids: Sequence[int], comparison: Comparison, frame: RowFrame, proof: LiveProof) -> str:
         """Return the files that a commit left alone of which a live row has one of ``ids``."""
@@ -210,27 +220,27 @@ class RowLevel:
         files = files_of(near)
         return ", ".join(sorted(files[row["file"]].name for row in found))
 
-    def _prove(self, proof: LiveProof, added: Sequence[DataFile], told: Sequence[_Told]) -> bool:
+    def _prove(self, proof: LiveProof, added: Sequence[DataFile], by_commit: Sequence[_CommitFinding]) -> bool:
         """Prove that live rows have ids of their own, and return whether they have."""
         unique = True
         try:
             for repeated in proof.repeated(added, lambda text: self._progress(f"{self._name}: {text}")):
                 unique = False
                 finding = self._traced(repeated)
-                if not any(_is_same(one, finding, repeated) for one in told):
+                if not any(_is_same(one, finding, repeated) for one in by_commit):
                     self._result.findings.append(finding)
         except (PySparkException, Py4JError) as error:
             self._cannot_read("The row ids in data files", error)
             return False
         return unique and proof.complete()
 
-    def _healed(self, told: _Told, unique: bool) -> Finding:
+    def _healed(self, earlier: _CommitFinding, unique: bool) -> Finding:
         """Return a finding about rows with the snapshot since which it does not matter any more.
 
         That is so when no file can have any of the rows. Where it is proven that no two live rows have one id, the
         last commit that took rows away saw to it, if none before did.
         """
-        finding, comparison = told.finding, told.comparison
+        finding, comparison = earlier.finding, earlier.comparison
         if finding.code not in _ABOUT_ROWS:
             return finding
         brought = [one.file for one in comparison.occurrences if one.after]
@@ -284,9 +294,9 @@ def _may_have(found: tuple[int, int] | None, ids: Sequence[int]) -> bool:
     return found is not None and any(found[0] <= row_id <= found[1] for row_id in ids)
 
 
-def _is_same(told: _Told, finding: Finding, repeated: RepeatedId) -> bool:
-    """Whether a commit's finding has told already what is found of live rows."""
-    if told.finding.code != rules.REPEATED_ID.code:
+def _is_same(earlier: _CommitFinding, finding: Finding, repeated: RepeatedId) -> bool:
+    """Whether a commit's finding reports already what is found of live rows."""
+    if earlier.finding.code != rules.REPEATED_ID.code:
         return False
-    taken_along = not told.ids.isdisjoint(repeated.ids) and repeated.count <= told.count
-    return told.finding.version == finding.version or taken_along
+    taken_along = not earlier.ids.isdisjoint(repeated.ids) and repeated.count <= earlier.count
+    return earlier.finding.version == finding.version or taken_along

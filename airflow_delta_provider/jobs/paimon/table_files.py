@@ -29,7 +29,7 @@ class TableFiles(DataFiles):
     def row_file(self, file: DataFile) -> RowFile:
         """Return a data file as readers of row ids take it; its sequence number stands for the commit's version.
 
-        :raises PaimonFormatError: if its partition's directory cannot be told
+        :raises PaimonFormatError: if its partition's directory cannot be determined
         """
         path = self._layout.data_file_path(file)
         return RowFile(path, file.size, file.first_row_id, file.max_sequence, file.row_count)
@@ -38,7 +38,7 @@ class TableFiles(DataFiles):
         """Return the rows of a data file that a deletion vector deletes, as a bit set.
 
         :raises MissingFileError: if the index file is missing
-        :raises PaimonFormatError: if the vector is damaged, or where it is cannot be told
+        :raises PaimonFormatError: if the vector is damaged, or its place cannot be determined
         """
         if vector is None:
             return 0

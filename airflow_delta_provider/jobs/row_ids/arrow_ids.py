@@ -24,13 +24,22 @@ def is_available() -> bool:
     return have("numpy", "pyarrow.parquet")
 
 
-def read_buckets(data: DataFiles, column: str, rows: Sequence[FileRows]) -> list[IdBucket] | None:
+def read_buckets(
+    data: DataFiles,
+    column: str,
+    rows: Sequence[FileRows],
+    *,
+    most_files: int = _MOST_FILES,
+    most_rows: int = _MOST_ROWS,
+) -> list[IdBucket] | None:
     """Return the materialized ids of live rows as bit sets, by number of bucket.
 
     :param column: that holds them
+    :param most_files: of more files, Spark is to read them
+    :param most_rows: of so many rows, with or without materialized ids, Spark is to read them
     :return: None where Spark is to read them, or to say what is wrong with them
     """
-    if len(rows) > _MOST_FILES or sum(_MOST_ROWS if row.rows is None else row.rows for row in rows) >= _MOST_ROWS:
+    if len(rows) > most_files or sum(most_rows if row.rows is None else row.rows for row in rows) >= most_rows:
         return None
     if not is_available():
         return None

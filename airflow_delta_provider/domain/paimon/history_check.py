@@ -1,4 +1,4 @@
-"""Judging a table's history, commit by commit."""
+"""Checking a table's history, commit by commit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files, check_have_ids
-from airflow_delta_provider.domain.paimon.commit import Commit, Damage, Fault
+from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifests
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.open_violations import Open, Standing
+from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
 from airflow_delta_provider.domain.paimon.reassigned_ids import check_reassigned, vectors_needed
 from airflow_delta_provider.domain.paimon.schema_rules import (
     Schemas,
@@ -30,11 +30,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 
-class HistoryJudge:
-    """Takes the commits of a table, in order.
+class HistoryCheck:
+    """Checks the commits of a table, in order.
 
     :param schemas: all schemas of the table
-    :param since: the first commit is this snapshot's and is taken for granted; None judges all
+    :param since: the first commit is this snapshot's and is taken for granted; None checks all
     :param fail_on_reassigned: whether reassigned row ids are an error
     """
 
@@ -44,15 +44,15 @@ class HistoryJudge:
         self._fail_on_reassigned = fail_on_reassigned
         self._live = LiveFiles()
         self._ranges = IdRanges()
-        self._standing = Standing()
-        self._lists = ListedManifests(self._standing)
+        self._violations = OpenViolations()
+        self._lists = ListedManifests(self._violations)
         self._beginning: dict[FileKey, DataFile] = {}
         self._changes: list[Change] = []
         self._gone: set[FileKey] = set()
         self._file_schemas: dict[int, Snapshot] = {}
-        self._damaged: dict[str, Open] = {}
+        self._damaged: dict[str, OpenViolation] = {}
         self._broken_snapshots: list[Damage] = []
-        self._miscounts: list[Open] = []
+        self._miscounts: list[OpenViolation] = []
         self._excess = 0
         self._complete = True
         self._unknown: Finding | None = None
@@ -60,7 +60,7 @@ class HistoryJudge:
 
     @property
     def ended(self) -> bool:
-        """Whether the commits that follow cannot be judged: one is of a version that nobody knows here."""
+        """Whether the commits that follow cannot be checked: one has an unknown version."""
         return self._unknown is not None
 
     @property
@@ -73,11 +73,11 @@ class HistoryJudge:
         """Those that were taken, in order."""
         return tuple(change.snapshot for change in self._changes)
 
-    def take_damage(self, damage: Damage) -> None:
+    def add_damage(self, damage: Damage) -> None:
         """Take a snapshot that cannot be read."""
         self._broken_snapshots.append(damage)
 
-    def take(self, commit: Commit) -> tuple[Snapshot, ...]:
+    def apply_commit(self, commit: Commit) -> tuple[Snapshot, ...]:
         """Judge a commit; return the snapshots whose deletion vectors it takes to end that."""
         snapshot = commit.snapshot
         if snapshot.version not in KNOWN_VERSIONS:
@@ -87,7 +87,7 @@ class HistoryJudge:
             )
             return ()
         other_format = manifest_format(self._schemas.get(snapshot.schema_id))
-        if other_format and any(damage.fault is Fault.UNREADABLE for damage in commit.damages):
+        if other_format and any(damage.kind is DamageKind.UNREADABLE for damage in commit.damages):
             self._end(
                 f"Manifests of snapshot {snapshot.id} are {other_format}, by manifest.format; only Avro is read here.",
                 snapshot,
@@ -105,8 +105,8 @@ class HistoryJudge:
         for file in (*(self._beginning.values() if first else ()), *change.added):
             self._file_schemas.setdefault(file.schema_id, snapshot)
         self._take_damages(commit)
-        self._lists.take(commit)
-        self._standing.follow(change)
+        self._lists.apply_commit(commit)
+        self._violations.follow(change)
         anew = change.previous is None or bool(change.rewritten) or not was_complete
         self._follow_ranges(change, anew)
         if snapshot.id == self._since:
@@ -116,7 +116,7 @@ class HistoryJudge:
         self._gone |= {file.key for file in change.deleted}
         return wanted
 
-    def take_vectors(self, deleted: Mapping[int, Mapping[str, int]]) -> None:
+    def add_deleted_rows(self, deleted: Mapping[int, Mapping[str, int]]) -> None:
         """Take what :meth:`take` asked for.
 
         :param deleted: by the snapshot's id, how many rows of which data file deletion vectors delete
@@ -125,11 +125,11 @@ class HistoryJudge:
         found = None if self._new is None else check_reassigned(change, self._new, deleted)
         if found is not None:
             severity = Severity.ERROR if self._fail_on_reassigned else None
-            self._standing.add(replace(found, severity=severity), change.snapshot)
+            self._violations.add(replace(found, severity=severity), change.snapshot)
 
-    def take_index_damages(self, damages: Mapping[str, Damage]) -> None:
+    def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
         """Take what is wrong with index manifests, by their names."""
-        opened: dict[str, Open] = {}
+        opened: dict[str, OpenViolation] = {}
         for change in self._changes:
             snapshot = change.snapshot
             for other in [name for name in opened if name != snapshot.index_manifest]:
@@ -139,10 +139,10 @@ class HistoryJudge:
                 damage = damages[name]
                 detail = f": {damage.detail}" if damage.detail else ""
                 message = (
-                    f"{damage.path} {damage.fault.value}{detail}. Which rows are deleted cannot be told without it."
+                    f"{damage.path} {damage.kind.value}{detail}. Which rows are deleted cannot be told without it."
                 )
                 violation = Violation(rules.UNREADABLE_METADATA, message, path=damage.path)
-                opened[name] = self._standing.add(violation, snapshot)
+                opened[name] = self._violations.add(violation, snapshot)
 
     def findings(self) -> list[Finding]:
         """Return what was found."""
@@ -155,7 +155,7 @@ class HistoryJudge:
         return [
             *check_schemas(self._schemas, snapshots, self._file_schemas),
             *broken,
-            *self._standing.findings(),
+            *self._violations.findings(),
             *ended,
         ]
 
@@ -180,15 +180,15 @@ class HistoryJudge:
             change, tracked_before=is_tracked(before), data_evolution=evolution, restored=self._restored(change)
         )
         for violation in check_change(change, new):
-            self._standing.add(violation, snapshot)
+            self._violations.add(violation, snapshot)
         seed = first and snapshot.id > 1
         added = {file.key for file in change.added}
         if seed:
             for violation in check_files((f for f in self._live.files.values() if f.key not in added), snapshot):
-                self._standing.add(violation, snapshot, at_or_before=True)
+                self._violations.add(violation, snapshot, at_or_before=True)
         elif isinstance(before, TableSchema) and not is_tracked(before):
             for violation in check_have_ids(f for f in self._live.files.values() if f.key not in added):
-                self._standing.add(violation, snapshot)
+                self._violations.add(violation, snapshot)
         self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
         return vectors_needed(change, new, data_evolution=evolution)
 
@@ -208,7 +208,7 @@ class HistoryJudge:
         broken = {damage.path for damage in self._broken_snapshots}
         missing = [snapshot_id for snapshot_id in gone if snapshot_path(snapshot_id) not in broken]
         if missing:
-            self._standing.add(
+            self._violations.add(
                 Violation(
                     rules.NEXT_ROW_ID_OR_SNAPSHOTS,
                     f"Between snapshots {before.id} and {snapshot.id} there is no {listed(map(str, missing))}. What "
@@ -225,13 +225,13 @@ class HistoryJudge:
         for name in [name for name in self._damaged if name not in names]:
             self._damaged.pop(name).heal(commit.snapshot)
         for damage in commit.damages:
-            rule = rules.UNREADABLE_METADATA if damage.fault is Fault.UNREADABLE else rules.RECORDED_SIZES
+            rule = rules.UNREADABLE_METADATA if damage.kind is DamageKind.UNREADABLE else rules.RECORDED_SIZES
             detail = f": {damage.detail}" if damage.detail else ""
-            message = f"{damage.path} {damage.fault.value}{detail}."
+            message = f"{damage.path} {damage.kind.value}{detail}."
             if rule is rules.RECORDED_SIZES:
                 message += " Paimon reads it as empty, without an error."
             violation = Violation(rule, message, path=damage.path)
-            self._damaged[damage.path.rsplit("/", 1)[-1]] = self._standing.add(violation, commit.snapshot)
+            self._damaged[damage.path.rsplit("/", 1)[-1]] = self._violations.add(violation, commit.snapshot)
 
     def _follow_ranges(self, change: Change, anew: bool) -> None:
         if anew:
@@ -255,7 +255,7 @@ class HistoryJudge:
                 path=next(iter(pairs.values()))[0].name if len(pairs) == 1 else None,
                 inherited=True,
             )
-            self._standing.add(violation, snapshot, **({"at_or_before": True} if seed else {}))
+            self._violations.add(violation, snapshot, **({"at_or_before": True} if seed else {}))
 
     def _overlaps(
         self, files: Iterable[DataFile], evolution: bool
@@ -280,7 +280,7 @@ class HistoryJudge:
             rows = (snapshot.total_record_count or 0) - excess
             message = f"totalRecordCount is {snapshot.total_record_count}; the live files have {rows} rows."
             known = {"at_or_before": True} if first and snapshot.id > 1 else {}
-            self._miscounts.append(self._standing.add(Violation(rules.RECORD_COUNT, message), snapshot, **known))
+            self._miscounts.append(self._violations.add(Violation(rules.RECORD_COUNT, message), snapshot, **known))
 
     def _rows_too_many(self, snapshot: Snapshot) -> int:
         """Return by how much totalRecordCount goes beyond the rows of live files."""
