@@ -102,8 +102,8 @@ class MetadataFolder:
             directory = ObjectStoragePath(address.url, conn_id=self._conn_id) / self._folder
         except AirflowNotFoundException as error:
             raise DeltaLogUnreadableError(
-                f"storage_conn_id {self._conn_id!r} names no connection. Create it, name another one, or leave it out "
-                "to take credentials from the environment."
+                f"storage_conn_id {self._conn_id!r} does not exist. Create the connection, name another, or leave it "
+                "out to take credentials from the environment."
             ) from error
         except (ImportError, ValueError) as error:
             package = f"Install {address.package}" if address.package else "Install the provider that brings one"

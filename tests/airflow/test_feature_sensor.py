@@ -235,7 +235,7 @@ class TestDeferrable:
         deferred(sensor(tmp_path / "later", state="absent"))
 
     def test_connection_that_does_not_exist_fails_at_the_first_look(self, tmp_path: Path) -> None:
-        with pytest.raises(DeltaLogUnreadableError, match="'nowhere' names no connection"):
+        with pytest.raises(DeltaLogUnreadableError, match="'nowhere' does not exist"):
             sensor(tmp_path, storage_conn_id="nowhere").execute(context())
 
     def test_storage_error_of_the_first_look_is_left_to_the_trigger(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -351,7 +351,7 @@ def test_scheme_without_its_provider_names_the_package() -> None:
 
 def test_connection_that_does_not_exist_is_named() -> None:
     attach("memory", conn_id="missing_conn", fs=RecordingFileSystem())
-    with pytest.raises(DeltaLogUnreadableError, match="'missing_conn' names no connection"):
+    with pytest.raises(DeltaLogUnreadableError, match="'missing_conn' does not exist"):
         read("memory://b/t", "missing_conn")
 
 

@@ -61,7 +61,7 @@ def test_spark_that_no_delta_is_known_for_is_said_with_those_that_are(engines: P
     ran = subprocess.run([*command, *request], capture_output=True, text=True, cwd=ROOT, check=False, timeout=300)
     assert ran.returncode == 1
     assert "No Delta release is known to go with Spark 4.3.0. Known are Spark 4.2 from 4.2.0" in ran.stderr
-    assert "defect of the provider" not in ran.stderr
+    assert "bug in the provider" not in ran.stderr
 
 
 @pytest.mark.parametrize("spark", SPARK_3_5)

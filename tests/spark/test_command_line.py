@@ -97,7 +97,7 @@ def test_report_to_a_storage_that_spark_does_not_know_is_refused_before_anything
     before = log.contents(path)
     change = ("enable-feature", "--feature", "appendOnly", "--table", str(path))
     assert main([*change, "--report", "hologram://x/r.json"]) == 2
-    assert "--report hologram://x/r.json: No driver for this storage" in capsys.readouterr().err
+    assert "--report hologram://x/r.json: No Hadoop filesystem for this storage" in capsys.readouterr().err
     assert log.contents(path) == before
 
 

@@ -74,7 +74,7 @@ def test_what_sql_refuses_is_refused_in_the_engines_words_without_its_stack(tabl
         (PermissionError("/t"), ("FT01", Verdict.FAULT, False), "Give the job's user"),
         (OSError("disk"), ("FT01", Verdict.FAULT, True), "Storage failed: disk"),
         (BrokenLogError("commit 3 missing"), ("RQ03", Verdict.REFUSED, False), "commit 3 missing"),
-        (NotADirectoryError(20, "x"), ("FT01", Verdict.FAULT, False), "a file where a directory has to be"),
+        (NotADirectoryError(20, "x"), ("FT01", Verdict.FAULT, False), "a file where a directory must be"),
         (OSError(30, "x"), ("FT01", Verdict.FAULT, False), "mounted read-only"),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "half"), ("RQ17", Verdict.REFUSED, False), "not valid Unicode"),
         (ZeroDivisionError("x"), ("FT03", Verdict.FAULT, False), "Unexpected ZeroDivisionError: x"),
@@ -125,7 +125,7 @@ def test_file_that_the_job_itself_lacks_is_not_taken_for_one_of_the_table() -> N
             "java.lang.ClassNotFoundException",
             "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
             ("FT01", Verdict.FAULT, False),
-            "No driver for this storage",
+            "No Hadoop filesystem for this storage",
         ),
         (
             "java.io.FileNotFoundException",
@@ -140,7 +140,7 @@ def test_file_that_the_job_itself_lacks_is_not_taken_for_one_of_the_table() -> N
             ("FT01", Verdict.FAULT, False),
             "file where a directory",
         ),
-        ("java.io.IOException", "No space left on device", ("FT01", Verdict.FAULT, True), "If it lasts"),
+        ("java.io.IOException", "No space left on device", ("FT01", Verdict.FAULT, True), "If it persists"),
     ],
 )
 def test_error_of_java_says_what_it_is_and_whether_a_retry_helps(spark, name, message, expected, words):

@@ -1,4 +1,4 @@
-"""What an error of the engine means for the table: by error class and Java type, never by its text."""
+"""What an error of the engine means for the table, by error class and Java type."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.Ac
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException",)
 #: What stays as it is however often one tries, with the remedy; Java has no types for these on local file systems.
 _LASTING: Mapping[int, str] = {
-    errno.ENOTDIR: "There is a file where a directory has to be. Choose another location, or move the file.",
-    errno.EISDIR: "There is a directory where a file has to be. Choose another location, or move the directory.",
-    errno.EROFS: "The file system is mounted read-only. Mount it so that it can be written, or name another location.",
-    errno.ENAMETOOLONG: "A name in the path is longer than the file system takes. Choose a shorter one.",
-    errno.ELOOP: "Symbolic links in the path lead in a circle. Mend them.",
+    errno.ENOTDIR: "There is a file where a directory must be. Choose another location, or move the file.",
+    errno.EISDIR: "There is a directory where a file must be. Choose another location, or move the directory.",
+    errno.EROFS: "The file system is mounted read-only. Mount it writable, or choose another location.",
+    errno.ENAMETOOLONG: "A name in the path is longer than the file system allows. Choose a shorter one.",
+    errno.ELOOP: "Symbolic links in the path form a loop. Fix them.",
 }
 _LASTING_JAVA: Mapping[str, int] = {
     "org.apache.hadoop.fs.ParentNotDirectoryException": errno.ENOTDIR,
@@ -77,8 +77,10 @@ def understand(error: BaseException) -> EngineError:
         moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)
     if isinstance(error, MissingFileError):
-        gone = f"A file of the table is gone: {message}. The log was cleaned up, or the table dropped, while this ran. "
-        gone += "Run it again; if it lasts, restore the file."
+        gone = (
+            f"A file of the table is missing: {message}. The log was cleaned up, or the table dropped, while this ran. "
+            "Run it again; if the error persists, restore the file."
+        )
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, gone)
     if isinstance(error, PermissionError) or _is_java(error, _DENIED):
         denied = f"No permission: {message}. Give the job's user or credentials access to the table."
@@ -88,13 +90,13 @@ def understand(error: BaseException) -> EngineError:
     if _is_java(error, _NO_DRIVER):
         return _without_driver(message, condition)
     if lasting := _lasting(error):
-        for_good = f"Storage failed for good: {message}. {lasting}"
+        for_good = f"Storage failed, and a retry does not help: {message}. {lasting}"
         return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, for_good)
     storage = isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",))
     # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
     storage = storage and not isinstance(error, FileNotFoundError)
     if storage and not isinstance(error, AnalysisException):
-        failed = f"Storage failed: {message}. If it lasts, check the location, the network and the credentials."
+        failed = f"Storage failed: {message}. If it persists, check the location, the network and the credentials."
         return EngineError(faults.STORAGE, Verdict.FAULT, True, condition, failed)
     if isinstance(error, PySparkException) or condition:
         refused = f"The engine refused: {message}"
@@ -104,9 +106,9 @@ def understand(error: BaseException) -> EngineError:
     if isinstance(error, UnknownSparkError):
         return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, False, condition, message)
     if isinstance(error, UnicodeError):
-        half = f"A text is not valid Unicode, so no engine or file takes it: {message}. Give it in UTF-8."
+        half = f"A text is not valid Unicode: {message}. Pass it in UTF-8."
         return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, half)
-    unexpected = f"Unexpected {type(error).__name__}: {message}. This is a defect of the provider: please report it."
+    unexpected = f"Unexpected {type(error).__name__}: {message}. This is a bug in the provider: please report it."
     return EngineError(faults.UNEXPECTED, Verdict.FAULT, False, condition, unexpected)
 
 
@@ -133,7 +135,10 @@ def _of_missing_class(missing: str, condition: str) -> EngineError:
 
 
 def _without_driver(message: str, condition: str) -> EngineError:
-    absent = f"No driver for this storage: {message}. Check the URI's scheme, and add the storage's package to Spark."
+    absent = (
+        f"No Hadoop filesystem for this storage: {message}. Check the URI's scheme, or add the storage's package to "
+        "spark.jars.packages, for instance org.apache.hadoop:hadoop-aws with the version of Spark's Hadoop for s3a://."
+    )
     return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, absent)
 
 
