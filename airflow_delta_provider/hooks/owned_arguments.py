@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_delta_provider.exceptions import DeltaRequestError
@@ -10,7 +11,7 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 OWNED_ARGUMENTS = ("application", "java_class", "application_args")
 
 
-def refuse_owned_arguments(arguments: dict[str, Any]) -> None:
+def refuse_owned_arguments(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments of the parent that belong to this provider.
 
     :raises DeltaRequestError: naming the first

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from airflow.providers.common.compat.sdk import Context
 
@@ -110,15 +110,15 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
 
         :raises RequestError: if a rendered text cannot be read
         """
-        owned = tuple(entry for entry in self._fleet() if not isinstance(entry, str))
+        owned = tuple(entry for entry in self._owned_tables() if not isinstance(entry, str))
         return {**super().given(), "waivers": tuple(self._waivers()), "ownership": owned}
 
     def _tables(self) -> tuple[str, ...]:
         if self.tables is None:
             return super()._tables()
-        return tuple(_name(entry) for entry in self._fleet())
+        return tuple(_name(entry) for entry in self._owned_tables())
 
-    def _fleet(self) -> Sequence[Any]:
+    def _owned_tables(self) -> Sequence[Any]:
         """Return the entries of ``tables``: names, and mappings that name one."""
         if self.tables is None:
             return ()
@@ -136,7 +136,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
                 f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
                 "argument so that its own text ends in .yaml or .yml."
             )
-        folder = Path(self.dag.fileloc).parent if self.has_dag() else Path()
+        folder = Path(self.dag.fileloc).parent if cast("Any", self).has_dag() else Path()
         file = folder / value
         if self._context is not None:
             access = Access.of(self._context)
@@ -151,4 +151,4 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
 
 
 def _name(entry: Any) -> str:
-    return entry["table"] if isinstance(entry, Mapping) and "table" in entry else entry
+    return cast("str", entry["table"] if isinstance(entry, Mapping) and "table" in entry else entry)

@@ -33,7 +33,7 @@ class DeltaChangeOperator(DeltaJobOperator):
         self, *, dry_run: Flag = False, allow_unsafe_log_store: Flag = False, **kwargs: Unpack[JobArguments]
     ) -> None:
         super().__init__(**kwargs)
-        self.dry_run = dry_run
+        self.dry_run = dry_run  # type: ignore[assignment, method-assign]  # the name of a method of Airflow
         self.allow_unsafe_log_store = allow_unsafe_log_store
         if is_literal(dry_run):
             self._plans_only()

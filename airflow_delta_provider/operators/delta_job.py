@@ -96,15 +96,15 @@ class DeltaJobOperator(SparkSubmitOperator):
         refuse_owned_arguments(kwargs)
         check_policy(on_violation, on_undetermined)
         kwargs.setdefault("name", f"airflow-delta-provider {self.options_type.kind}")
-        super().__init__(**kwargs)
+        super().__init__(**cast("dict[str, Any]", kwargs))  # templated arguments have other types once rendered
         self.table = table
         self.tables = tables
         self.on_violation = on_violation
         self.on_undetermined = on_undetermined
-        self.delta_jars = delta_jars
+        self.delta_jars = cast("str | Sequence[str] | None", delta_jars)
         self.spark_log_level = spark_log_level
-        self.report_path = report_path
-        self.storage_conn_id = storage_conn_id
+        self.report_path = cast("str | None", report_path)
+        self.storage_conn_id = cast("str | None", storage_conn_id)
         self._request: JobRequest | None = None
         self._received: Receipts = {}
         if report_path is not None and is_literal(report_path):
@@ -145,7 +145,7 @@ class DeltaJobOperator(SparkSubmitOperator):
             if isinstance(settings, Mapping):
                 hide_secrets(settings)
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the parent returns nothing
         """Run the job, push its report and judge it; return the summary."""
         request = self.request(context)
         if request.options.state_path is not None:
