@@ -19,11 +19,12 @@ __all__ = ["spark_submit"]
 SOON, LATER = "2199-01-01T00:00:00.000+00:00", "2199-01-02T00:00:00.000+00:00"
 #: A report in which some tables wait, and others ended otherwise.
 _REPORT = """
+from dataclasses import replace
 from airflow_delta_provider.domain.checks.protocol.outcomes import DROP_WAITS
 waiting, verdicts = {waiting!r}, {verdicts!r}
 def of(t):
     if t in waiting:
-        return TableReport.judged(t, DROP_WAITS.finding('It waits.', earliest=waiting[t]), earliest=waiting[t])
+        return TableReport.judged(t, replace(DROP_WAITS.found('It waits.'), earliest=waiting[t]), earliest=waiting[t])
     return TableReport(t, Verdict(verdicts.get(t, 'PASS')), changed=True, retryable=verdicts.get(t) == 'FAULT')
 send('report', JobReport(request['kind'], 'then', 'now', tuple(map(of, request['tables'])), {{}}).to_json())
 """
