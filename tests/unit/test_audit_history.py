@@ -79,12 +79,12 @@ def test_damage_is_told_once_with_its_commit_its_engine_and_what_follows(case: C
 @each_case
 @pytest.mark.parametrize("operation", ["RESTORE", "CREATE OR REPLACE TABLE AS SELECT"])
 def test_name_of_an_operation_excuses_nothing(case: Case, operation: str) -> None:
-    if case.code in ("RT18", "TW15"):
-        pytest.skip("what it is about is an UPDATE or a DROP FEATURE by its name")
+    if case.about_operation:
+        pytest.skip("the operation is told by its name")
     table, version = damaged(case)
     info = body(table.commits[version], "commitInfo")
     info |= {"operation": operation, "operationParameters": {"version": version - 1}}
-    for since in (None, version - 1 if case.code != "CM16" else 0):
+    for since in (None, 0 if case.needs_history else version - 1):
         assert told(roots(audited(table.commits, since))) == [(case.code, version, case.column)]
 
 
@@ -92,8 +92,8 @@ def test_name_of_an_operation_excuses_nothing(case: Case, operation: str) -> Non
 def test_what_is_judged_from_a_later_version_on_is_the_same(case: Case) -> None:
     table, version = damaged(case)
     for since in (0, version - 1):
-        if case.code == "CM16" and since:
-            continue  # that the column was dropped is known from a commit before
+        if case.needs_history and since:
+            continue
         assert told(roots(audited(table.commits, since))) == [(case.code, version, case.column)]
     assert {finding.code for finding in audited(table.commits, version)} <= set(case.follows)
 
@@ -149,7 +149,7 @@ def test_damage_that_a_later_commit_puts_right_is_healed(case: Case, how: str) -
     replaced = {("MD08", healing)} if how == "replace" else set()
     standing = {(finding.code, finding.version) for finding in findings if finding.healed_version is None}
     assert standing - replaced == set()
-    if case.code != "RT06":  # told of what is there now only: it is nothing that a commit did wrong
+    if not case.of_newest:
         root = next(finding for finding in findings if (finding.code, finding.version) == (case.code, version))
         assert root.healed_version is not None
         assert root.healed_version <= healing

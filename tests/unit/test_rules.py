@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,21 @@ import pytest
 import airflow_delta_provider
 from airflow_delta_provider.domain import checks
 from airflow_delta_provider.domain.checks import disable_mapping, faults, requests
+from airflow_delta_provider.domain.checks.check import (
+    on_action,
+    on_change,
+    on_commit,
+    on_demand,
+    on_first_commit,
+    on_state,
+    on_transition,
+)
 from airflow_delta_provider.domain.checks.registry import FAMILIES, RULES
 from airflow_delta_provider.domain.checks.rule import Rule, Scope
 from airflow_delta_provider.domain.report.verdict import Severity
 from scripts.rules_page import PAGE, render
 
+_CHECKS = [module.name for module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")]
 PACKAGE = Path(airflow_delta_provider.__file__).parent
 CODE = re.compile(rf"\b(?:{'|'.join(family.prefix for family in FAMILIES)})\d\d\b")
 SENTENCE = re.compile(r"[A-Z].{5,200}[^.…]\.")
@@ -32,8 +44,8 @@ def test_codes_are_unique_and_of_their_family():
 
 
 def test_catalogue_has_the_rules_of_every_module():
-    names = [module.name for module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")]
-    rules = [rule for name in names for rule in vars(importlib.import_module(name)).values() if isinstance(rule, Rule)]
+    modules = map(importlib.import_module, _CHECKS)
+    rules = [rule for module in modules for rule in vars(module).values() if isinstance(rule, Rule)]
     assert {id(rule) for rule in rules} == {id(rule) for rule in RULES.values()}
 
 
@@ -84,3 +96,37 @@ def test_each_rule_is_named_by_a_test():
     tests = Path(__file__).parents[1]
     named = {code for file in tests.rglob("*.py") for code in CODE.findall(file.read_text(encoding="utf-8"))}
     assert RULES.keys() - named == set()
+
+
+def _strings(file: Path) -> Iterator[str]:
+    """Yield the strings of a module that are not docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.value
+
+
+def test_no_code_of_a_rule_is_a_string_outside_the_package_of_its_family():
+    """What an audit has to know of a rule is in its definition; who means a rule imports it."""
+    elsewhere = []
+    for file in PACKAGE.rglob("*.py"):
+        named = {code for text in _strings(file) for code in CODE.findall(text)}
+        home = {rule.code for rule in _rules_in(file.parent)} if named else set()
+        elsewhere += [f"{file}: {code}" for code in sorted(named - home)]
+    assert elsewhere == []
+
+
+def _rules_in(folder: Path) -> list[Rule]:
+    homes = (Path(importlib.import_module(name).__file__ or "") for name in _CHECKS)
+    names = [name for name, home in zip(_CHECKS, homes) if home.parent == folder]
+    return [rule for name in names for rule in vars(importlib.import_module(name)).values() if isinstance(rule, Rule)]
+
+
+def test_each_rule_about_the_log_of_a_delta_table_has_a_check():
+    registered = [on_action, on_change, on_commit, on_first_commit, on_state, on_transition]
+    checked = set().union(on_demand.rules, *(registry.rules for registry in registered))
+    of_logs = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
+    families = ("LG", "AC", "TF", "MD", "CM", "UT", "TW", "RT", "DF")
+    rules = {rule for rule in RULES.values() if rule.scope in of_logs and rule.family.prefix in families}
+    assert sorted(rule.code for rule in rules - checked) == []

@@ -31,6 +31,9 @@ class Case:
     :param healed_by: what puts it right: ``undo`` (what was changed is changed back), ``restore`` (RESTORE to the
         version before), ``replace`` (CREATE OR REPLACE)
     :param column: of the finding
+    :param about_operation: whether it is about the name of the operation, so that another name is no damage
+    :param needs_history: whether only a commit before shows that it is one
+    :param of_newest: whether it is about the newest version only, so that nothing is left of it once it is fixed
     """
 
     code: str
@@ -43,3 +46,6 @@ class Case:
     healed_by: frozenset[str] = ALL
     column: str | None = None
     name: str = ""
+    about_operation: bool = False
+    needs_history: bool = False
+    of_newest: bool = False

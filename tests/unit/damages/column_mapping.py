@@ -105,6 +105,7 @@ CASES = (
         column("extra", name="v", metadata={NAME: "v"}),
         "schemaString",
         column="v",
+        needs_history=True,
     ),
     Case(
         "CM17",

@@ -52,7 +52,7 @@ CASES = (
         name="a writer that does not know row tracking",
         healed_by=FILES,
     ),
-    Case("RT06", tracked, append, added(stats=None), "baseRowId", healed_by=FILES),
+    Case("RT06", tracked, append, added(stats=None), "baseRowId", healed_by=FILES, of_newest=True),
     Case("RT07", tracked, append, without("domainMetadata"), "baseRowId", follows={"RT08"}),
     Case("RT08", tracked, lambda t: t.append(2), added(1, baseRowId=35), '"baseRowId": 35', healed_by=FILES),
     Case(
@@ -124,5 +124,13 @@ CASES = (
     ),
     Case("RT16", tracked, append, added(defaultRowCommitVersion=1), '"defaultRowCommitVersion": 1', healed_by=FILES),
     Case("RT17", tracked, set_property, configured(**{ROW_ID.replace(".", "__"): "_other"}), "_other"),
-    Case("RT18", tracked, lambda t: t.update(t.paths[0]), info(tags=None), "UPDATE", healed_by=NEVER),
+    Case(
+        "RT18",
+        tracked,
+        lambda t: t.update(t.paths[0]),
+        info(tags=None),
+        "UPDATE",
+        healed_by=NEVER,
+        about_operation=True,
+    ),
 )

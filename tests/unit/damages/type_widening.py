@@ -170,5 +170,6 @@ CASES = (
         follows={"TW01", "TW02"},
         column="n",
         healed_by=KEPT,
+        about_operation=True,
     ),
 )

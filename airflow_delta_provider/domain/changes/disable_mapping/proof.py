@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.file_columns import F
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.checks import disable_mapping as rules
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH as PATH_OF_DROPPED
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings
@@ -136,8 +137,8 @@ def _reused(known: KnownColumns) -> Iterator[Finding]:
     for path, field in known.reused.items():
         yield rules.REUSED_PATH.finding(
             f"{field.column} is stored as {path_text(path)} in data files, like a column that was dropped before, so "
-            "the values of the two cannot be told apart (CM16). Investigate that first; then have all files rewritten: "
-            "repeat the request with allow_rewrite=True (--allow-rewrite).",
+            f"the values of the two cannot be told apart ({PATH_OF_DROPPED.code}). Investigate that first; then have "
+            "all files rewritten: repeat the request with allow_rewrite=True (--allow-rewrite).",
             column=str(field.column),
         )
         return
