@@ -99,11 +99,12 @@ def _where(finding: Finding) -> Iterator[str]:
     writer = finding.writer or finding.engine
     if finding.operation or writer:
         yield " by ".join(filter(None, (finding.operation, writer)))
+    said = finding.evidence or finding.message
     known = (
         ("user", finding.user),
         ("column", finding.column),
         ("about", finding.subject),
-        ("file", finding.path),
+        ("file", None if finding.path is None or finding.path in said else finding.path),
         ("fingerprint", finding.fingerprint),
     )
     yield from (f"{name} {value}" for name, value in known if value is not None)
