@@ -12,12 +12,12 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
+from tests.unit.audit.test_audit_history import HEALS, damaged, named
 from tests.unit.audits_in_parts import Kept, audited_in_parts, told
 from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, metadata
 from tests.unit.log_builder import History, Table
-from tests.unit.test_audit_history import HEALS, damaged, named
 
 THEN: dict[str, Callable[[Case, Table, int], Any]] = {"carry on": lambda case, table, version: None, **HEALS}
 

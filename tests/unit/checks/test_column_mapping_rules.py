@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit import checks
+from tests.unit import check_families as checks
 from tests.unit.mapped_tables import (
     ID,
     MAX,

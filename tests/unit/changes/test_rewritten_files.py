@@ -9,9 +9,9 @@ import pytest
 
 from airflow_delta_provider.domain.changes.drop_features.rewritten_files import FileDifference, FileDifferences
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from tests.unit.checks.test_file_schema import ARROW, footer, typed
 from tests.unit.mapped_tables import mapped, table
 from tests.unit.states import field, metadata_of, struct
-from tests.unit.test_file_schema import ARROW, footer, typed
 
 SAME = FileDifference(types=False, columns=False)
 #: The types that a column may be widened to.

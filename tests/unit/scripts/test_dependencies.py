@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tomllib
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 #: Distributions by what they are imported as, the longest name first.
 DISTRIBUTIONS = {
     "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.table_state import TableState
-from tests.unit.checks import check_state
+from tests.unit.check_families import check_state
 from tests.unit.states import LEGACY, field, state_of, struct
 
 LONG = PrimitiveType("long")

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit.checks import check_change, check_first, check_state
+from tests.unit.check_families import check_change, check_first, check_state
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
 
 ID = field("id", "long")

@@ -21,14 +21,14 @@ from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.tables.delta_spark_4_0 import logs
+from tests.unit.audit.test_audit_history import HEALS, damaged, each_case
+from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
+from tests.unit.audit.test_audit_random import histories as random_histories
 from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
 from tests.unit.damages import edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import Actions, Table, body
-from tests.unit.test_audit_history import HEALS, damaged, each_case
-from tests.unit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
-from tests.unit.test_audit_random import histories as random_histories
 
 LOGS = logs()
 

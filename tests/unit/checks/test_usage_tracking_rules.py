@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENA
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit.checks import check_change, check_state
+from tests.unit.check_families import check_change, check_state
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
 from tests.unit.mapped_tables import without as less
 from tests.unit.states import LEGACY, field, struct

@@ -93,7 +93,7 @@ def test_page_leads_to_each_family_and_each_thread():
 
 
 def test_each_rule_is_named_by_a_test():
-    tests = Path(__file__).parents[1]
+    tests = Path(__file__).parents[2]
     named = {code for file in tests.rglob("*.py") for code in CODE.findall(file.read_text(encoding="utf-8"))}
     assert RULES.keys() - named == set()
 
