@@ -1,4 +1,4 @@
-"""Airflow provider that manages and guards the table protocol of lakehouse tables.
+"""Airflow provider that audits lakehouse tables against their protocol, and makes safe, verified changes to them.
 
 Importing this package imports neither Airflow nor PySpark: ``domain`` and ``jobs`` are shipped
 to Spark clusters, which have no Airflow, and provider discovery must stay cheap.

@@ -14,7 +14,7 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-delta-provider",
         "name": "Delta Lake table protocol",
-        "description": "Manages and guards the table protocol of Delta Lake tables, with PySpark jobs.",
+        "description": "Audits Delta Lake tables against the Delta protocol, and makes safe, verified changes, with PySpark jobs.",
         "integrations": [
             {
                 "integration-name": _INTEGRATION,
@@ -59,10 +59,10 @@ def get_provider_info() -> dict[str, Any]:
                 "options": {
                     "allowed_locations": {
                         "description": (
-                            "Which tables, state folders and files arguments of tasks may name, separated by commas: "
-                            "an entry with a slash is a location and allows what lies below it, any other is the "
-                            "beginning of a catalog name. Empty allows all. Stops mistakes and values from params, "
-                            "XCom and triggers, not the code of people who write DAGs."
+                            "Tables, state folders and files that task arguments may name, separated by commas. An "
+                            "entry with a slash is a location and allows everything below it; any other entry is the "
+                            "beginning of a catalog name. Empty allows all. It stops mistakes and values from params, "
+                            "XCom and triggers, not the code of DAG authors."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",
@@ -71,10 +71,10 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "report_path": {
                         "description": (
-                            "Folder in which each try of a task leaves its whole report: a path or a URI of object "
-                            "storage, with the id of a connection before the @. Empty means delta_reports beside "
-                            "the logs: in remote_base_log_folder where remote logging is to object storage, else in "
-                            "base_log_folder of the worker, which other workers may not be able to read."
+                            "Folder in which each try of a task saves its whole report: a path or an object storage "
+                            "URI, with a connection id before the @. Empty means delta_reports next to the logs: in "
+                            "remote_base_log_folder if remote logging uses object storage, otherwise in the worker's "
+                            "base_log_folder, which other workers may not be able to read."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",
@@ -83,8 +83,8 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "worker_cache": {
                         "description": (
-                            "Folder on the worker for what is found out once: which jars were resolved, archives of "
-                            "classes. Empty means delta_provider below AIRFLOW_HOME."
+                            "Cache directory on the worker for resolved jars and class archives. Empty means "
+                            "delta_provider in AIRFLOW_HOME."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",
@@ -94,8 +94,8 @@ def get_provider_info() -> dict[str, Any]:
                     "class_data_sharing": {
                         "description": (
                             "Let drivers on local masters load Spark's classes from an archive, which the first job "
-                            "on a worker writes (some 20 seconds longer, 180 MB). Later jobs start faster. For "
-                            "workers that live long."
+                            "on a worker writes (about 20 seconds longer, 180 MB). Later jobs start faster. For "
+                            "long-lived workers."
                         ),
                         "version_added": "0.1.0",
                         "type": "boolean",

@@ -1,1 +1,1 @@
-"""What touches tables: runs on Spark, knows no Airflow."""
+"""Everything that touches tables: runs on Spark, without Airflow."""

@@ -1,1 +1,1 @@
-"""Telling people about findings: what is told, when it is told again, and how it is written."""
+"""Alerts about findings: what is reported, when it is reported again, and how it is written."""

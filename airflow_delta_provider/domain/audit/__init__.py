@@ -1,1 +1,1 @@
-"""Judging the whole history of a table: which commit broke which rule, and whether it was healed."""
+"""Running the checks over a table's history: which commit broke which rule, and whether a later one fixed it."""

@@ -1,1 +1,1 @@
-"""Formats that table formats are made of. They know no table."""
+"""Formats that table formats are made of. They know nothing of tables."""

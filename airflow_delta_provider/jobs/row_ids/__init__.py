@@ -1,1 +1,1 @@
-"""Row ids that are read from data files, and the proof that they are unique, in whichever format the table is."""
+"""Row ids that are read from data files, and the proof that they are unique, for tables of any format."""
