@@ -14,7 +14,7 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-delta-provider",
         "name": "Delta Lake table protocol",
-        "description": "Audits Delta Lake tables against the Delta protocol, and makes safe, verified changes, with PySpark jobs.",
+        "description": "Audits Delta Lake tables against the Delta protocol, and makes safe, verified changes to them.",
         "integrations": [
             {
                 "integration-name": _INTEGRATION,
