@@ -79,7 +79,7 @@ def test_gap_ends_what_can_be_judged_unless_a_checkpoint_spans_it(audit, sound):
     log.forget_checkpoints(path)
     report = audit(path)
     assert (report.verdict, report.version, codes(report)) == (Verdict.VIOLATED, 3, [("LG02", 4)])
-    assert "cannot be read beyond version 3" in report.findings[0].message
+    assert "cannot be read after version 3" in report.findings[0].message
 
 
 def test_log_that_starts_late_without_a_checkpoint_is_refused(audit, sound):
