@@ -296,7 +296,7 @@ class RuleMaker:
     ) -> Rule:
         """Register and return the rule of that number in its family.
 
-        The rest, ``facts`` among it, as in :class:`Rule`.
+        The rest, such as ``healing`` or ``shows``, as in :class:`Rule`.
         """
         family = self.group.family
         return family.register(

@@ -46,6 +46,7 @@ def test_codes_are_unique_and_of_their_family():
 def test_catalogue_has_the_rules_of_every_module():
     modules = map(importlib.import_module, _CHECKS)
     rules = [rule for module in modules for rule in vars(module).values() if isinstance(rule, Rule)]
+    assert sorted({rule.code for rule in rules} ^ RULES.keys()) == []
     assert {id(rule) for rule in rules} == {id(rule) for rule in RULES.values()}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.unit.damages import (
     actions,
     column_mapping,
+    metadata,
+    protocol,
     row_tracking,
-    table_features,
-    table_metadata,
     type_widening,
     usage_tracking,
 )
 
-_FAMILIES = (table_features, table_metadata, column_mapping, usage_tracking, type_widening, row_tracking, actions)
+_FAMILIES = (protocol, metadata, column_mapping, usage_tracking, type_widening, row_tracking, actions)
 CASES = tuple(case for family in _FAMILIES for case in family.CASES)
 assert len(CASES) == len({(case.code, case.name) for case in CASES}), "two damages of one rule have one name"
