@@ -56,6 +56,11 @@ def test_operator_takes_what_its_kind_may_be_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_options_that_are_templated_are_template_fields(name: str) -> None:
+    assert set(load(KINDS[name].options).templated()) <= set(OPERATORS[name].template_fields)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_argument_is_documented_and_templated_where_that_is_said(name: str) -> None:
     operator = OPERATORS[name]
     documentation = "\n".join(each.__doc__ or "" for each in classes(operator))

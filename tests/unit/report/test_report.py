@@ -141,6 +141,10 @@ def test_report_written_fits_the_schema_and_reads_back_as_it_was(report):
     assert [table.findings for table in again.tables] == [table.findings for table in report.tables]
 
 
+def test_wire_form_of_a_table_has_every_field():
+    assert TableReport.judged("t").to_json().keys() == {field.name for field in fields(TableReport)}
+
+
 def test_schema_names_every_key_of_the_dataclasses_and_no_other():
     definitions = SCHEMA["$defs"]
     assert set(definitions["finding"]["properties"]) == {f.name for f in fields(Finding)}
