@@ -218,7 +218,7 @@ class Story:
         )
         self._claims.check(
             f"it counts the {with_id - different:,} rows that have another row's id",
-            findings[0]["message"].startswith(f"{with_id - different:,} rows have"),
+            findings[0]["message"].startswith(f"{with_id - different:,} rows share"),
             findings,
         )
 
@@ -242,7 +242,7 @@ class Story:
         )
         self._claims.check(
             "the message names the column, its type, the type asked for and what would be legal",
-            all(word in message for word in ("carrier_flights is int", "smallint", "Legal from int: bigint")),
+            all(word in message for word in ("carrier_flights is int", "smallint", "Allowed from int: bigint")),
             message,
         )
         self._claims.check(
