@@ -14,10 +14,12 @@ from scripts import (
     report_schema,
     rules_page,
 )
+from scripts.protocol_coverage import page as coverage_page
 
 #: What each generated file has to hold.
 PAGES: Mapping[Path, Callable[[], str]] = {
     rules_page.PAGE: rules_page.render,
+    coverage_page.PAGE: coverage_page.render,
     command_line_page.PAGE: command_line_page.render,
     configuration_page.PAGE: configuration_page.render,
     operators_page.OPERATORS_PAGE: operators_page.operators,

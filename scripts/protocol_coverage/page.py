@@ -1,0 +1,59 @@
+"""Writes ``docs/reference/protocol-coverage.md``: ``make docs``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from scripts.protocol_coverage.entries import REASONS, Entry, Place, entries, places
+from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "protocol-coverage.md"
+_INTRODUCTION = """\
+# Coverage of the protocol
+
+<!-- Written by `make docs` from scripts/protocol_coverage: change it there. -->
+
+Every sentence of Delta's protocol that requires or forbids something, in our words: the [rule](rules.md) that judges
+it and the damage in the tests that shows it, or why an audit cannot judge it. Links lead to the
+[documents as they were read]({repository}/tree/{commit}).
+
+{judged} of {all} sentences are judged. The others bind readers or catalogs, explain, or leave no trace in a table.\
+"""
+_HEAD = ("| requirement | rules | damage, or why it is not judged |", "| --- | --- | --- |")
+
+
+def render() -> str:
+    """Return the page."""
+    known = entries()
+    listed = [place for place in places() if place.digest in known]
+    judged = sum(bool(known[place.digest].rules) for place in listed)
+    blocks = [_INTRODUCTION.format(repository=REPOSITORY, commit=COMMIT, judged=judged, all=len(listed))]
+    for document, of_document in groupby(listed, key=lambda place: place.document):
+        blocks.append(f"## {document}")
+        for _, of_section in groupby(of_document, key=lambda place: place.anchor):
+            blocks.append(_section([*of_section], known))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _section(listed: Sequence[Place], known: dict[str, Entry]) -> str:
+    first = listed[0]
+    link = f"{REPOSITORY}/blob/{COMMIT}/{first.document}#{first.anchor}"
+    rows = [_row(known[place.digest]) for place in listed]
+    head = f"**[{first.section}]({link})**"
+    return "\n".join(
+        [head, "", "| requirement | rules | damage, or why it is not judged |", "| --- | --- | --- |", *rows]
+    )
+
+
+def _row(entry: Entry) -> str:
+    rules = ", ".join(f"[{code}](rules.md#{code.lower()})" for code in entry.rules)
+    reason = REASONS.get(entry.why, entry.why)
+    cases = ", ".join(f"`{case.rpartition('::')[2]}`" for case in entry.cases)
+    shown = ". ".join(part for part in (cases, reason) if part) if reason else cases
+    return f"| {_cell(entry.says)} | {rules} | {_cell(shown)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
