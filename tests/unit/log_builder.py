@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import json
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import FirstAdd, LogMemory, first_adds
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -193,6 +193,9 @@ class Table:
         """Delete all rows of files."""
         self.commit("DELETE", *(self._removed(key) for key in self._keys(paths)), tags=self._tags())
         return self
+
+    def delete_all(self) -> Table:
+        return self.delete(*self.paths)
 
     def mark_deleted(self, path: str) -> Table:
         """Delete a row by a deletion vector, the last one with its file."""
@@ -534,6 +537,9 @@ class History(LogMemory):
             if kind in action
         }
         return frozenset(paths) & named
+
+    def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
+        return first_adds(self._commits[: version + 1], paths, None)
 
     def commits_that_added(self, files: Sequence[LiveFile]) -> dict[str, Commit]:
         wanted = {(file.path, file.base_row_id) for file in files}

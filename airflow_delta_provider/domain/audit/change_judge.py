@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
+from airflow_delta_provider.domain.audit.written_types import WrittenTypes
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (
     REUSED_PATH,
@@ -24,6 +25,7 @@ from airflow_delta_provider.domain.checks.type_widening.changes import RECORD_LE
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.registry import with_requirements
+from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition
@@ -84,10 +86,17 @@ class ChangeJudge:
         yield from self._paths.check(transition)
 
     def judge(
-        self, transition: Transition, restored: Restored, healed: Sequence[Violation], *, written: bool
+        self,
+        transition: Transition,
+        live: Collection[FileKey],
+        restored: Restored,
+        healed: Sequence[Violation],
+        *,
+        written: bool,
     ) -> Iterator[Detected]:
         """Yield what a commit breaks.
 
+        :param live: the keys of the files after it
         :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
         :param written: whether files are live that were written while something was broken
         """
@@ -106,6 +115,10 @@ class ChangeJudge:
                 for finding, stands in found
                 if key_of(finding) in still or (written and RULES[finding.code].about_older_files)
             ]
+        written_types = WrittenTypes(transition, (path for path, _ in live), self._log)
+        found = [
+            (weighed, stands) for finding, stands in found if (weighed := written_types.weigh(finding)) is not None
+        ]
         found += [
             (finding, until_path_of_column_is_free(finding, transition.after))
             for finding in self._paths.apply_commit(transition)

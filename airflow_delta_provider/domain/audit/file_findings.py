@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
+from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
@@ -19,6 +20,8 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES
+from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -28,6 +31,8 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: Rules about data files that are about commits, too: only an audit of those commits sees what is wrong.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
+#: Rules by which the files show, if none is broken, that they have the types of the schema.
+_SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED)
 #: What a finding says of the commit that broke the rule.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp")
 
@@ -81,6 +86,9 @@ class FileFindings:
         impossible = [finding for finding in fresh if RULES[finding.code].scope is Scope.DATA]
         for code, path, *_ in self._recalled if whole else ():
             self._violations.withdraw(RULES[code], {path})
+        found = list(found)
+        if whole and not any(RULES[finding.code] in _SHOW_TYPES for finding in found):
+            self._violations.withdraw(LOST_TYPE_CHANGES)
         self._take(state, [*found, *impossible])
 
     def report(self, state: TableState) -> None:

@@ -334,7 +334,7 @@ class HistoryAudit:
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage
-            yield from self._changes.judge(transition, restored, healed, written=written)
+            yield from self._changes.judge(transition, self._replay.files, restored, healed, written=written)
             state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.check_enabling(transition, state):
                 yield Detected(replace(finding, **commit.provenance))

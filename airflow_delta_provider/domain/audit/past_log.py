@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+@dataclass(frozen=True)
+class FirstAdd:
+    """The first time that the log adds a file.
+
+    :param metadata: of that version
+    :param stats: as in the log
+    """
+
+    metadata: Metadata
+    stats: str | None = None
+
+
+def first_adds(
+    commits: Iterable[Iterable[Action]], paths: Collection[str], metadata: Metadata | None
+) -> dict[str, FirstAdd]:
+    """Return, by path, the first time that commits add each of ``paths``; of none before there is metadata.
+
+    :param metadata: before the commits
+    """
+    found: dict[str, FirstAdd] = {}
+    for actions in commits:
+        actions = list(actions)
+        for action in actions:
+            if wire := action.get("metaData"):
+                metadata = Metadata.from_json(wire)
+        for action in actions if metadata is not None else ():
+            add = action.get("add")
+            if add and add["path"] in paths:
+                stats = add.get("stats")
+                found.setdefault(add["path"], FirstAdd(metadata, stats if isinstance(stats, str) else None))
+        if len(found) == len(paths):
+            break
+    return found
 
 
 class LogMemory:
@@ -32,6 +69,14 @@ class LogMemory:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
         del version, paths
         return frozenset()
+
+    def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
+        """Return, by path, the first time that a commit up to ``version`` added a file.
+
+        Left out are files that may have been added by a commit that is not kept.
+        """
+        del version, paths
+        return {}
 
     def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
         """Return, by path, the oldest kept commit that added each file with the row ids that it has."""

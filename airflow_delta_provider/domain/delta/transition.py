@@ -37,10 +37,12 @@ class Transition:
     :param before: the state before it, without files
     :param after: the state after it, without files
     :param removed_files: of the paths that it removes, those that were live before, by path
-    :param replaces_all: whether it removes every file that was live before, as an overwrite does
+    :param replaces_all: whether it replaces the table, as an overwrite does: it removes every file that was live
+        before, or says so where there was none
     :param restores: whether it leads to the metadata and the files of an earlier version
     :param added_again: of the paths that it adds, those that were live before, by path
     :param past: what earlier versions say
+    :param found_empty: whether the table had no files before it
     """
 
     before: TableState
@@ -51,6 +53,12 @@ class Transition:
     restores: bool = False
     added_again: Mapping[str, LiveFile] = field(default_factory=dict)
     past: Past = Past()
+    found_empty: bool = False
+
+    @property
+    def keeps_no_file(self) -> bool:
+        """Whether no file that was live before still is, so that none is left of an earlier schema."""
+        return self.replaces_all or self.found_empty
 
     @cached_property
     def before_files(self) -> Mapping[str, LiveFile]:
@@ -82,10 +90,14 @@ def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) 
     live = replay.files
     removed, added_again = _live_before(commit, live)
     gone = {file.key for file in commit.removes if file.key in live}
-    replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
+    found_empty = not live
+    if found_empty:
+        replaces_all = _replaces_empty(before, commit)
+    else:
+        replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
     replay.apply(values)
     after = replace(replay.state(commit.version), files=None)
-    return Transition(before, commit, after, removed, replaces_all, added_again=added_again)
+    return Transition(before, commit, after, removed, replaces_all, added_again=added_again, found_empty=found_empty)
 
 
 def as_one_commit(before: TableState, after: TableState) -> Transition:
@@ -110,6 +122,21 @@ def apply_first(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -
     after = replace(replay.state(commit.version), files=None)
     before = replace(after, version=commit.version - 1, domains={})
     return Transition(before, commit, after, removed, added_again=added_again)
+
+
+def _replaces_empty(before: TableState, commit: Commit) -> bool:
+    """Whether a commit replaces a table without files.
+
+    Its files do not show it. A table that is created anew has another id and a later time; a write that overwrites the
+    schema, which changes neither, says in its parameters that it overwrites.
+    """
+    if not commit.metadata:
+        return False
+    old, new = before.metadata, commit.metadata[-1]
+    if old.id != new.id:
+        return None not in (old.created_time, new.created_time) and old.created_time != new.created_time
+    parameters = commit.info.get("operationParameters")
+    return isinstance(parameters, Mapping) and parameters.get("mode") == "Overwrite"
 
 
 def _live_before(

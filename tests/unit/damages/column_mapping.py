@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.unit.damages.case import FILES, KEPT, UNDO, Case
 from tests.unit.damages.edits import added, both, column, column_of, configured, domain, extra, schema, statistics
-from tests.unit.damages.histories import clustered, clustered_unmapped, dropped, mapped, mapped_partitions, plain
+from tests.unit.damages.histories import (
+    clustered,
+    clustered_unmapped,
+    dropped,
+    mapped,
+    mapped_empty,
+    mapped_partitions,
+    plain,
+)
 from tests.unit.damages.steps import add_column, append, only_append, set_property
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json
 
@@ -23,9 +33,9 @@ def _undo_mapping(parsed: Json) -> None:
                 below["metadata"] = {}
 
 
-def _swap_extra(parsed: Json) -> None:
-    """The column that is added lies where a dropped one lay."""
-    column_of(parsed, "extra")["metadata"][NAME] = column_of(parsed, "id")["metadata"][NAME]
+def _swap_extra(parsed: Json, change: Callable[[str], str] = str) -> None:
+    """The column that is added lies where another one lies."""
+    column_of(parsed, "extra")["metadata"][NAME] = change(column_of(parsed, "id")["metadata"][NAME])
 
 
 CASES = (
@@ -34,6 +44,15 @@ CASES = (
     Case("CM03", mapped, add_column, column("extra", metadata={NAME: None}), "schemaString", column="extra"),
     Case("CM04", mapped, add_column, column("extra", metadata={ID: 1}), "schemaString", column="extra"),
     Case("CM05", mapped, add_column, schema(_swap_extra), "schemaString", column="extra"),
+    Case(
+        "CM05",
+        mapped,
+        add_column,
+        schema(lambda parsed: _swap_extra(parsed, str.upper)),
+        "schemaString",
+        column="extra",
+        name="but for case",
+    ),
     Case("CM06", mapped, set_property, configured(delta__columnMapping__maxColumnId=None), MODE),
     Case("CM07", mapped, add_column, configured(delta__columnMapping__maxColumnId="4"), MAX, column="extra"),
     Case("CM08", plain, add_column, column("extra", metadata={ID: 3, NAME: "col-x"}), "schemaString", column="extra"),
@@ -70,6 +89,16 @@ CASES = (
         column="id",
         name="names forgotten",
     ),
+    Case("CM09", mapped_empty, set_property, configured(delta__columnMapping__mode="id"), MODE, name="without files"),
+    Case(
+        "CM10",
+        mapped_empty,
+        set_property,
+        configured(delta__columnMapping__maxColumnId="3"),
+        MAX,
+        follows={"CM07"},
+        name="without files",
+    ),
     Case("CM10", mapped, set_property, configured(delta__columnMapping__maxColumnId="3"), MAX, follows={"CM07"}),
     Case("CM11", mapped, set_property, column("w", metadata={NAME: "w"}), "schemaString", column="w"),
     Case(
@@ -98,6 +127,16 @@ CASES = (
         healed_by=FILES,
     ),
     Case("CM15", mapped, append, statistics(_renamed_in_statistics), "stats", column="id", healed_by=FILES),
+    Case(
+        "CM16",
+        dropped,
+        add_column,
+        column("extra", name="v", metadata={NAME: "V"}),
+        "schemaString",
+        column="v",
+        needs_history=True,
+        name="but for case",
+    ),
     Case(
         "CM16",
         dropped,

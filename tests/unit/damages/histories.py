@@ -67,6 +67,10 @@ def mapped_partitions() -> Table:
     return mapped(partition_by=["id"])
 
 
+def mapped_empty() -> Table:
+    return mapped().delete_all()
+
+
 def clustered() -> Table:
     table = mapped()
     table.support("clustering")
@@ -102,6 +106,10 @@ def tracking_usage() -> Table:
     return Table(KEY, V, S).append(2).support(USAGE, **{DROPPED: "false"}).enable_mapping().append()
 
 
+def tracking_usage_empty() -> Table:
+    return tracking_usage().delete_all()
+
+
 def used() -> Table:
     """A column was dropped, and tracked."""
     return tracking_usage().drop_column("v", **{DROPPED: "true"}).append()
@@ -110,6 +118,10 @@ def used() -> Table:
 def widening(**properties: str) -> Table:
     table = Table(KEY, V, field("n", "short"), features=["typeWidening"], properties={WIDENING: "true", **properties})
     return table.append(2).widen("n", "integer").append()
+
+
+def widening_empty() -> Table:
+    return widening().delete_all()
 
 
 def tracked() -> Table:

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from tests.unit.damages.case import KEPT, Case
 from tests.unit.damages.edits import column, configured, nothing
-from tests.unit.damages.histories import KEY, V, plain, widening
+from tests.unit.damages.histories import KEY, V, plain, widening, widening_empty
 from tests.unit.damages.steps import set_property
 from tests.unit.log_builder import CHANGES, WIDENING, Table
-from tests.unit.mapped_tables import MODE
+from tests.unit.mapped_tables import MODE, fields_of
 from tests.unit.states import field
+
+
+def _drop_with_records(table: Table) -> None:
+    """Drop the feature and its records in one commit, and rewrite no file."""
+    schema = table.schema
+    for wire in fields_of(schema):
+        wire["metadata"].pop(CHANGES, None)
+    lists = {
+        key: [n for n in names if n != "typeWidening"]
+        for key, names in table.now.protocol.items()
+        if isinstance(names, list)
+    }
+    protocol = {**table.now.protocol, **lists}
+    table.commit("DROP FEATURE", table._changed(schema), {"protocol": protocol}, featureName="typeWidening")
+
 
 CASES = (
     Case("TW01", plain, set_property, configured(delta__enableTypeWidening="true"), WIDENING, healed_by=KEPT),
@@ -135,6 +150,44 @@ CASES = (
         "schemaString",
         column="n",
         name="rewritten",
+    ),
+    Case(
+        "TW08",
+        widening_empty,
+        set_property,
+        column("v", type="byte"),
+        "schemaString",
+        column="v",
+        name="without files",
+    ),
+    Case("TW09", widening_empty, set_property, column("v", type="long"), "schema", column="v", name="without files"),
+    Case(
+        "TW11",
+        lambda: plain().delete_all(),
+        set_property,
+        column("v", type="long"),
+        "schemaString",
+        column="v",
+        name="without files",
+    ),
+    Case(
+        "TW12",
+        lambda: widening().set_properties(delta__enableTypeWidening=None),
+        set_property,
+        column("n", metadata={CHANGES: None}),
+        "schemaString",
+        column="n",
+        name="property unset",
+    ),
+    Case(
+        "TW12",
+        lambda: widening().set_properties(delta__enableTypeWidening=None),
+        _drop_with_records,
+        nothing,
+        "schemaString",
+        column="n",
+        name="feature dropped",
+        about_operation=True,
     ),
     Case(
         "TW13",

@@ -151,7 +151,7 @@ class ColumnHistory:
         if leads_back or commit.operation == "RESTORE":  # files may be live again that were replaced
             self._gone = {**self._replaced, **self._gone}
             self._replaced = {}
-        elif transition.replaces_all:
+        elif transition.keeps_no_file:
             self._replaced |= self._gone
             self._gone = {}
         if restored.untold is not None:
@@ -165,12 +165,12 @@ class ColumnHistory:
             return
         if restored.version is not None and new.is_mapped:
             self._eras.append((version, self._events_at(restored.version)))
-        elif transition.replaces_all and _writes(transition):
+        elif transition.keeps_no_file and _writes(transition):
             if not (new.is_mapped and _goes_on(old, new)):
                 self._eras.append((version, []))
         elif not leads_back and restored.untold is None:
             self._note(transition, old, new)
-        if not (transition.replaces_all or leads_back):
+        if not (transition.keeps_no_file or leads_back):
             self._lose(old, new, version)
         if not new.is_mapped:  # then each column is found under its own name
             for path in physical_paths(new):

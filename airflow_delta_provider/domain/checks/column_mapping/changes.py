@@ -36,9 +36,14 @@ def _mode_change(transition: Transition) -> Iterator[Finding]:
     if old is None or new is None or old.mode is new.mode:
         return
     column, name, columns = None, None, None
-    why = "its data files were not written for that mode"
+    why = (
+        "the protocol allows no such change"
+        if transition.found_empty
+        else "its data files were not written for that mode"
+    )
     if new.mode is MappingMode.NONE:
         moved = [field for field in old.fields if field.path is not None and field.path != field.column.parts]
+        moved = [] if transition.found_empty else moved
         left = [field for field in new.fields if field.is_mapped]
         if not moved and not left:
             return  # every file reads the same without the mapping
@@ -55,7 +60,7 @@ def _mode_change(transition: Transition) -> Iterator[Finding]:
             for field in new.fields
             if field.column.parts in files and field.name is not None and field.name != field.column.field.name
         ]
-        if not moved:
+        if not moved or transition.found_empty:
             return
         column, name = moved[0].column, moved[0].name
         why = (

@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH
 from airflow_delta_provider.domain.checks.healing import Details, Healing, StillOpen
 from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -21,7 +22,7 @@ def _path_is_taken(later: Transition, finding: Finding, details: Details) -> boo
     path = None if details["path"] is None else tuple(details["path"])
     if path is None or not later.commit.metadata or later.commit.version <= (finding.version or 0):
         return True
-    if later.replaces_all:
+    if later.keeps_no_file:
         return False
     try:
         schema = MappedSchema.of(later.after.metadata)
@@ -61,6 +62,8 @@ REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
 class PhysicalPaths:
     """Takes the commits of a table, oldest first, and knows which column ids each physical path has had.
 
+    Paths that differ in case only count as one: Spark finds columns in data files whatever their case.
+
     It forgets them where every file is replaced, and where the mapping is removed: ids start again
     after that, and no file is left that a forgotten path could lead into.
     """
@@ -75,7 +78,7 @@ class PhysicalPaths:
         if schemas is None:
             return
         yield from self._reused(transition, *schemas)
-        if transition.replaces_all or not schemas[1].is_mapped:
+        if transition.keeps_no_file or not schemas[1].is_mapped:
             self._ids.clear()
         self._learn(schemas[1])
 
@@ -92,7 +95,9 @@ class PhysicalPaths:
 
     def restore_saved(self, column_ids: Mapping[PhysicalPath, frozenset[int]]) -> None:
         """Resume from what an earlier history knew."""
-        self._ids = {path: set(ids) for path, ids in column_ids.items()}
+        self._ids = {}
+        for path, ids in column_ids.items():
+            self._ids.setdefault(lowered(path), set()).update(ids)
         self._begun = False
 
     def _schemas(self, transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
@@ -110,13 +115,19 @@ class PhysicalPaths:
         return old, new
 
     def _reused(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> Iterator[Finding]:
-        if transition.replaces_all or transition.restores or not (old.is_mapped and new.is_mapped):
+        if transition.keeps_no_file or transition.restores or not (old.is_mapped and new.is_mapped):
             return
-        present = {field.path for field in old.fields}
+        present = {lowered(field.path) for field in old.fields if field.path is not None}
         reported: set[PhysicalPath] = set()
         for path, field in new.by_path.items():
-            known = self._ids.get(path)
-            if path in present or known is None or field.id is None or field.id in known or field.id in old.ids:
+            known = self._ids.get(lowered(path))
+            if (
+                lowered(path) in present
+                or known is None
+                or field.id is None
+                or field.id in known
+                or field.id in old.ids
+            ):
                 continue
             if any(path[:length] in reported for length in range(1, len(path))):
                 continue
@@ -135,4 +146,4 @@ class PhysicalPaths:
         if schema.is_mapped:
             for field in schema.fields:
                 if field.path is not None and field.id is not None:
-                    self._ids.setdefault(field.path, set()).add(field.id)
+                    self._ids.setdefault(lowered(field.path), set()).add(field.id)

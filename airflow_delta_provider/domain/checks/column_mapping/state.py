@@ -10,13 +10,14 @@ from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_AD
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
-from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.column import Column, lowered
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
     NESTED_IDS,
     PHYSICAL_NAME,
+    MappedField,
     MappedSchema,
     field_metadata,
     is_id,
@@ -154,7 +155,7 @@ def _duplicate_ids(state: TableState) -> Iterator[Finding]:
 DUPLICATE_PATH = _state.error(
     5,
     "two columns have the same physical path",
-    effect="Both columns read the same values, and writes fail or mix them.",
+    effect="Both columns read the same values, or one of them made-up ones, and writes fail or mix them.",
     remedy=RESTORE,
     source=PATH,
     threads=("delta-io/delta#6939",),
@@ -165,17 +166,27 @@ DUPLICATE_PATH = _state.error(
 @on_state(DUPLICATE_PATH)
 def _duplicate_paths(state: TableState) -> Iterator[Finding]:
     schema = _mapped(state)
-    first: dict[tuple[str, ...], Column] = {}
+    first: dict[tuple[str, ...], MappedField] = {}
     twice: set[tuple[str, ...]] = set()
     wrong: list[_Wrong] = []
     for field in () if schema is None else schema.fields:
-        if field.path is None or any(field.path[:length] in twice for length in range(1, len(field.path))):
+        if field.path is None:
             continue
-        if field.path in first:
-            twice.add(field.path)
-            facts = {"column": field.column, "other": str(first[field.path]), "at": ".".join(field.path)}
-            wrong.append(("{column} and {other} are both stored at {at}", facts))
-        first.setdefault(field.path, field.column)
+        path = lowered(field.path)  # Spark finds columns in data files whatever their case
+        if any(path[:length] in twice for length in range(1, len(path))):
+            continue
+        if path in first:
+            twice.add(path)
+            other = first[path]
+            facts = {"column": field.column, "other": str(other.column), "at": ".".join(field.path)}
+            if other.path == field.path:
+                wrong.append(("{column} and {other} are both stored at {at}", facts))
+            else:
+                facts["differs"] = ".".join(other.path or ())
+                wrong.append(
+                    ("{column} is stored at {at}, and {other} at {differs}, which differs in case only", facts)
+                )
+        first.setdefault(path, field)
     yield from _each(DUPLICATE_PATH, wrong)
 
 

@@ -91,7 +91,9 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
         return
     if transition.replaces_all:
         yield ID_CHANGED.found(
-            "The commit replaced the whole table and changed its id from {before} to {after}.",
+            "The commit replaced the "
+            + ("table, which had no files," if transition.found_empty else "whole table")
+            + " and changed its id from {before} to {after}.",
             severity=Severity.WARNING,
             effect="Streams and caches that know the table by its id stop or start over.",
             remedy="Engines replace tables this way; INSERT OVERWRITE keeps the id.",
@@ -111,7 +113,8 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
         )
     else:
         yield ID_CHANGED.found(
-            "The commit changed the table's id from {before} to {after} and kept its files.",
+            "The commit changed the table's id from {before} to {after}"
+            + (", which had no files." if transition.found_empty else " and kept its files."),
             before=before.id,
             after=after.id,
         )
@@ -155,7 +158,7 @@ PARTITIONING_CHANGED = _pair.error(
 
 @on_change(PARTITIONING_CHANGED)
 def _partitioning_changed(transition: Transition) -> Iterator[Finding]:
-    if not is_compared(transition) or transition.replaces_all:
+    if not is_compared(transition) or transition.keeps_no_file:
         return
     before, after = _partitioning(transition.before.metadata), _partitioning(transition.after.metadata)
     if before is None or after is None:
@@ -201,7 +204,7 @@ COLUMN_LOST = _pair.warning(
 @on_change(COLUMN_LOST)
 def _column_lost(transition: Transition) -> Iterator[Finding]:
     states = (transition.before, transition.after)
-    if not is_compared(transition) or transition.replaces_all:
+    if not is_compared(transition) or transition.keeps_no_file:
         return
     before, after = (state.metadata.readable_columns for state in states)
     if before is None or after is None or any(state.metadata.properties.is_mapped for state in states):

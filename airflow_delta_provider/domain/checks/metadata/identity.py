@@ -56,7 +56,7 @@ IDENTITY_SET_BACK = FAMILY.of(Scope.PAIR).warning(
 
 @on_change(IDENTITY_SET_BACK)
 def _set_back(transition: Transition) -> Iterator[Finding]:
-    if not is_compared(transition) or transition.replaces_all:
+    if not is_compared(transition) or transition.keeps_no_file:
         return
     before, after = (_identity_marks(state.metadata) for state in (transition.before, transition.after))
     for column, (step, mark) in before.items():

@@ -180,7 +180,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
 @on_demand(MATERIALIZED_NAMES_CHANGED)
 def _names_changed(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     before = row_tracking_of(transition.before)
-    if not before.relied_upon or transition.replaces_all or transition.restores:
+    if not before.relied_upon or transition.keeps_no_file or transition.restores:
         return
     for what, old, new in (
         ("row ids", before.row_id_column, tracking.row_id_column),

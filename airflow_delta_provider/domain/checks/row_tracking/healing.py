@@ -73,4 +73,4 @@ def names_before(_: Finding, transition: Transition) -> Details:
 def names_are_others(later: Transition, _: Finding, details: Details) -> bool:
     """Until the names are those of before, or no file is left that has them."""
     now = row_tracking_of(later.after)
-    return not later.replaces_all and list(details["names"]) != [now.row_id_column, now.commit_version_column]
+    return not later.keeps_no_file and list(details["names"]) != [now.row_id_column, now.commit_version_column]

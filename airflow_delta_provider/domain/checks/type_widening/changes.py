@@ -115,7 +115,7 @@ def _changes_of_types(transition: Transition) -> Iterator[Finding]:
     except BrokenLogError:
         return
     yield from _changed_types(transition, pairs)
-    yield from _lost_records(transition, pairs)
+    yield from _lost_records(pairs)
 
 
 def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
@@ -149,12 +149,8 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
             )
 
 
-def _lost_records(transition: Transition, pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
-    after = transition.after
-    removed = TYPE_CHANGES_KEY not in after.metadata.schema_string and not is_enabled(after.metadata)
-    if removed or not is_supported(after.protocol):
-        # All gone, and widening off: how the feature is dropped, once no file has an older type.
-        return
+def _lost_records(pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
+    """Yield what is lost, be it needed or not: an audit leaves out what no live file needs."""
     for old, new in pairs:
         earlier, now = changes_of(old), changes_of(new)
         if earlier and now is not None and now[: len(earlier)] != earlier:
@@ -163,6 +159,14 @@ def _lost_records(transition: Transition, pairs: Sequence[tuple[Column, Column]]
                 column=new,
                 changes=len(earlier),
             )
+
+
+def changed_fields(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
+    """Return the struct fields that both schemas have and whose types differ, down to the next struct.
+
+    :raises BrokenLogError: if a schema string is no struct
+    """
+    return [pair for pair in _matched(before, after) if any(_changes(*pair))]
 
 
 def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import FirstAdd, LogMemory, first_adds
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
@@ -47,6 +47,18 @@ class KeptLog(LogMemory):
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
         return frozenset(self._log.added_before(version, paths))
+
+    def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
+        """Return, by path, the first time that a commit up to ``version`` added a file; read from the log's start.
+
+        Left out are files that may have been added by a commit that is not kept.
+        """
+        try:
+            base, commits = self._log.commits_from_start(version)
+            before = {path for path, _ in base.files or ()} if base is not None else set()
+            return first_adds(commits, frozenset(paths) - before, None if base is None else base.metadata)
+        except (BrokenLogError, MissingFileError):
+            return {}
 
     def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
         """Return, by path, the oldest kept commit that added each file with the row ids that it has."""

@@ -181,6 +181,24 @@ class TableLog:
         for later, name, content in self._commits(range(base.version + 1, version + 1)):
             yield advance(replay, later, parse_commit(name, content))
 
+    def commits_from_start(self, version: int) -> tuple[TableState | None, Iterator[list[Action]]]:
+        """Return the commits that led to ``version``, oldest first, as far back as the log leads, and where they start.
+
+        That is the state before the first of them, with its files; None where the first one created the table.
+
+        :raises MissingFileError: if a file is gone
+        :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
+        """
+        names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
+        if commit_name(0) in names:
+            first, base = 0, None
+        else:
+            segment = select_segment(names, earliest_version(names))
+            base = self._replay(segment, with_files=True).state(segment.version)
+            first = segment.version + 1
+        versions = (later for later in commit_versions(names) if later >= first)
+        return base, (parse_commit(name, content) for _, name, content in self._commits(versions))
+
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits that are kept and whole, newest first, with their versions."""
         versions = commit_versions(self.list_names())[::-1]
