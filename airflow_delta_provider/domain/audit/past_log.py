@@ -37,7 +37,9 @@ def first_adds(
         for action in actions:
             if wire := action.get("metaData"):
                 metadata = Metadata.from_json(wire)
-        for action in actions if metadata is not None else ():
+        if metadata is None:
+            continue
+        for action in actions:
             add = action.get("add")
             if add and add["path"] in paths:
                 stats = add.get("stats")

@@ -234,7 +234,7 @@ def shown(table: Table) -> list[Any]:
 @given(histories(), st.integers(0, 30))
 @settings(max_examples=60)
 def test_valid_history_is_silent_at_every_version(table: Table, number: int) -> None:
-    audit = HistoryAudit(Replay(with_files=True))
+    audit = HistoryAudit(Replay(with_files=True), log=History(table.commits))
     for version, actions in enumerate(table.commits):
         audit.take(version, actions)
         assert wrong(audit.findings()) == [], shown(table)[: version + 1]

@@ -223,9 +223,6 @@ HEALTHY_STEPS = {
         widened(column("a", array("long"))),
         widened(column("a", {**array("long"), "containsNull": False})),
     ),
-    "records removed, widening off, before the feature is dropped": step(
-        widened(CHAIN, configuration={}), widened(column("e", "long"), configuration={})
-    ),
     "the feature dropped": step(
         widened(column("e", "long"), configuration={}), table(struct_of(column("e", "long")), {})
     ),
