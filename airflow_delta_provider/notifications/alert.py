@@ -68,15 +68,19 @@ class Item:
 
     @property
     def remedy(self) -> str:
-        """What the rule says is to be done; empty where the finding weighs less, since less may be to be done."""
-        rule = RULES.get(self.finding.code)
-        return rule.remedy if rule and rule.severity is self.finding.severity else ""
+        """What to do; empty where the finding weighs less than its rule, since less may be to be done."""
+        return self._of_rule("remedy")
 
     @property
     def effect(self) -> str:
-        """What the rule says that the fault can do; empty where the finding weighs less, as its remedy is."""
-        rule = RULES.get(self.finding.code)
-        return rule.effect if rule and rule.severity is self.finding.severity else ""
+        """What it does to readers or writers; empty where its remedy is."""
+        return self._of_rule("effect")
+
+    def _of_rule(self, part: str) -> str:
+        rule, own = RULES.get(self.finding.code), getattr(self.finding, part)
+        if own is not None or rule is None or rule.severity is not self.finding.severity:
+            return own or ""
+        return str(getattr(rule, part))
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as in a report, with its table and why it is told."""

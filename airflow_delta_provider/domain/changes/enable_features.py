@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.changes.preconditions import check_table, che
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
 from airflow_delta_provider.domain.checks.protocol.outcomes import FEATURE_NOT_ENABLED, PROPERTY_NOT_SET
 from airflow_delta_provider.domain.checks.row_tracking.live_files import MISSING_ROW_IDS
@@ -144,47 +145,52 @@ def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engi
     if feature.kind is FeatureKind.UNKNOWN and not engine.knows(feature.name):
         yield unknown_feature(feature.name, engine)
     elif feature.access is FeatureAccess.OTHER_WAY:
-        yield requests.SPECIAL_FEATURE.finding(f"{feature.name} is not enabled by a property. {feature.instead}")
+        yield requests.SPECIAL_FEATURE.found(
+            "{feature} is not enabled by a property.", remedy=feature.instead, feature=feature.name
+        )
     elif feature.access is FeatureAccess.SPECIAL and not options.allow_special:
-        yield requests.SPECIAL_FEATURE.finding(
-            f"Few engines support {feature.name}, or it changes who owns the table. If that is intended, repeat the "
-            "request with allow_special=True (--allow-special)."
+        yield requests.SPECIAL_FEATURE.found(
+            "Few engines support {feature}, or it changes who owns the table.", feature=feature.name
         )
     elif not engine.knows(feature.name):
-        yield requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} does not support the table feature {feature.name}. Use an engine that does."
+        yield requests.UNSUPPORTED_BY_ENGINE.found(
+            "{engine} does not support the table feature {feature}.", engine=engine, feature=feature.name
         )
 
 
 def _check_properties(options: EnableFeatureOptions, features: list[Feature], state: TableState) -> Iterator[Finding]:
     for name, value in options.properties.items():
         if problem := _property_problem(name, value, features, options, state):
-            yield requests.PROPERTY_NOT_ALLOWED.finding(f"properties has {name!r}: {problem}")
+            why, remedy = problem
+            yield requests.PROPERTY_NOT_ALLOWED.found(
+                "properties has {property!r}: {why}", remedy=remedy, property=name, why=Prose(why)
+            )
 
 
 def _property_problem(
     name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
-) -> str | None:
+) -> tuple[str, str | None] | None:
+    """Return why a property is not set, and what to do if that is not to omit it."""
     if name in RESERVED_PROPERTIES:
-        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]} Omit it."
+        return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]}", None
     folded = name.casefold()
     if folded in _FOLDED_OWNED:
-        return "writers maintain this property themselves, and setting it directly damages the table. Omit it."
+        return "writers maintain this property themselves, and setting it directly damages the table.", None
     if folded.startswith(SUPPORT_PREFIX):
-        return f"list the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
+        return "it adds a feature.", f"List the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
     if folded in _VERSION_PROPERTIES:
-        return "versions follow from the features. Omit it and list the features that you need."
+        return "versions follow from the features.", "Omit it and list the features that you need."
     if folded.startswith("delta.constraints."):
-        return "add a CHECK constraint with ALTER TABLE … ADD CONSTRAINT, which checks the data."
+        return "it is a CHECK constraint.", "Use ALTER TABLE … ADD CONSTRAINT, which checks the data."
     for feature in _enabled_by(name):
         if problem := feature.unreachable and feature.unreachable(value, state.metadata):
-            return problem
+            return problem, None
         if feature in features and not feature.is_enabling(value):
-            return f"{value!r} contradicts features, which has {feature.name}. Omit one of them."
+            return f"{value!r} contradicts features, which has {feature.name}.", "Omit one of them."
     alike = [feature for feature in _enabled_by(name) if feature.is_enabling(value)]
     asked = any(feature in features or state.protocol.supports(feature) for feature in alike)
     if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
-        return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special)."
+        return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special).", None
     return None
 
 

@@ -52,10 +52,13 @@ def with_expected_protocol(
     unasked = sorted(written.features - expected)
     missing = sorted(expected - written.features)
     if missing:
-        instead = f", but {', '.join(unasked)}" if unasked else ""
-        refused = requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} would not add {', '.join(missing)} to the protocol of {table}{instead}. Nothing was changed. "
-            "Use another release of Delta."
+        refused = requests.UNSUPPORTED_BY_ENGINE.found(
+            "{engine} would not add {missing} to the protocol of {table}" + (", but {added}." if unasked else "."),
+            remedy="Use another release of Delta.",
+            engine=engine,
+            missing=missing,
+            table=table,
+            added=unasked,
         )
         return real, (refused,)
     special = [name for name in unasked if feature_named(name).access is FeatureAccess.SPECIAL]
@@ -66,10 +69,13 @@ def with_expected_protocol(
 
 
 def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
-    return requests.SPECIAL_FEATURE.finding(
-        f"{engine} would add {', '.join(special)} to the protocol of {table}, which was not requested and which few "
-        "engines support. Use another release of Delta or, if that is intended, repeat the request with "
-        "allow_special=True (--allow-special)."
+    return requests.SPECIAL_FEATURE.found(
+        "{engine} would add {features} to the protocol of {table}, which was not requested and which few engines "
+        "support.",
+        remedy=f"Use another release of Delta. {requests.SPECIAL_FEATURE.remedy}",
+        engine=engine,
+        features=special,
+        table=table,
     )
 
 

@@ -9,13 +9,17 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
+from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Names in digests of steps whose classes were renamed since: the digests stay the same.
-_DIGEST_NAMES: dict[type, str] = {DisableMapping: "RemoveMapping", RewriteWithoutMapping: "RewriteUnmapped"}
+#: Names in digests of steps and fields that were renamed since: the digests stay the same.
+_DIGEST_NAMES = {
+    "DisableMapping": "RemoveMapping",
+    "RewriteWithoutMapping": "RewriteUnmapped",
+    "without_sql": "by_hand",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Plan:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON of table and steps: equal for plans that do the same."""
-        steps = [{"step": _DIGEST_NAMES.get(type(step), type(step).__name__), **asdict(step)} for step in self.steps]
+        named = [{"step": _digest_name(type(step).__name__), **asdict(step)} for step in self.steps]
+        steps = [{_digest_name(key): value for key, value in step.items()} for step in named]
         canonical = json.dumps({"table": self.table.text, "steps": steps}, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -62,6 +67,10 @@ class Plan:
             "steps": [{"sql": render_sql(step, self.table), "explanation": explain(step)} for step in self.steps],
             "notes": list(self.notes),
         }
+
+
+def _digest_name(name: str) -> str:
+    return _DIGEST_NAMES.get(name, name)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
@@ -24,18 +26,24 @@ def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | Non
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     unknown = sorted(name for name in features if not engine.knows(name))
     if unknown:
-        return requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} does not support these table features of {table}: {', '.join(unknown)}. Use an engine that does."
+        return requests.UNSUPPORTED_BY_ENGINE.found(
+            "{engine} does not support these table features of {table}: {features}.",
+            engine=engine,
+            table=table,
+            features=unknown,
         )
     return None
 
 
 def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Finding:
     """Return the refusal of a table feature that neither the engine nor this provider knows."""
-    return requests.UNKNOWN_FEATURE.finding(
-        f"There is no table feature {name!r}.{did_you_mean(name, FEATURES)} "
-        f"{engine} and this provider know {', '.join(sorted(FEATURES))}.",
+    return requests.UNKNOWN_FEATURE.found(
+        "There is no table feature {feature!r}.{hint} {engine} and this provider know {known}.",
         subject=subject,
+        feature=name,
+        hint=Prose(did_you_mean(name, FEATURES)),
+        engine=engine,
+        known=Prose(", ".join(sorted(FEATURES))),
     )
 
 
@@ -43,13 +51,13 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:
     """Return a refusal if the plan changes the protocol and that is not allowed."""
     if allowed or not plan.upgrades_protocol:
         return None
-    added = sorted(plan.protocol_after.features - plan.protocol_before.features)
-    steps = "\n".join(f"- {step['explanation']}" for step in plan.to_json()["steps"])
-    return requests.PROTOCOL_UPGRADE.finding(
-        f"This would change the protocol of {plan.table.text} from {plan.protocol_before} to "
-        f"{plan.protocol_after}, adding {', '.join(added)}: readers and writers that do not support these are "
-        f"locked out. The plan:\n{steps}\nIf every reader and writer of the table supports them, repeat the request "
-        "with allow_protocol_upgrade=True (--allow-protocol-upgrade)."
+    return requests.PROTOCOL_UPGRADE.found(
+        "The protocol of {table} would change from {before} to {after}, adding {added}. The plan: {steps}.",
+        table=plan.table.text,
+        before=plan.protocol_before,
+        after=plan.protocol_after,
+        added=sorted(plan.protocol_after.features - plan.protocol_before.features),
+        steps=Prose("; ".join(map(explain, plan.steps))),
     )
 
 
@@ -62,10 +70,14 @@ def check_not_tracked(table: str, state: TableState) -> Iterator[Finding]:
     """Yield a refusal where a table without usage tracking has its property: nothing may rely on that."""
     value = state.metadata.properties.dropped_or_renamed
     if value is not None:
-        yield requests.TRACKING_INCOMPLETE.finding(
-            f"{table} has {DROPPED_OR_RENAMED} = {value!r} but not the feature {USAGE_TRACKING}: engines drop and "
-            "rename columns without setting the property, so its value means nothing. Unset it first: ALTER TABLE … "
-            f"UNSET TBLPROPERTIES ('{DROPPED_OR_RENAMED}')."
+        yield requests.TRACKING_INCOMPLETE.found(
+            "{table} has {property} = {value!r} but not the feature {feature}.",
+            effect="Engines drop and rename columns without setting the property, so its value means nothing.",
+            remedy=f"Unset it first: ALTER TABLE … UNSET TBLPROPERTIES ('{DROPPED_OR_RENAMED}').",
+            table=table,
+            property=DROPPED_OR_RENAMED,
+            value=value,
+            feature=USAGE_TRACKING,
         )
 
 
@@ -73,8 +85,10 @@ def check_tracked(table: str, state: TableState) -> Iterator[Finding]:
     """Yield a refusal where a table with usage tracking does not say whether columns were dropped or renamed."""
     value = state.metadata.properties.dropped_or_renamed
     if value not in ("true", "false"):
-        yield requests.TRACKING_INCOMPLETE.finding(
-            f"{table} has the feature {USAGE_TRACKING}, but {DROPPED_OR_RENAMED} is "
-            f"{'missing' if value is None else repr(value)}: it is unknown whether a column was ever dropped or "
-            "renamed, and nothing may rely on it. Drop the feature, then enable it again."
+        yield requests.TRACKING_INCOMPLETE.found(
+            "{table} has the feature {feature}, but {property} is " + ("missing." if value is None else "{value!r}."),
+            table=table,
+            feature=USAGE_TRACKING,
+            property=DROPPED_OR_RENAMED,
+            value=value,
         )

@@ -64,7 +64,7 @@ def _path(parts: tuple[str, ...]) -> str:
 
 @render_sql.register
 def _(step: steps.DropFeature, table: TableName) -> str | None:
-    if step.by_hand:
+    if step.without_sql:
         return None
     return f"ALTER TABLE {table.sql} DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
 

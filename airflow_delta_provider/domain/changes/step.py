@@ -180,7 +180,7 @@ class DropFeature:
     """Drop a table feature.
 
     :param truncate_history: delete the history with traces of it instead of protecting it
-    :param by_hand: there is no SQL for it
+    :param without_sql: there is no SQL for it
     :param files: number of data files that are rewritten
     :param size: their total size in bytes
     :param commits: commits expected
@@ -189,7 +189,7 @@ class DropFeature:
     feature: str
     _: KW_ONLY
     truncate_history: bool = False
-    by_hand: bool = False
+    without_sql: bool = False
     files: int = 0
     size: int = 0
     commits: int = 1

@@ -85,15 +85,15 @@ def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[l
             column = find_column(metadata.schema, path)
             new = parse_type(type_name)
         except UnknownColumnError as error:
-            refusals.append(requests.UNKNOWN_COLUMN.finding(str(error), column=path))
+            refusals.append(requests.UNKNOWN_COLUMN.found("{error}", column=path, error=Prose(error)))
             continue
         except UnknownTypeError as error:
-            refusals.append(requests.ILLEGAL_TYPE_CHANGE.finding(f"{path}: {error}", column=path))
+            refusals.append(requests.ILLEGAL_TYPE_CHANGE.found("{column}: {error}", column=path, error=Prose(error)))
             continue
         if column.parts in seen:
             refusals.append(
-                requests.COLUMN_TWICE.finding(
-                    f"{seen[column.parts]!r} and {path!r} are the same column. Name it once.", column=str(column)
+                requests.COLUMN_TWICE.found(
+                    "{other!r} and {name!r} are the same column.", column=column, other=seen[column.parts], name=path
                 )
             )
             continue
@@ -165,9 +165,10 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
 
 
 def _engine_too_old(engine: Engine) -> Finding:
-    return requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{engine} widens only byte, short and int, and then refuses to read a table with any other type change. Use "
-        "Delta 4.0 or later."
+    return requests.UNSUPPORTED_BY_ENGINE.found(
+        "{engine} widens only byte, short and int, and then refuses to read a table with any other type change.",
+        remedy="Use Delta 4.0 or later.",
+        engine=engine,
     )
 
 
@@ -175,19 +176,25 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
     column, new = widening.column, widening.new
     if not can_widen(column.data_type, new):
         targets = legal_targets(column.data_type)
-        remedy = f"Allowed from {sql_name(column.data_type)}: {targets}." if targets else "No type is wider."
-        yield requests.ILLEGAL_TYPE_CHANGE.finding(
-            f"{column} is {sql_name(column.data_type)} and cannot be widened to {sql_name(new)}. {remedy}",
-            column=str(column),
+        yield requests.ILLEGAL_TYPE_CHANGE.found(
+            "{column} is {type} and cannot be widened to {asked}. "
+            + ("Allowed from {type}: {targets}." if targets else "No type is wider."),
+            remedy=None if targets else "Keep the type, or copy the table to a new one with the other type.",
+            column=column,
+            type=sql_name(column.data_type),
+            asked=sql_name(new),
+            targets=targets,
         )
         return
     for compat in (feature for feature in FEATURES.values() if feature.widening):
         enabled = is_active(compat, state.protocol, state.metadata)
         if enabled and compat.widening and not compat.widening(column.data_type, new):
-            yield requests.ICEBERG_COMPATIBILITY.finding(
-                f"{column} cannot go from {sql_name(column.data_type)} to {sql_name(new)} while {compat} is enabled: "
-                "Iceberg has no such promotion. Choose another type, or disable Iceberg compatibility first.",
-                column=str(column),
+            yield requests.ICEBERG_COMPATIBILITY.found(
+                "{column} cannot go from {type} to {asked} while {feature} is enabled: Iceberg has no such promotion.",
+                column=column,
+                type=sql_name(column.data_type),
+                asked=sql_name(new),
+                feature=compat,
             )
     yield from _check_dependents(column, state.metadata)
 
@@ -195,18 +202,22 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
 def _check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
     for name, expression in metadata.check_constraints.items():
         if refers_to(expression, column.parts):
-            yield requests.COLUMN_IN_USE.finding(
-                f"{column} is used by the CHECK constraint {name!r} ({expression}), and Delta does not change the type "
-                f"of such a column. Drop the constraint, widen, and add it again.",
-                column=str(column),
+            yield requests.COLUMN_IN_USE.found(
+                "{column} is used by the CHECK constraint {constraint!r} ({expression}).",
+                remedy="Drop the constraint, widen the column, then add the constraint again.",
+                column=column,
+                constraint=name,
+                expression=expression,
             )
     for other in all_columns(metadata.schema):
         expression = "" if other.field_path else other.field.metadata.get(GENERATED_COLUMNS.field_key, "")
         if expression and refers_to(expression, column.parts):
-            yield requests.COLUMN_IN_USE.finding(
-                f"{column} is used by the generated column {other} ({expression}), and Delta does not change the type "
-                "of such a column. It can be widened only in a new table.",
-                column=str(column),
+            yield requests.COLUMN_IN_USE.found(
+                "{column} is used by the generated column {other} ({expression}).",
+                remedy="Widen the column in a new table.",
+                column=column,
+                other=other,
+                expression=expression,
             )
 
 
@@ -215,9 +226,10 @@ def _widening_is_off(state: TableState) -> bool:
 
 
 def _widening_disabled(table: TableName) -> Finding:
-    return requests.WIDENING_DISABLED.finding(
-        f"Type widening is not enabled on {table.text} ({ENABLE_TYPE_WIDENING} is not true). Enable the feature "
-        "typeWidening first, or repeat the request with enable_type_widening=True (--enable-type-widening)."
+    return requests.WIDENING_DISABLED.found(
+        "Type widening is not enabled on {table} ({property} is not true).",
+        table=table.text,
+        property=ENABLE_TYPE_WIDENING,
     )
 
 

@@ -19,49 +19,55 @@ _request = FAMILY.of(Scope.REQUEST)
 _outcome = FAMILY.of(Scope.OUTCOME)
 _history = FAMILY.of(Scope.HISTORY)
 
-_REWRITE = "Repeat the request with allow_rewrite=True to let the engine rewrite the files."
+_REWRITE = "Repeat the request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files."
 
 WRONG_MODE = _request.error(
     1,
     "column mapping in mode id",
-    remedy="Let the engine rewrite the table: ALTER TABLE … SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none').",
+    effect="Columns are found by ids, and their names in data files may be wrong.",
+    remedy="Let the engine rewrite every file: ALTER TABLE … SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none').",
     threads=_THREADS,
 )
 OTHER_NAMES = _request.error(
     2,
     "columns have other names in data files",
+    effect="Without the mapping these columns would read as NULL.",
     remedy=_REWRITE,
     threads=_THREADS,
 )
 DROPPED_IN_FILES = _request.error(
     3,
     "live data files may contain dropped columns",
-    remedy="Restore lost files, rewrite files that contain such columns (REORG TABLE … APPLY (PURGE), or OPTIMIZE), "
-    "then run the job again; or repeat the request with allow_rewrite=True.",
+    effect="Without the mapping the values of a dropped column would reappear in a new column of that name.",
+    remedy="Rewrite the existing files (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or repeat the "
+    "request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files.",
     threads=_THREADS,
 )
 REUSED_PATH = _request.error(
     4,
     "a column is stored under the name of a dropped column",
-    remedy=_REWRITE,
+    effect="The values of the two columns cannot be told apart.",
+    remedy="Investigate that first; then have all files rewritten: repeat the request with allow_rewrite=True "
+    "(--allow-rewrite).",
     threads=_THREADS,
 )
 NEEDS_MAPPING = _request.error(
     5,
     "Iceberg compatibility or UniForm needs column mapping",
-    remedy="Disable Iceberg compatibility and UniForm first.",
+    remedy="Disable Iceberg compatibility and UniForm first, if no Iceberg reader needs the table.",
     source="PROTOCOL.md, Iceberg Compatibility V2",
 )
 ILLEGAL_NAMES = _request.error(
     6,
     "column names that are invalid without mapping",
-    remedy="Rename the columns: no spaces, line breaks, tabs or any of ,;{}()=. A renamed column keeps its old name in "
-    "data files, so the table has to be rewritten then.",
+    effect="Without column mapping, names must not contain spaces, line breaks, tabs or any of ,;{}()=.",
+    remedy="Rename these columns first, and allow the rewrite that is needed then: a renamed column keeps its old name "
+    "in data files.",
 )
 REWRITE_NOT_ALLOWED = _request.error(
     7,
     "rewriting the table is not allowed",
-    remedy=_REWRITE,
+    remedy="If rewriting files is acceptable, repeat the request with allow_rewrite=True (--allow-rewrite).",
     threads=_THREADS,
 )
 NOT_AS_BEFORE = _outcome.error(
@@ -80,8 +86,8 @@ USAGE_UNKNOWN = _history.undecided(
     10,
     "unknown whether columns were renamed or dropped",
     effect="Column mapping may be needed to read the table.",
-    remedy="Keep the log longer (delta.logRetentionDuration) to know it for later versions; or rewrite every column "
-    "under its own name, if the mapping can be disabled: disable-column-mapping with allow_rewrite=True.",
+    remedy="Keep the log longer (delta.logRetentionDuration) to know it for later versions; or disable column mapping "
+    "with allow_rewrite=True (--allow-rewrite), which stores every column under its own name.",
     source="RFC Column Mapping Usage Tracking, Usage Tracking",
     threads=("delta-io/delta#2682",),
 )

@@ -28,5 +28,5 @@ UNVERIFIED = _platform.undecided(
     4,
     "committed but unverified",
     effect="The change was committed, but the result has not been verified.",
-    remedy="Fix what the message names, then run the job again: with nothing left to do, it only verifies.",
+    remedy="Run the job again once that is fixed: with nothing left to do, it only verifies.",
 )

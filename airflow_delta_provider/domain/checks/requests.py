@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -18,7 +19,7 @@ _rule = FAMILY.of(Scope.REQUEST).error
 NO_SUCH_TABLE = _rule(
     1,
     "no such table",
-    remedy="Check the name or the path. A path works without a catalog.",
+    remedy="Check the name; a path or URI works without a catalog.",
 )
 NOT_DELTA = _rule(
     2,
@@ -34,13 +35,13 @@ BROKEN_LOG = _rule(
 CATALOG_MANAGED = _rule(
     4,
     "catalog-managed table",
-    remedy="Change the table through the catalog that owns it.",
+    remedy="Change it through the catalog that owns it.",
     source="PROTOCOL.md, Catalog-managed tables",
 )
 UNSUPPORTED_BY_ENGINE = _rule(
     5,
     "not supported by the engine",
-    remedy="Use an engine that supports the table's features and the change.",
+    remedy="Use an engine that does.",
     source="PROTOCOL.md, Table Features",
 )
 UNKNOWN_FEATURE = _rule(
@@ -52,17 +53,19 @@ UNKNOWN_FEATURE = _rule(
 SPECIAL_FEATURE = _rule(
     7,
     "feature that is enabled in another way, or needs allow_special",
-    remedy="Enable the feature as the message says, or repeat the request with allow_special=True.",
+    remedy="If that is intended, repeat the request with allow_special=True (--allow-special).",
 )
 PROPERTY_NOT_ALLOWED = _rule(
     8,
     "property that this job does not set",
-    remedy="Omit the property and do what the message says instead.",
+    remedy="Omit the property.",
 )
 PROTOCOL_UPGRADE = _rule(
     9,
     "protocol upgrade not allowed",
-    remedy="If every reader and writer of the table can follow, repeat the request with allow_protocol_upgrade=True.",
+    effect="Readers and writers that do not support the added features are locked out.",
+    remedy="If every reader and writer of the table supports them, repeat the request with "
+    "allow_protocol_upgrade=True (--allow-protocol-upgrade).",
     source="PROTOCOL.md, Protocol Evolution",
 )
 UNKNOWN_COLUMN = _rule(
@@ -79,13 +82,15 @@ ILLEGAL_TYPE_CHANGE = _rule(
 COLUMN_IN_USE = _rule(
     12,
     "an expression depends on the column",
+    effect="Delta does not change the type of such a column.",
     remedy="Drop the CHECK constraint, widen the column, then add the constraint again. A column that a generated "
     "column uses can be widened only in a new table.",
 )
 WIDENING_DISABLED = _rule(
     13,
     "type widening is not enabled",
-    remedy="Enable the feature typeWidening first, or repeat the request with enable_type_widening=True.",
+    remedy="Enable the feature typeWidening first, or repeat the request with enable_type_widening=True "
+    "(--enable-type-widening).",
     source=_WIDENING,
 )
 ICEBERG_COMPATIBILITY = _rule(
@@ -102,12 +107,13 @@ TABLE_MOVED = _rule(
 LOCATION_NOT_ALLOWED = _rule(
     16,
     "location outside allowed_locations",
-    remedy="Name a table below one of the allowed locations, or ask an administrator to extend them.",
+    remedy="Name a place below one of the allowed locations, in full, or have an administrator extend "
+    "[delta_provider] allowed_locations.",
 )
 COLUMN_TWICE = _rule(
     18,
     "column named twice",
-    remedy="Name it once.",
+    remedy="Name each column once.",
 )
 ENGINE_REFUSED = _rule(
     17,
@@ -122,7 +128,7 @@ NO_SUCH_VERSION = _rule(
 NOT_REMOVABLE = _rule(
     30,
     "feature that cannot be dropped",
-    remedy="Do what the message says instead, or keep the feature.",
+    remedy="Keep the feature.",
     source=_FEATURES,
 )
 FEATURE_IN_USE = _rule(
@@ -134,17 +140,20 @@ FEATURE_IN_USE = _rule(
 REWRITE_NOT_ALLOWED = _rule(
     32,
     "data files would be rewritten",
-    remedy="If rewriting files is acceptable, repeat the request with allow_rewrite=True.",
+    remedy="If rewriting files is acceptable, repeat the request with allow_rewrite=True (--allow-rewrite).",
 )
 HISTORY_LOSS = _rule(
     33,
     "history would be lost",
-    remedy="If the older versions are not needed, repeat the request with acknowledge_history_loss=True.",
+    effect="RESTORE, time travel and change feeds no longer reach earlier versions.",
+    remedy="If the older versions are not needed, repeat the request with acknowledge_history_loss=True "
+    "(--acknowledge-history-loss).",
 )
 ROW_ID_LOSS = _rule(
     34,
     "row ids would be lost",
-    remedy="If nothing relies on row ids, repeat the request with acknowledge_row_id_loss=True.",
+    remedy="If nothing relies on row ids, repeat the request with acknowledge_row_id_loss=True "
+    "(--acknowledge-row-id-loss).",
     source="PROTOCOL.md, Row Tracking",
 )
 COLUMN_EXISTS = _rule(
@@ -160,28 +169,28 @@ COLUMN_NEEDED = _rule(
 UNSUPPORTED_COLUMN = _rule(
     52,
     "column cannot be added with this type",
-    remedy="Use a type that the message allows; if the type needs a table feature, enable that first.",
+    remedy="Use a type that Delta tables can have; if it needs a table feature, enable that first.",
     source="PROTOCOL.md, Schema Serialization Format",
 )
 ILLEGAL_NAME = _rule(
     53,
     "invalid column name",
-    remedy="Choose another name; if the message says so, enable the feature columnMapping first.",
+    remedy="Choose another name.",
 )
 MAPPING_NEEDED = _rule(
     54,
     "change needs column mapping",
-    remedy="Enable the feature columnMapping first.",
+    remedy="Enable the feature columnMapping first; that rewrites no data.",
     source="PROTOCOL.md, Column Mapping",
 )
 TRACKING_INCOMPLETE = _rule(
     35,
     "inconsistent usage tracking of column mapping",
-    remedy="Follow the message: unset delta.columnMapping.hasDroppedOrRenamed, or drop the feature and enable it "
-    "again.",
+    effect="It is unknown whether columns were dropped or renamed, and nothing may rely on the property.",
+    remedy="Drop the feature, then enable it again.",
     source="RFC Column Mapping Usage Tracking, Usage Tracking",
 )
-NOT_BY_HAND = _rule(
+NOT_WRITABLE = _rule(
     40,
     "the provider cannot write a commit to this table itself",
     remedy="Fix the problem that the message names first, or make the change with the engine that owns the table.",
@@ -189,13 +198,14 @@ NOT_BY_HAND = _rule(
 UNSAFE_LOG_STORE = _rule(
     41,
     "the log store is not safe for concurrent writers",
-    remedy="Configure a log store that is safe for several writers, or, if nothing else writes to the table, repeat "
-    "the request with allow_unsafe_log_store=True.",
+    effect="Writers in different processes may overwrite each other's commits.",
+    remedy="Configure a log store that prevents this, or, if no other process writes to the table, repeat the request "
+    "with allow_unsafe_log_store=True (--allow-unsafe-log-store).",
 )
 WOULD_BREAK_RULES = _rule(
     42,
     "the commit would break a rule of the protocol",
-    remedy="Nothing was written. Look up the rule that the message names.",
+    remedy="Nothing was written. Make the change with an engine, or report this as a bug in the provider.",
 )
 NOT_PAIMON = _rule(
     43,
@@ -205,19 +215,23 @@ NOT_PAIMON = _rule(
 WRITER_LOCKOUT = _rule(
     55,
     "every engine would be locked out of writing",
-    remedy="If that is intended, repeat the request with acknowledge_writer_lockout=True.",
+    effect="An engine can only read a table with a feature that it does not support.",
+    remedy="If that is intended, repeat the request with acknowledge_writer_lockout=True "
+    "(--acknowledge-writer-lockout).",
     source="RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking",
 )
 USAGE_UNKNOWN = _rule(
     56,
     "unknown whether columns were dropped or renamed",
-    remedy="Rewrite the existing data files, or enable columnMapping first; then run the job again.",
+    effect="A new column with the name of a dropped one would get its values.",
+    remedy="Rewrite the data files (REORG TABLE … APPLY (PURGE), or OPTIMIZE), or enable columnMapping first: a table "
+    "with column mapping is tracked as used.",
     source="RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking",
 )
 NOT_TOGETHER = _rule(
     57,
     "features that cannot be enabled in one request",
-    remedy="Enable the other features first, in a separate request.",
+    remedy="Enable everything else first, in a separate request: afterwards no engine can.",
 )
 TABLE_EXISTS = _rule(
     58,
@@ -231,10 +245,7 @@ def broken_log(table: str, error: Exception) -> Finding:
 
     :param error: what is wrong with the log
     """
-    return BROKEN_LOG.finding(
-        f"The log of {table} is damaged or incomplete: {error}. Nothing was changed. Restore the file from a backup or "
-        "another replica of the log."
-    )
+    return BROKEN_LOG.found("The log of {table} is damaged or incomplete: {error}.", table=table, error=Prose(error))
 
 
 def catalog_managed(table: str, by: str) -> Finding:
@@ -242,7 +253,8 @@ def catalog_managed(table: str, by: str) -> Finding:
 
     :param by: the feature or property that says so
     """
-    return CATALOG_MANAGED.finding(
-        f"{table} is managed by its catalog ({by}), so its directory alone does not define the table. Change it "
-        "through the catalog that owns it."
+    return CATALOG_MANAGED.found(
+        "{table} is managed by its catalog ({by}), so its directory alone does not define the table.",
+        table=table,
+        by=by,
     )

@@ -117,7 +117,7 @@ def _said(finding: Finding, rule: Rule | None) -> Iterator[str]:
     if finding.evidence is None or rule is None:
         yield from finding.message.splitlines()
         return
-    yield " ".join(filter(None, (finding.evidence, finding.alike_text)))
+    yield from " ".join(filter(None, (finding.evidence, finding.alike_text))).splitlines()
     yield rule.effect if finding.effect is None else finding.effect
     yield rule.remedy if finding.remedy is None else finding.remedy
 

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.request.table_name import TableName, normal_l
 
 #: Folders of a Delta table that hold what the table is: nothing else is ever written there.
 _METADATA = frozenset({"_delta_log", "_change_data", "_delta_index"})
-_EXTEND = "or have an administrator extend [delta_provider] allowed_locations."
+_OWN_FOLDER = "Choose a folder of its own."
 
 
 def allowed_roots(allowed: Iterable[str]) -> tuple[str, ...]:
@@ -36,9 +36,8 @@ def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
     """Return a refusal if ``table``, as it is named, is outside every entry of ``allowed``."""
     if not allowed or any(_allows(entry, table) for entry in allowed):
         return None
-    return requests.LOCATION_NOT_ALLOWED.finding(
-        f"{table.text!r} lies outside the allowed locations ({', '.join(allowed)}). Name a table below one of "
-        f"them, in full, {_EXTEND}"
+    return requests.LOCATION_NOT_ALLOWED.found(
+        "{table!r} lies outside the allowed locations ({allowed}).", table=table.text, allowed=allowed
     )
 
 
@@ -50,9 +49,12 @@ def check_found(table: TableName, location: str, roots: Sequence[str]) -> Findin
     """
     if not roots or any(is_below(location, root) for root in roots):
         return None
-    return requests.LOCATION_NOT_ALLOWED.finding(
-        f"{table.text!r} stands for {location}, which lies outside the allowed locations ({', '.join(roots)}): a "
-        f"catalog entry, a symbolic link or a mount leads there. Name a table that lies below one of them, {_EXTEND}"
+    return requests.LOCATION_NOT_ALLOWED.found(
+        "{table!r} stands for {location}, which lies outside the allowed locations ({allowed}): a catalog entry, a "
+        "symbolic link or a mount leads there.",
+        table=table.text,
+        location=location,
+        allowed=roots,
     )
 
 
@@ -66,15 +68,20 @@ def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | No
     """
     metadata = _METADATA & {segment.casefold() for segment in path.split("/")}
     if metadata:
-        return requests.LOCATION_NOT_ALLOWED.finding(
-            f"{argument} is {path!r}, inside {min(metadata)} of a table, where only the table itself may be written. "
-            "Choose a folder of its own."
+        return requests.LOCATION_NOT_ALLOWED.found(
+            "{argument} is {place!r}, inside {folder} of a table, where only the table itself may be written.",
+            remedy=_OWN_FOLDER,
+            argument=argument,
+            place=path,
+            folder=min(metadata),
         )
     if not allowed or any(is_below(path, root) for root in allowed_roots(allowed)):
         return None
-    return requests.LOCATION_NOT_ALLOWED.finding(
-        f"{argument} is {path!r}, outside the allowed locations ({', '.join(allowed)}). Choose a place below one of "
-        f"them that is a location, in full, {_EXTEND}"
+    return requests.LOCATION_NOT_ALLOWED.found(
+        "{argument} is {place!r}, outside the allowed locations ({allowed}).",
+        argument=argument,
+        place=path,
+        allowed=allowed,
     )
 
 
@@ -89,9 +96,12 @@ def check_beside(argument: str, path: str, table: str) -> Finding | None:
     rest = normal_location(path)[len(normal_location(table)) :].lstrip("/")
     if rest.startswith(("_", ".")):
         return None
-    return requests.LOCATION_NOT_ALLOWED.finding(
-        f"{argument} is {path!r}, in the folder of the table {table}, where VACUUM deletes what is not the table's. "
-        "Choose a folder of its own."
+    return requests.LOCATION_NOT_ALLOWED.found(
+        "{argument} is {place!r}, in the folder of the table {table}, where VACUUM deletes what is not the table's.",
+        remedy=_OWN_FOLDER,
+        argument=argument,
+        place=path,
+        table=table,
     )
 
 

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
@@ -25,6 +25,7 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.tables.table_session import parse_table_name
 
 _TRIES = 10
 
@@ -32,14 +33,11 @@ _TRIES = 10
 def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
     """Create a table, unless it exists: then it has to be the same.
 
-    :raises TableError: if the job must not reach the place
+    :raises TableError: if the name is invalid, or the job must not reach the place
     """
     options = request.options
     assert isinstance(options, CreateTableOptions)
-    try:
-        name = TableName.parse(text)
-    except TableNameError as error:
-        return TableReport.refused(text, requests.NO_SUCH_TABLE.finding(str(error)))
+    name = parse_table_name(text)
     if name.location is None:
         return TableReport.refused(text, _no_location(text))
     location = session.storage.qualify(name.location)
@@ -125,16 +123,16 @@ class _Creation:
             return None
 
     def _taken(self, why: str) -> Finding:
-        return requests.TABLE_EXISTS.finding(
-            f"No table can be created at {self._name.text}: {why}. Choose a directory that is empty or does not exist."
-        )
+        return requests.TABLE_EXISTS.found("No table can be created at {table}: {why}.", table=self._name.text, why=why)
 
     def _refused(self, *findings: Finding, **known: Any) -> TableReport:
         return TableReport.refused(self._name.text, *findings, **known)
 
 
 def _no_location(text: str) -> Finding:
-    return requests.NO_SUCH_TABLE.finding(
-        f"{text} is a catalog name, but tables are created at a location. Name the directory by path or URI; "
-        f"afterwards CREATE TABLE {text} USING delta LOCATION '…' registers the table."
+    return requests.NO_SUCH_TABLE.found(
+        "{table} is a catalog name, but tables are created at a location.",
+        remedy="Name the directory by path or URI; afterwards CREATE TABLE … USING delta LOCATION '…' registers the "
+        "table in the catalog.",
+        table=text,
     )

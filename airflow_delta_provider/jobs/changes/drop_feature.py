@@ -31,7 +31,6 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import MakeEdit
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -40,9 +39,6 @@ from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
-
-#: Features that no SQL can drop, with the edit of protocol and metadata that does.
-_BY_HAND: Mapping[str, MakeEdit] = {USAGE_TRACKING.name: dropping_edit}
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,6 @@ class DropFeatures(PlannedChange):
             rewrite_costs(DeltaFiles(self.session.storage, self.table.location), features, self.state),
             self.earliest,
             recent_writers(self.table.log) if features else (),
-            _BY_HAND.keys(),
         )
         now = datetime.now(timezone.utc)
         return plan_drop(self.table.name, self.options, self.state, self.session.engine, survey, now)
@@ -80,7 +75,8 @@ class DropFeatures(PlannedChange):
     def edit(self, step: Step, base: CommitBase) -> Edit:
         """Return the commit that drops a feature for which there is no SQL."""
         assert isinstance(step, DropFeature)
-        return _BY_HAND[step.feature](base)
+        assert step.feature == USAGE_TRACKING.name
+        return dropping_edit(base)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
         """Return what is wrong with the table afterwards, and which rules the commits of this run broke."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -107,9 +109,10 @@ class TableChange:
         except Exception as error:
             meaning = understand(error)
             if meaning.rule is requests.ENGINE_REFUSED:
-                return plan, (meaning.rule.finding(meaning.message),)
+                return plan, (meaning.finding(),)
             if meaning.rule is faults.ENGINE and meaning.retryable:  # nothing of this can fail once and not again
-                return plan, (requests.ENGINE_REFUSED.finding(meaning.message.replace("failed", "refused", 1)),)
+                evidence = meaning.evidence.replace("failed", "refused", 1)
+                return plan, (replace(meaning, rule=requests.ENGINE_REFUSED, evidence=evidence).finding(),)
             raise
         if expected is None:
             return plan, ()
@@ -168,8 +171,11 @@ class TableChange:
             with self._timings.phase("verify"):
                 findings = change.verify(after, commits)
         except Exception as error:
-            unverified = f"{self._name} was changed, but the result could not be verified. {understand(error).message}"
-            findings = (faults.UNVERIFIED.finding(unverified, version=after.version),)
+            why = Prose(understand(error).message)
+            unverified = faults.UNVERIFIED.found(
+                "{table} could not be read again: {why}", version=after.version, table=self._name, why=why
+            )
+            findings = (unverified,)
         return _judged(self._name, findings, known)
 
     def _last_harmless(self, planned_on: int, labels: Mapping[str, Any]) -> int:
@@ -182,7 +188,7 @@ class TableChange:
             if changes_metadata(actions) and not is_own(actions, labels):
                 raise TableMovedError(
                     f"Another writer changed protocol or metadata of {self._name} in version {version}, after this "
-                    f"was planned on version {planned_on}. This step was not done; run the job again."
+                    f"was planned on version {planned_on}. This step was not done."
                 )
             newest = version
         return newest
@@ -214,13 +220,14 @@ class TableChange:
     def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:
         done = " Earlier steps of the plan were committed; a rerun resumes there." if known["changed"] else ""
         if isinstance(failure, TableMovedError):
-            moved = requests.TABLE_MOVED.finding(f"{failure}{done}")
+            moved = requests.TABLE_MOVED.found("{why}{done}", why=Prose(failure), done=Prose(done))
             return TableReport.refused(self._name, moved, retryable=True, **known)
         if isinstance(failure, CommitRefusedError):
             return TableReport.refused(self._name, *failure.findings, **known)
         error = understand(failure)
-        finding = error.rule.finding(error.message + done)
-        return TableReport(self._name, error.verdict, retryable=error.retryable, findings=(finding,), **known)
+        return TableReport(
+            self._name, error.verdict, retryable=error.retryable, findings=(error.finding(done),), **known
+        )
 
     def _own_commits(self, version: int, labels: Mapping[str, Any]) -> dict[int, list[Action]]:
         return {later: actions for later, actions in self._table.log.commits_after(version) if is_own(actions, labels)}

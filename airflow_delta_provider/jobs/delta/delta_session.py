@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG
 from airflow_delta_provider.domain.engine.engine import Engine
@@ -133,9 +134,10 @@ class DeltaSession(TableSession):
         except AnalysisException as error:
             if (error.getCondition() or "").split(".")[0] in _NOT_FOUND:
                 raise TableError(
-                    requests.NO_SUCH_TABLE.finding(
-                        f"There is no table {name.text} in the catalog. Check the name; a path or URI works "
-                        f"without a catalog.{self._without_delta()}"
+                    requests.NO_SUCH_TABLE.found(
+                        "There is no table {table} in the catalog.{hint}",
+                        table=name.text,
+                        hint=Prose(self._without_delta()),
                     )
                 ) from None
             raise
@@ -143,7 +145,7 @@ class DeltaSession(TableSession):
         if provider != "delta" or not properties.get("Location"):
             what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"
             raise TableError(
-                requests.NOT_DELTA.finding(f"{name.text} is {what}, not a Delta table. Name a Delta table.")
+                requests.NOT_DELTA.found("{table} is {what}, not a Delta table.", table=name.text, what=what)
             )
         return self.storage.qualify(properties["Location"])
 
@@ -157,14 +159,21 @@ class DeltaSession(TableSession):
         try:
             found = format_of(self.storage, location)
         except MissingFileError:
-            return requests.NO_SUCH_TABLE.finding(f"There is no table at {text}: no such directory. Check the path.")
-        if found not in (None, DELTA):
-            return requests.NOT_DELTA.finding(
-                f"{text} is an {found} table, not a Delta table. This job changes Delta tables only."
+            return requests.NO_SUCH_TABLE.found(
+                "There is no table at {table}: no such directory.", remedy="Check the path.", table=text
             )
-        return requests.NOT_DELTA.finding(
-            f"{text} is not a Delta table: there is no commit in {location}/_delta_log. "
-            "Name the table's own directory, not one above or below it."
+        if found not in (None, DELTA):
+            return requests.NOT_DELTA.found(
+                "{table} is an {format} table, not a Delta table.",
+                remedy="Name a Delta table: this job takes no other.",
+                table=text,
+                format=found,
+            )
+        return requests.NOT_DELTA.found(
+            "{table} is not a Delta table: there is no commit in {location}/_delta_log.",
+            remedy="Name the table's own directory, not one above or below it.",
+            table=text,
+            location=location,
         )
 
 

@@ -89,7 +89,7 @@ def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, 
             text,
             meaning.verdict,
             retryable=meaning.retryable,
-            findings=(meaning.rule.finding(masked_text(meaning.message)),),
+            findings=(meaning.finding(),),
         )
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -15,22 +15,25 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
 from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
 from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError, delta_coordinates
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
 #: The session has no driver for the location's scheme.
 _NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException",)
-#: What stays as it is however often one tries, with the remedy; Java has no types for these on local file systems.
-_LASTING: Mapping[int, str] = {
-    errno.ENOTDIR: "There is a file where a directory must be. Choose another location, or move the file.",
-    errno.EISDIR: "There is a directory where a file must be. Choose another location, or move the directory.",
-    errno.EROFS: "The file system is mounted read-only. Mount it writable, or choose another location.",
-    errno.ENAMETOOLONG: "A name in the path is longer than the file system allows. Choose a shorter one.",
-    errno.ELOOP: "Symbolic links in the path form a loop. Fix them.",
+#: What a retry does not change, with the remedy; Java has no types for these on local file systems.
+_LASTING: Mapping[int, tuple[str, str]] = {
+    errno.ENOTDIR: ("There is a file where a directory must be.", "Choose another location, or move the file."),
+    errno.EISDIR: ("There is a directory where a file must be.", "Choose another location, or move the directory."),
+    errno.EROFS: ("The file system is mounted read-only.", "Mount it writable, or choose another location."),
+    errno.ENAMETOOLONG: ("A name in the path is longer than the file system allows.", "Choose a shorter one."),
+    errno.ELOOP: ("Symbolic links in the path form a loop.", "Fix them."),
 }
 _LASTING_JAVA: Mapping[str, int] = {
     "org.apache.hadoop.fs.ParentNotDirectoryException": errno.ENOTDIR,
@@ -58,58 +61,71 @@ class EngineError:
     """An exception, understood.
 
     :param condition: error class of Spark or Delta, without its subclass; empty where there is none
+    :param evidence: what went wrong
+    :param remedy: what to do, if it is something else than the rule says
     """
 
     rule: Rule
     verdict: Verdict
-    retryable: bool
     condition: str
-    message: str
+    evidence: str
+    remedy: str | None = None
+    _: KW_ONLY
+    retryable: bool = False
+
+    @property
+    def message(self) -> str:
+        """What went wrong, and what to do that the rule does not say."""
+        return " ".join(filter(None, (self.evidence, self.remedy)))
+
+    def finding(self, done: str = "") -> Finding:
+        """Return the finding, without secrets; ``done`` is what was done before the error, as a sentence."""
+        said = " ".join(filter(None, (masked_text(self.evidence), done)))
+        return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
 
 
 def understand(error: BaseException) -> EngineError:
     """Return what ``error`` means."""
     condition, message = _condition(error), _message(error)
     if isinstance(error, BrokenMetadataError):
-        broken = f"The log cannot be read as one table: {message}. Restore the file from a backup or a replica."
-        return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, False, condition, broken)
+        broken = f"The log cannot be read as one table: {message}."
+        return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, condition, broken)
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
-        moved = f"Another writer changed the table while this ran ({condition}). This step was not done; run it again."
-        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, moved)
+        moved = f"Another writer changed the table while this ran ({condition}). This step was not done."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, condition, moved, retryable=True)
     if isinstance(error, MissingFileError):
-        gone = (
-            f"A file of the table is missing: {message}. The log was cleaned up, or the table dropped, while this ran. "
-            "Run it again; if the error persists, restore the file."
-        )
-        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, True, condition, gone)
+        gone = f"A file of the table is missing: {message}. It was cleaned up, or the table dropped, while this ran."
+        remedy = "Run the job again; if the error persists, restore the file."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, condition, gone, remedy, retryable=True)
     if isinstance(error, PermissionError) or _is_java(error, _DENIED):
-        denied = f"No permission: {message}. Give the job's user or credentials access to the table."
-        return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, denied)
+        remedy = "Give the job's user or credentials access to the table."
+        return EngineError(faults.STORAGE, Verdict.FAULT, condition, f"No permission: {message}.", remedy)
     if missing := _missing_class(error):
         return _of_missing_class(missing, condition)
     if _is_java(error, _NO_DRIVER):
         return _without_driver(message, condition)
     if lasting := _lasting(error):
-        for_good = f"Storage failed, and a retry does not help: {message}. {lasting}"
-        return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, for_good)
+        what, remedy = lasting
+        for_good = f"Storage failed, and a retry does not help: {message}. {what}"
+        return EngineError(faults.STORAGE, Verdict.FAULT, condition, for_good, remedy)
     storage = isinstance(error, (OSError, Py4JNetworkError)) or _is_java(error, ("java.io.IOException",))
     # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
     storage = storage and not isinstance(error, FileNotFoundError)
     if storage and not isinstance(error, AnalysisException):
-        failed = f"Storage failed: {message}. If it persists, check the location, the network and the credentials."
-        return EngineError(faults.STORAGE, Verdict.FAULT, True, condition, failed)
+        failed, remedy = f"Storage failed: {message}.", "If it persists, check the location, network and credentials."
+        return EngineError(faults.STORAGE, Verdict.FAULT, condition, failed, remedy, retryable=True)
     if isinstance(error, PySparkException) or condition:
         refused = f"The engine refused: {message}"
-        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, refused)
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, condition, refused)
     if isinstance(error, Py4JError):
-        return EngineError(faults.ENGINE, Verdict.FAULT, True, condition, f"The engine failed: {message}")
+        return EngineError(faults.ENGINE, Verdict.FAULT, condition, f"The engine failed: {message}", retryable=True)
     if isinstance(error, UnknownSparkError):
-        return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, False, condition, message)
+        return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, condition, message)
     if isinstance(error, UnicodeError):
-        half = f"A text is not valid Unicode: {message}. Pass it in UTF-8."
-        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, False, condition, half)
-    unexpected = f"Unexpected {type(error).__name__}: {message}. This is a bug in the provider: please report it."
-    return EngineError(faults.UNEXPECTED, Verdict.FAULT, False, condition, unexpected)
+        half = f"A text is not valid Unicode: {message}."
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, condition, half, "Pass it in UTF-8.")
+    unexpected = f"Unexpected {type(error).__name__}: {message}."
+    return EngineError(faults.UNEXPECTED, Verdict.FAULT, condition, unexpected)
 
 
 def _missing_class(error: BaseException) -> str | None:
@@ -127,19 +143,18 @@ def _of_missing_class(missing: str, condition: str) -> EngineError:
     """Return what it means: releases of Spark and Delta that do not fit, or a storage's driver that is not there."""
     if not _OF_ENGINE.search(missing):
         return _without_driver(missing, condition)
-    unfit = (
-        f"{_pair()} do not fit together: {missing.replace('/', '.')} is missing. Use releases that do: leave "
-        f"delta_jars out, or name others by coordinates{_fitting()}."
-    )
-    return EngineError(faults.ENGINE, Verdict.FAULT, False, condition, unfit)
+    unfit = f"{_pair()} do not fit together: {missing.replace('/', '.')} is missing."
+    remedy = f"Use releases that do: leave delta_jars out, or name others by coordinates{_fitting()}."
+    return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
 
 
 def _without_driver(message: str, condition: str) -> EngineError:
-    absent = (
-        f"No Hadoop filesystem for this storage: {message}. Check the URI's scheme, or add the storage's package to "
-        "spark.jars.packages, for instance org.apache.hadoop:hadoop-aws with the version of Spark's Hadoop for s3a://."
+    absent = f"No Hadoop filesystem for this storage: {message}."
+    remedy = (
+        "Check the URI's scheme, or add the storage's package to spark.jars.packages, for instance "
+        "org.apache.hadoop:hadoop-aws with the version of Spark's Hadoop for s3a://."
     )
-    return EngineError(faults.STORAGE, Verdict.FAULT, False, condition, absent)
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, absent, remedy)
 
 
 def _pair() -> str:
@@ -158,7 +173,7 @@ def _fitting() -> str:
         return ""
 
 
-def _lasting(error: BaseException) -> str | None:
+def _lasting(error: BaseException) -> tuple[str, str] | None:
     """Return what keeps a storage from doing something for good, with the remedy; None where another try may help."""
     if isinstance(error, OSError):
         return _LASTING.get(error.errno or 0)
@@ -171,9 +186,9 @@ def _lasting(error: BaseException) -> str | None:
                 return _LASTING[number]
         if _is_instance(cause, "java.io.IOException"):
             message = cause.getMessage() or ""
-            for number, remedy in _LASTING.items():
+            for number, lasting in _LASTING.items():
                 if message.endswith((f"({os.strerror(number)})", f": {os.strerror(number)}")):
-                    return remedy
+                    return lasting
     return None
 
 

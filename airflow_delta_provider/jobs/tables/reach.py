@@ -70,8 +70,12 @@ class Reach:
             return refusal
         if found := metadata_folder(self._storage, path):
             folder, table_format = found
-            return requests.LOCATION_NOT_ALLOWED.finding(
-                f"{_STATE_PATH} is {self._state_path!r}, inside {folder}, which holds the metadata of an "
-                f"{table_format} table. Choose a folder of its own."
+            return requests.LOCATION_NOT_ALLOWED.found(
+                "{argument} is {place!r}, inside {folder}, which holds the metadata of an {format} table.",
+                remedy="Choose a folder of its own.",
+                argument=_STATE_PATH,
+                place=self._state_path,
+                folder=folder,
+                format=table_format,
             )
         return None

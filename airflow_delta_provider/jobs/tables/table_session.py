@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.session.spark_settings import configured
@@ -41,7 +42,7 @@ def parse_table_name(text: str) -> TableName:
     try:
         return TableName.parse(text)
     except TableNameError as error:
-        raise TableError(requests.NO_SUCH_TABLE.finding(str(error))) from error
+        raise TableError(requests.NO_SUCH_TABLE.found("{error}", error=Prose(error))) from error
 
 
 class TableSession:

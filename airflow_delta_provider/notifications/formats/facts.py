@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 MAX_MESSAGE = 1500
 #: The same where several findings of a rule are listed.
 MAX_ROW_MESSAGE = 500
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     ("version", lambda finding: _version(finding)),
@@ -59,7 +57,7 @@ class Row:
 
     :param item: the finding
     :param facts: what is known of it that is not the same of all, as label and value; without the table
-    :param message: what its message says that the others do not; empty where it is not written out
+    :param message: what it says that the others do not; empty where it is not written out
     """
 
     item: Item
@@ -77,7 +75,7 @@ class Listing:
     """Several findings of a rule: what they have in common is said once.
 
     :param heading: why they are told, how much they weigh, which rule it is, and how many they are
-    :param text: what the rule or all of them say of effect and remedy, a paragraph each
+    :param text: evidence, effect and remedy, as far as they are the same of all, a paragraph each
     :param facts: what is the same of all, as label and value
     :param rows: the findings
     """
@@ -92,27 +90,21 @@ class Listing:
         """Return what is said of a group of several findings."""
         facts_of = [_known(item, _ROW_FACTS) for item in group.items]
         same = set(facts_of[0]).intersection(*facts_of[1:])
-        told, ending = _without_common_ending([item.finding.message.strip() for item in group.items])
+        said = [_said(item) for item in group.items]
+        common = [part for part, *others in zip(*said) if {part} == set(others)]
         rows = (
             Row(
                 item,
                 tuple(fact for fact in known if fact not in same),
-                shortened(said, MAX_ROW_MESSAGE) if item in group.in_full else "",
+                shortened(" ".join(part for part in own if part and part not in common), MAX_ROW_MESSAGE)
+                if item in group.in_full
+                else "",
             )
-            for item, known, said in zip(group.items, facts_of, told)
+            for item, known, own in zip(group.items, facts_of, said)
         )
-        first = group.first
         return cls(
-            f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
-            tuple(
-                filter(
-                    None,
-                    (
-                        "" if first.news is News.RESOLVED else first.effect,
-                        shortened(ending, MAX_MESSAGE) or first.remedy,
-                    ),
-                )
-            ),
+            f"{heading(group.first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
+            tuple(filter(None, common)),
             tuple(fact for fact in facts_of[0] if fact in same),
             tuple(rows),
         )
@@ -165,17 +157,13 @@ def _known(item: Item, wanted: Iterable[tuple[str, Callable[[Finding], str | Non
     return said
 
 
-def _without_common_ending(messages: list[str]) -> tuple[list[str], str]:
-    """Return messages without the sentences that all of them end with, and those: mostly what is to be done."""
-    sentences = [_SENTENCE_END.split(message) for message in messages]
-    shortest = min(map(len, sentences))
-    common = 0
-    while common < shortest and len({said[len(said) - 1 - common] for said in sentences}) == 1:
-        common += 1
-    if not common:
-        return messages, ""
-    ending = " ".join(sentences[0][len(sentences[0]) - common :])
-    return [" ".join(said[: len(said) - common]) for said in sentences], ending
+def _said(item: Item) -> tuple[str, str, str]:
+    """Return what is wrong, what that does while it lasts, and what to do, if the message alone does not say it all."""
+    found = item.finding
+    effect = "" if item.news is News.RESOLVED else item.effect
+    if found.evidence is None:
+        return found.message.strip(), effect, ""
+    return f"{found.evidence} {found.alike_text}".strip(), effect, item.remedy
 
 
 def _not_named(alert: Alert) -> str | None:

@@ -103,7 +103,7 @@ def test_protection_of_history_goes_with_that_history_only():
     assert "truncate_history=True" in refused.refusals[0].message
 
 
-@pytest.mark.parametrize("name", sorted(name for name, removal in REMOVALS.items() if not removal.by_hand))
+@pytest.mark.parametrize("name", sorted(name for name, removal in REMOVALS.items() if not removal.without_sql))
 def test_plan_adds_the_protection_of_history_exactly_where_the_engine_does(name):
     removal = REMOVALS[name]
     truncating = {"truncate_history": removal.only_truncating}
@@ -141,12 +141,6 @@ def test_feature_that_no_engine_can_drop_is_refused_with_the_reason(name):
         (table("geospatial", schema=struct(field("g", "geometry(4326)"))), "geospatial", "RQ31", "columns: g"),
         (table("columnMapping", schema=struct(field("x y", "integer"))), "columnMapping", "RQ31", "'x y'"),
         (CLUSTERED, "columnMapping", "RQ31", "CLUSTER BY NONE"),
-        (
-            table("columnMapping", "columnMappingUsageTracking"),
-            "columnMappingUsageTracking",
-            "RQ05",
-            "does not support",
-        ),
         (table("catalogManaged"), "inCommitTimestamp", "RQ04", "managed by its catalog"),
     ],
 )
@@ -171,7 +165,7 @@ def test_mapping_that_is_off_is_dropped_whatever_the_table_is_clustered_by():
 
 def test_feature_that_no_sql_can_drop_is_a_step_without_one():
     state = table("columnMappingUsageTracking")
-    planned = plan(state, "columnMappingUsageTracking", survey=DropSurvey(by_hand=["columnMappingUsageTracking"]))
+    planned = plan(state, "columnMappingUsageTracking", **EVERYTHING)
     assert planned.refusals == ()
     (step,) = planned.plan.steps
     assert render_sql(step, TABLE) is None
@@ -181,7 +175,7 @@ def test_feature_that_no_sql_can_drop_is_a_step_without_one():
 
 def test_feature_that_no_engine_knows_is_dropped_before_the_others():
     both = ("inCommitTimestamp", "columnMappingUsageTracking")
-    planned = plan(table(*both), *both, survey=DropSurvey(by_hand=["columnMappingUsageTracking"]), **EVERYTHING)
+    planned = plan(table(*both), *both, **EVERYTHING)
     assert [step.feature for step in planned.plan.steps] == ["columnMappingUsageTracking", "inCommitTimestamp"]
 
 

@@ -58,7 +58,10 @@ def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_the_remedy():
         "from reader 1, writer 2 to reader 1, writer 7 [appendOnly, domainMetadata, invariants, rowTracking]" in message
     )
     assert "adding domainMetadata, rowTracking" in message
-    assert "- set delta.enableRowTracking=true, which enables domainMetadata, rowTracking (about 2 commits)" in message
+    assert (
+        "The plan: set delta.enableRowTracking=true, which enables domainMetadata, rowTracking (about 2 commits)"
+        in message
+    )
     assert "allow_protocol_upgrade=True (--allow-protocol-upgrade)" in message
     assert planned.plan is not None
 

@@ -191,7 +191,7 @@ def test_table_whose_past_is_not_known_is_tracked_as_unused_by_its_footers_alone
 
     plan = decide("part-1 has b")
     assert codes(plan) == ["RQ56"]
-    assert "part-1 has b: a new column" in plan.refusals[0].message
+    assert "dropped then, and part-1 has b. A new column" in plan.refusals[0].message
     assert decide("").plan.steps == (TrackUsage("false"),)
 
 

@@ -127,7 +127,8 @@ def fleet(tables: int = 120) -> list[Item]:
     """One rule broken in many tables, each in its own way, and another one in one of them."""
     many = (
         item(
-            f"Row ids up to {n * 100} were assigned before this commit. RESTORE the table to the version before.",
+            evidence=f"Row ids up to {n * 100} were assigned before this commit.",
+            remedy="RESTORE the table to the version before.",
             table=f"/lake/sales/t{n:03d}",
             version=n,
             operation="MERGE",
@@ -164,14 +165,16 @@ def test_rule_that_many_tables_break_is_written_once_and_names_them_all(written:
 
 
 def test_what_all_findings_of_a_rule_have_in_common_is_said_once() -> None:
-    same = [item("Ids overlap. RESTORE it.", table=f"/lake/t{n}", version=n, operation="MERGE") for n in (1, 2)]
+    said = {"evidence": "Ids overlap.", "remedy": "RESTORE it."}
+    same = [item(table=f"/lake/t{n}", version=n, operation="MERGE", **said) for n in (1, 2)]
     lines = text.render(alert(*same)).splitlines()
     assert lines[3:] == [
         f"NEW ERROR RT08 {RULES['RT08'].title} (2 findings in 2 tables)",
         "    engine: Delta Spark 4.4.0",
         "    operation: MERGE",
+        "    Ids overlap.",
         *(f"    {line}" for line in textwrap.wrap(RULES["RT08"].effect, 96)),
-        "    Ids overlap. RESTORE it.",
+        "    RESTORE it.",
         "    - /lake/t1  version 1",
         "    - /lake/t2  version 2",
         "",

@@ -13,6 +13,8 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import d
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.step import AlterColumns, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column import (
     Column,
     UnknownColumnError,
@@ -90,8 +92,10 @@ class _Resolution:
         if column is not None and column.kinds[-1] != "field":
             self._refuse(
                 requests.UNKNOWN_COLUMN,
-                f"{path!r} is the {column.kinds[-1]} of a type, not a named column. Name a column or a struct field.",
+                "{column!r} is the {kind} of a type, not a named column.",
                 path,
+                remedy="Name a column or a struct field.",
+                kind=column.kinds[-1],
             )
         return column
 
@@ -131,8 +135,10 @@ class _Resolution:
             if field.id in known:
                 self._refuse(
                     requests.UNKNOWN_COLUMN,
-                    f"Column {path!r} no longer exists: it was renamed to {field.column}. To drop it, use that name.",
+                    "Column {column!r} no longer exists: it was renamed to {name}.",
                     path,
+                    remedy="To drop it, use that name.",
+                    name=field.column,
                 )
         return None
 
@@ -145,21 +151,24 @@ class _Resolution:
         try:
             find_column(self._schema, path)
         except UnknownColumnError as error:
-            self._refuse(requests.UNKNOWN_COLUMN, str(error), path)
+            self._refuse(requests.UNKNOWN_COLUMN, "{error}", path, error=Prose(error))
 
     def _new_name(self, column: Column, text: str) -> Iterator[str]:
         """Yield the new name of a column, if it is valid."""
         try:
             parts = parse_path(text)
         except UnknownColumnError as error:
-            self._refuse(requests.ILLEGAL_NAME, f"The new name of {column} is invalid: {error}", str(column))
+            self._refuse(
+                requests.ILLEGAL_NAME, "The new name of {column} is invalid: {error}", column, error=Prose(error)
+            )
             return
         if len(parts) > 1 and lowered(parts[:-1]) != lowered(column.parts[:-1]):
             self._refuse(
                 requests.ILLEGAL_NAME,
-                f"{column} cannot become {text!r}: a rename does not move a column. Give only the new name, in "
-                f"backticks if it contains a dot: {quote(text)}.",
-                str(column),
+                "{column} cannot become {name!r}: a rename does not move a column.",
+                column,
+                remedy=f"Give only the new name, in backticks if it contains a dot: {quote(text)}.",
+                name=text,
             )
             return
         yield parts[-1]
@@ -171,19 +180,20 @@ class _Resolution:
                 in_other = other_is_dropped and column.parts[: len(other.parts)] == other.parts
                 around_other = is_dropped and other.parts[: len(column.parts)] == column.parts
                 if column.parts == other.parts:
-                    what = f"{column} would be changed twice"
+                    what = "{column} would be changed twice."
                 elif in_other or around_other:
-                    what = f"{other} and {column} would both be changed, but dropping one also drops the other"
+                    what = "{other} and {column} would both be changed, but dropping one also drops the other."
                 else:
                     continue
-                self._refuse(requests.COLUMN_TWICE, f"{what}. Request one change per column.", str(column))
+                remedy = "Request one change per column."
+                self._refuse(requests.COLUMN_TWICE, what, column, remedy=remedy, other=other)
 
     def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[ColumnName]:
         """Yield renames, nested columns first, while their parents still have their old names."""
         for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
             present = self._sibling((*column.parts[:-1], new))
             if present is not None:
-                self._exists(f"{column} cannot be renamed to {new!r}", present, column)
+                self._exists("{asked} cannot be renamed to {name!r}", present, asked=column, name=new)
                 continue
             rename = ColumnName(column.parts, new)
             self._now = renamed(self._now, rename)
@@ -196,16 +206,17 @@ class _Resolution:
                 parts = self._place(path)
                 data_type = parse_sql_type(type_text)
             except UnknownColumnError as error:
-                self._refuse(requests.UNKNOWN_COLUMN, str(error), path)
+                self._refuse(requests.UNKNOWN_COLUMN, "{error}", path, error=Prose(error))
                 continue
             except UnknownTypeError as error:
-                self._refuse(requests.UNSUPPORTED_COLUMN, f"{path}: {error}", path)
+                self._refuse(requests.UNSUPPORTED_COLUMN, "{column}: {error}", path, error=Prose(error))
                 continue
             if lowered(parts) in seen:
                 self._refuse(
                     requests.COLUMN_TWICE,
-                    f"{seen[lowered(parts)]!r} and {path!r} are the same column. Name it once.",
+                    "{other!r} and {column!r} are the same column.",
                     path,
+                    other=seen[lowered(parts)],
                 )
                 continue
             seen[lowered(parts)] = path
@@ -213,12 +224,14 @@ class _Resolution:
             if present is None:
                 yield NewColumn(parts, render_sql_type(data_type))
             elif lowered(parts) in targets:
-                self._exists(f"{path} cannot be added: the request renames another column to it", present)
-            elif render_sql_type(present.data_type) != render_sql_type(data_type):
+                self._exists("{asked} cannot be added: the request renames another column to it", present, asked=path)
+            elif (type_there := render_sql_type(present.data_type)) != (type_asked := render_sql_type(data_type)):
                 self._exists(
-                    f"{path} cannot be added as {render_sql_type(data_type)}: it already exists as "
-                    f"{render_sql_type(present.data_type)}",
+                    "{asked} cannot be added as {type}: it already exists as {existing}",
                     present,
+                    asked=path,
+                    type=type_asked,
+                    existing=type_there,
                 )
 
     def _place(self, path: str) -> Parts:
@@ -253,19 +266,16 @@ class _Resolution:
         assert isinstance(schema, StructType)
         return schema
 
-    def _exists(self, what: str, present: Column, column: Column | None = None) -> None:
-        if present == column:
-            remedy = "To change only the case, rename the column to another name first"
-        else:
-            remedy = "Choose another name, or drop or rename the existing column first"
+    def _exists(self, what: str, present: Column, *, asked: Column | str, **facts: Any) -> None:
+        evidence = f"{what}. The column {{present}} exists, and names must differ by more than case."
+        remedy = "To change only the case, rename the column to another name first." if present == asked else None
+        column = asked if isinstance(asked, Column) else present
         self._refuse(
-            requests.COLUMN_EXISTS,
-            f"{what}. The column {present} exists, and names must differ by more than case. {remedy}.",
-            str(column or present),
+            requests.COLUMN_EXISTS, evidence, column, remedy=remedy, asked=str(asked), present=present, **facts
         )
 
-    def _refuse(self, rule: Any, message: str, column: str) -> None:
-        self.refusals.append(rule.finding(message, column=column))
+    def _refuse(self, rule: Rule, evidence: str, column: Column | str, **known: Any) -> None:
+        self.refusals.append(rule.found(evidence, column=column, **known))
 
 
 def _lies_in(parts: Parts, paths: set[Parts]) -> bool:

@@ -53,16 +53,16 @@ def _changed(alteration: AlterColumns, state: TableState) -> Iterator[Column]:
 
 def _needs_mapping(alteration: AlterColumns, state: TableState) -> Iterator[Finding]:
     if alteration.drops_or_renames and not state.metadata.properties.is_mapped:
-        what = "renamed" if alteration.renames else "dropped"
-        yield requests.MAPPING_NEEDED.finding(
-            f"Columns can be {what} only with column mapping, which this table does not have "
-            "(delta.columnMapping.mode is none). Enable the feature columnMapping first; that rewrites no data."
+        yield requests.MAPPING_NEEDED.found(
+            "Columns can be {changed} only with column mapping, which this table does not have "
+            "(delta.columnMapping.mode is none).",
+            changed="renamed" if alteration.renames else "dropped",
         )
 
 
 def _partition(column: Column, state: TableState) -> Iterator[Finding]:
     if lowered(column.parts) in {lowered((name,)) for name in state.metadata.partition_columns}:
-        yield _needed(column, "the table is partitioned by it. Only rewriting the table can change that.")
+        yield _needed(column, "the table is partitioned by it.", "Only rewriting the table can change that.")
 
 
 def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
@@ -70,24 +70,44 @@ def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
     path = lowered(physical_parts(column, metadata.schema, metadata.properties.mapping_mode))
     for readings in clustering_columns(state.domains.get(CLUSTERING)):
         if any(lowered(reading)[: len(path)] == path for reading in readings):
-            yield _needed(column, "the table is clustered by it. Choose other columns first: ALTER TABLE … CLUSTER BY.")
+            yield _needed(
+                column, "the table is clustered by it.", "Choose other columns first: ALTER TABLE … CLUSTER BY."
+            )
 
 
 def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
     for name, expression in state.metadata.check_constraints.items():
         if refers_to(expression, column.parts):
-            yield _needed(column, f"the CHECK constraint {name!r} uses it ({expression}). Drop the constraint first.")
+            yield _needed(
+                column,
+                "the CHECK constraint {constraint!r} uses it ({expression}).",
+                "Drop the constraint first.",
+                constraint=name,
+                expression=expression,
+            )
     for other, text in _metadata_texts(state, INVARIANTS.field_key):
         if refers_to(_invariant(text), column.parts) or lowered(other.parts[: len(column.parts)]) == lowered(
             column.parts
         ):
-            yield _needed(column, f"{other} has an invariant ({text}). Remove it first.")
+            yield _needed(
+                column,
+                "{other} has an invariant ({expression}).",
+                "Remove the invariant first.",
+                other=other,
+                expression=text,
+            )
 
 
 def _generated(column: Column, state: TableState) -> Iterator[Finding]:
     for other, expression in _metadata_texts(state, GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
-            yield _needed(column, f"the generated column {other} uses it ({expression}). Drop that column first.")
+            yield _needed(
+                column,
+                "the generated column {other} uses it ({expression}).",
+                "Drop that column first.",
+                other=other,
+                expression=expression,
+            )
 
 
 def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
@@ -95,7 +115,10 @@ def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
     if refers_to(listed, column.parts):
         yield _needed(
             column,
-            f"{STATISTICS_COLUMNS} lists it ({listed}). Remove it from that property first, or unset the property.",
+            "{property} lists it ({listed}).",
+            "Remove it from that property first, or unset the property.",
+            property=STATISTICS_COLUMNS,
+            listed=listed,
         )
 
 
@@ -108,8 +131,9 @@ _COLUMN_RULES: tuple[Callable[[Column, TableState], Iterator[Finding]], ...] = (
 )
 
 
-def _needed(column: Column, why: str) -> Finding:
-    return requests.COLUMN_NEEDED.finding(f"{column} cannot be dropped or renamed: {why}", column=str(column))
+def _needed(column: Column, why: str, remedy: str, **facts: Any) -> Finding:
+    evidence = f"{{column}} cannot be dropped or renamed: {why}"
+    return requests.COLUMN_NEEDED.found(evidence, remedy=remedy, column=column, **facts)
 
 
 def _metadata_texts(state: TableState, key: str) -> Iterator[tuple[Column, str]]:
@@ -135,10 +159,11 @@ def _leaves_nothing(alteration: AlterColumns, state: TableState) -> Iterator[Fin
         partitions = {lowered((name,)) for name in state.metadata.partition_columns} if len(parts) == 1 else set()
         if above is not None and all(lowered((field["name"],)) in partitions for field in above["fields"]):
             where = "the table" if len(parts) == 1 else path_text(parts[:-1])
-            yield requests.COLUMN_NEEDED.finding(
-                f"{path_text(parts)} cannot be dropped: it is the last column of {where}. Add another column first, or "
-                f"drop {where} itself.",
+            yield requests.COLUMN_NEEDED.found(
+                "{column} cannot be dropped: it is the last column of {parent}.",
+                remedy=f"Add another column first, or drop {where} itself.",
                 column=path_text(parts),
+                parent=where,
             )
             return
 
@@ -161,17 +186,22 @@ def _added(add: NewColumn, state: TableState) -> Iterator[Finding]:
     yield from _named(add.parts, state)
     for below in all_columns(StructType((column.field,))):
         if below.data_type == _VOID:
-            yield requests.UNSUPPORTED_COLUMN.finding(
-                f"{name} cannot be added as void: it could never store a value. Use the type that its values will "
-                "have.",
+            yield requests.UNSUPPORTED_COLUMN.found(
+                "{column} cannot be added as void: it could never store a value.",
+                remedy="Use the type that its values will have.",
                 column=name,
             )
         for feature in FEATURES.values():
             if below.data_type == feature.column_type and not has_feature(state.protocol.features, feature.name):
-                yield requests.UNSUPPORTED_COLUMN.finding(
-                    f"{name} cannot be added as {add.data_type}: the type {below.data_type} needs the table feature "
-                    f"{feature}, which the protocol ({state.protocol}) does not list. Enable the feature first.",
+                yield requests.UNSUPPORTED_COLUMN.found(
+                    "{column} cannot be added as {type}: the type {needing} needs the table feature {feature}, which "
+                    "the protocol ({protocol}) does not list.",
+                    remedy="Enable the feature first.",
                     column=name,
+                    type=add.data_type,
+                    needing=below.data_type,
+                    feature=feature,
+                    protocol=state.protocol,
                 )
         if len(below.parts) > 1 and below.kinds[-1] == "field":
             yield from _named((*add.parts, *below.parts[1:]), state)
@@ -185,10 +215,10 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
     name, text = parts[-1], path_text(parts)
     properties = state.metadata.properties
     if not properties.is_mapped and not is_plain_name(name):
-        yield requests.ILLEGAL_NAME.finding(
-            f"{text} cannot be the name of a column of this table: without column mapping, names must not contain a "
-            "space, a line break, a tab or any of ,;{}()=. Choose another name, or enable the feature columnMapping "
-            "first.",
+        yield requests.ILLEGAL_NAME.found(
+            "{column} cannot be the name of a column of this table: without column mapping, names must not contain a "
+            "space, a line break, a tab or any of ,;{{}}()=.",
+            remedy="Choose another name, or enable the feature columnMapping first.",
             column=text,
         )
     if len(parts) > 1:
@@ -197,8 +227,7 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
     if properties.change_data_feed:
         taken |= set(CHANGE_DATA_NAMES)
     if name.lower() in taken:
-        yield requests.ILLEGAL_NAME.finding(
-            f"{text} cannot be the name of a column of this table: row tracking or the change data feed reserves it. "
-            "Choose another name.",
+        yield requests.ILLEGAL_NAME.found(
+            "{column} cannot be the name of a column of this table: row tracking or the change data feed reserves it.",
             column=text,
         )

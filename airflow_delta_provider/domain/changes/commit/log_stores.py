@@ -26,6 +26,11 @@ _SAFE: Mapping[str, frozenset[str]] = {
     "OracleCloudLogStore": frozenset({"oci"}),
 }
 
+_REMEDY_ON_S3 = (
+    "On S3, spark.delta.logStore.s3a.impl=io.delta.storage.S3DynamoDBLogStore is safe "
+    "(io.delta:delta-storage-s3-dynamodb)."
+)
+
 
 def check_log_store(table: str, location: str, store: str) -> Finding | None:
     """Return a refusal if two writers may overwrite each other's commits.
@@ -36,10 +41,10 @@ def check_log_store(table: str, location: str, store: str) -> Finding | None:
     scheme = location.partition(":")[0].lower()
     if scheme in _SAFE.get(store.rpartition(".")[2], ()):
         return None
-    return requests.UNSAFE_LOG_STORE.finding(
-        f"The log of {table} is written by {store} on {scheme}:, with which writers in different processes may "
-        "overwrite each other's commits. Configure a log store that prevents this (for S3: "
-        "spark.delta.logStore.s3a.impl=io.delta.storage.S3DynamoDBLogStore, of io.delta:delta-storage-s3-dynamodb), "
-        "or, if no other process writes to the table, repeat the request with allow_unsafe_log_store=True "
-        "(--allow-unsafe-log-store)."
+    return requests.UNSAFE_LOG_STORE.found(
+        "The log of {table} is written by {store}, which is not safe on {scheme}.",
+        remedy=f"{_REMEDY_ON_S3} {requests.UNSAFE_LOG_STORE.remedy}" if scheme in _S3 else None,
+        table=table,
+        store=store,
+        scheme=scheme,
     )

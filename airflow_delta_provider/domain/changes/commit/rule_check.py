@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.log_files import commit_name
@@ -32,10 +33,12 @@ def check_first_commit(lines: Sequence[str]) -> tuple[Finding, ...]:
 def _refusals(audit: HistoryAudit, version: int, lines: Sequence[str], what: str) -> tuple[Finding, ...]:
     audit.take(version, parse_commit(commit_name(version), "\n".join(lines).encode()))
     return tuple(
-        requests.WOULD_BREAK_RULES.finding(
-            f"{what} would break the rule {finding.code}, so it was not written: {finding.message}",
+        requests.WOULD_BREAK_RULES.found(
+            "{what} would break the rule {subject}: {said}",
             column=finding.column,
             subject=finding.code,
+            what=what,
+            said=Prose(finding.evidence or finding.message),
         )
         for finding in audit.findings()
         if finding.healed_version is None

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import (
     timestamp_of,
 )
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings, managing
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
@@ -35,9 +36,12 @@ def check_timestamp(table: str, base: CommitBase) -> tuple[Finding, ...]:
     except NoTimestampError as error:
         why = str(error)
     return (
-        requests.NOT_BY_HAND.finding(
-            f"The next commit of {table} needs a timestamp later than the previous one (feature inCommitTimestamp), "
-            f"but {why}. Let an engine commit to the table first, then run the job again."
+        requests.NOT_WRITABLE.found(
+            "The next commit of {table} needs a timestamp later than the previous one (feature inCommitTimestamp), but "
+            "{why}.",
+            remedy="Let an engine commit to the table first, then run the job again.",
+            table=table,
+            why=Prose(why),
         ),
     )
 
@@ -54,18 +58,23 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
     )
     unknown = sorted(protocol.features - FEATURES.keys())
     if newer or unknown:
-        what = f"all table features of {table}: not {', '.join(unknown)}" if unknown else f"{protocol} of {table}"
-        yield requests.NOT_BY_HAND.finding(
-            f"This provider does not know {what}, so it does not know what a commit must comply with. Use a version of "
-            "the provider that does."
+        what = "the table features {unknown} of {table}" if unknown else "the protocol {protocol} of {table}"
+        yield requests.NOT_WRITABLE.found(
+            f"This provider does not know {what}, so it does not know what a commit must comply with.",
+            remedy="Use a version of the provider that does.",
+            table=table,
+            unknown=unknown,
+            protocol=protocol,
         )
 
 
 def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
     if kept := iceberg_settings(state.metadata.configuration):
-        yield requests.NOT_BY_HAND.finding(
-            f"{table} is also an Iceberg table ({', '.join(kept)}), which would not follow a commit that no engine "
-            "writes. Disable that first."
+        yield requests.NOT_WRITABLE.found(
+            "{table} is also an Iceberg table ({settings}), which would not follow a commit that no engine writes.",
+            remedy="Disable that first.",
+            table=table,
+            settings=list(kept),
         )
 
 

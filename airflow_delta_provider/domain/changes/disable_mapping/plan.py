@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.proof import Proof, check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.explain import counted
+from airflow_delta_provider.domain.changes.explain import size_text
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table
 from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
@@ -77,11 +77,12 @@ def disabling_plan(table: TableName, found: MappedTable, step: Step | None) -> P
 def _clustered(table: str, state: TableState) -> Iterator[Finding]:
     columns = named_by_files(state.metadata, state.domains)
     if columns:
-        yield rules.CLUSTERED.finding(
-            f"{table} is clustered by {', '.join(columns)}, recorded by physical names, which disabling column mapping "
-            "does not change: OPTIMIZE, DESCRIBE DETAIL and CLUSTER BY would fail. "
-            f"{rules.CLUSTERED.remedy}",
+        yield rules.CLUSTERED.found(
+            "{table} is clustered by {columns}, recorded by physical names, which disabling column mapping does not "
+            "change.",
             column=columns[0],
+            table=table,
+            columns=columns,
         )
 
 
@@ -107,7 +108,9 @@ def _notes(found: MappedTable) -> Iterator[str]:
 
 
 def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:
-    return rules.REWRITE_NOT_ALLOWED.finding(
-        f"The engine would rewrite {counted(rewrite.files, rewrite.size)} of {table.text} in one commit. If that is "
-        "acceptable, repeat the request with allow_rewrite=True (--allow-rewrite)."
+    return rules.REWRITE_NOT_ALLOWED.found(
+        "The engine would rewrite {files:data file} ({size}) of {table} in one commit.",
+        table=table.text,
+        files=rewrite.files,
+        size=size_text(rewrite.size),
     )

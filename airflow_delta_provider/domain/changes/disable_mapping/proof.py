@@ -17,20 +17,20 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH as PATH_OF_DROPPED
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.external_owners import iceberg_settings
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 
 _REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files"
-_PURGE = f"Rewrite the existing files (REORG TABLE … APPLY (PURGE), or OPTIMIZE) and run the job again, or {_REWRITE}"
 _AFTER_LOSS = (
     "No engine can read or rewrite such a file: restore it from a backup, RESTORE the table to a version before it was "
     "added, or remove it from the table if its rows are not needed (FSCK REPAIR TABLE, if the engine has it); then run "
-    "the job again"
+    "the job again."
 )
 
 
@@ -55,24 +55,20 @@ def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
     """Yield why the mapping of a table cannot be disabled at all, according to its metadata."""
     schema = MappedSchema.of(metadata)
     if schema.mode is MappingMode.ID:
-        yield rules.WRONG_MODE.finding(
-            f"{table} has column mapping in mode id: its columns are found by ids, and their names in data files may "
-            "be wrong. To disable it, let the engine rewrite every file: ALTER TABLE … SET "
-            f"TBLPROPERTIES ('{COLUMN_MAPPING_MODE}' = 'none')."
-        )
+        yield rules.WRONG_MODE.found("{table} has column mapping in mode id.", table=table)
     if needing := iceberg_settings(metadata.configuration):
-        yield rules.NEEDS_MAPPING.finding(
-            f"{table} is also an Iceberg table, which needs column mapping: "
-            f"{', '.join(f'{key} = {value}' for key, value in needing.items())}. Disable that first, if no Iceberg "
-            "reader needs the table."
+        yield rules.NEEDS_MAPPING.found(
+            "{table} is also an Iceberg table, which needs column mapping: {settings}.",
+            table=table,
+            settings=[f"{key} = {value}" for key, value in needing.items()],
         )
     illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
     if illegal:
-        yield rules.ILLEGAL_NAMES.finding(
-            f"Without column mapping, names must not contain spaces, line breaks, tabs or any of ,;{{}}()=. {table} "
-            f"has such names: {listed(illegal)}. Rename these columns first, and allow the rewrite that is needed "
-            "then.",
+        yield rules.ILLEGAL_NAMES.found(
+            "{table} has column names that need column mapping: {names}.",
             column=illegal[0],
+            table=table,
+            names=listed(illegal),
         )
 
 
@@ -123,23 +119,25 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
         first = moved[0]
         where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
         if any(map(has_made_up_name, moved)):
-            remedy = f"An engine generated such names when it added the columns: {_REWRITE}"
+            remedy = f"An engine generated such names when it added the columns: {_REWRITE}."
         else:
-            remedy = f"Rename each of them back to its name in data files, or {_REWRITE}"
-        yield rules.OTHER_NAMES.finding(
-            "Without the mapping these columns would read as NULL, because they have other names in data files: "
-            f"{listed([str(field.column) for field in moved])}; {first.column} {where} there. {remedy}.",
-            column=str(first.column),
+            remedy = f"Rename each of them back to its name in data files, or {_REWRITE}."
+        yield rules.OTHER_NAMES.found(
+            "These columns have other names in data files: {names}; {column} {where} there.",
+            remedy=remedy,
+            column=first.column,
+            names=listed([str(field.column) for field in moved]),
+            where=where,
         )
 
 
 def _reused(known: KnownColumns) -> Iterator[Finding]:
     for path, field in known.reused.items():
-        yield rules.REUSED_PATH.finding(
-            f"{field.column} is stored as {path_text(path)} in data files, like a column that was dropped before, so "
-            f"the values of the two cannot be told apart ({PATH_OF_DROPPED.code}). Investigate that first; then have "
-            "all files rewritten: repeat the request with allow_rewrite=True (--allow-rewrite).",
-            column=str(field.column),
+        yield rules.REUSED_PATH.found(
+            "{column} is stored as {stored} in data files, like a column that was dropped before ({rule}).",
+            column=field.column,
+            stored=path_text(path),
+            rule=PATH_OF_DROPPED.code,
         )
         return
 
@@ -148,30 +146,27 @@ def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Fin
     if known.left:
         path, version = next(iter(known.left.items()))
         others = f" and {len(known.left) - 1} more" if len(known.left) > 1 else ""
-        why = f"{path_text(path)}{others} was dropped in version {version}"
+        why = Prose(f"{path_text(path)}{others} was dropped in version {version}")
     else:
-        why = known.why_incomplete
+        why = Prose(known.why_incomplete)
     if footers is None:
-        yield _in_files_finding(f"Live data files may still contain dropped columns: {why}", "")
+        yield rules.DROPPED_IN_FILES.found("Live data files may still contain dropped columns: {why}.", why=why)
     elif footers.foreign:
         file, columns = next(iter(footers.foreign.items()))
-        count = len(footers.foreign)
-        yield _in_files_finding(
-            f"{count} live data file{'s have' if count > 1 else ' has'} columns that the table does not have: {file} "
-            f"has {listed([path_text(column) for column in columns])}. Without the mapping their values would reappear "
-            "in a new column of that name",
-            file,
+        yield rules.DROPPED_IN_FILES.found(
+            "{files:live data file has|live data files have} columns that the table does not have: {path} has {names}.",
+            path=file,
+            files=len(footers.foreign),
+            names=listed([path_text(column) for column in columns]),
         )
     elif footers.unread:
         file = next(iter(footers.lost or footers.unread))
-        error = footers.unread[file]
         more = f" (and {len(footers.unread) - 1} more)" if len(footers.unread) > 1 else ""
-        yield _in_files_finding(
-            f"Live data files may still contain dropped columns: {why}, and {file}{more} cannot be read: {error}",
-            file,
-            _AFTER_LOSS if file in footers.lost else _PURGE,
+        yield rules.DROPPED_IN_FILES.found(
+            "Live data files may still contain dropped columns: {why}, and {path}" + more + " cannot be read: {error}.",
+            remedy=_AFTER_LOSS if file in footers.lost else None,
+            path=file,
+            files=len(footers.unread),
+            why=why,
+            error=Prose(footers.unread[file]),
         )
-
-
-def _in_files_finding(what: str, path: str, remedy: str = _PURGE) -> Finding:
-    return rules.DROPPED_IN_FILES.finding(f"{what}. {remedy}.", path=path or None)

@@ -17,6 +17,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.checks import disable_mapping as rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.report.finding import Finding
@@ -102,14 +103,12 @@ def unknown_usage(table: str, found: UsageAnswer) -> Finding:
     why = "; ".join(piece["text"].rstrip(".") for piece in found.evidence[:5])
     before = found.unknown_before
     if before is None:
-        what = f"No commit renamed or dropped a column of {table}, but it does not count as {Usage.UNUSED.value}"
+        what = f"No commit renamed or dropped a column of {{table}}, but it does not count as {Usage.UNUSED.value}"
     else:
-        when = f" before version {before}" if before else ""
-        what = f"It is unknown whether columns of {table} were renamed or dropped{when}"
-    return rules.USAGE_UNKNOWN.finding(
-        f"{what}: {why}.",
-        version=before,
-    )
+        when = " before version {version}" if before else ""
+        what = f"It is unknown whether columns of {{table}} were renamed or dropped{when}"
+    kinds = sorted({piece["kind"] for piece in found.evidence})
+    return rules.USAGE_UNKNOWN.found(what + ": {why}.", version=before, table=table, why=Prose(why), evidence_of=kinds)
 
 
 def moved_fields(schema: MappedSchema) -> list[MappedField]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
 from airflow_delta_provider.domain.changes.disable_mapping.usage import listed
 from airflow_delta_provider.domain.changes.explain import files_text
 from airflow_delta_provider.domain.checks import disable_mapping as rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -36,11 +38,21 @@ def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -
         wrong += [f"it removed {files_text(len(lost))}"] if lost else []
         wrong += [f"it added {files_text(len(added))}"] if added else []
     for what in wrong:
-        yield rules.NOT_AS_BEFORE.finding(
-            f"Version {after.version} disabled the column mapping, but {what}. RESTORE the table to version "
-            f"{before.version}.",
-            version=after.version,
-        )
+        yield _changed("{difference}", after.version, before.version, difference=what)
+
+
+def _changed(what: str, version: int, good: int | None = None, remedy: str = "", **known: Any) -> Finding:
+    """Return that the table differs since its mapping was disabled.
+
+    :param good: the version before that
+    :param remedy: what may be done besides restoring that version
+    """
+    return rules.NOT_AS_BEFORE.found(
+        f"Version {{version}} disabled the column mapping, but {what}.",
+        remedy=f"RESTORE the table to version {version - 1 if good is None else good}{remedy}.",
+        version=version,
+        **known,
+    )
 
 
 def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
@@ -70,23 +82,23 @@ def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) 
     """
     for between, actions in commits:
         if changes_metadata(actions):
-            yield rules.NOT_AS_BEFORE.finding(
-                f"Version {version} disabled the column mapping as of a version before {between}, which changed "
-                f"metadata or protocol: that change is lost. RESTORE the table to version {version - 1}.",
-                version=version,
+            yield _changed(
+                "as of a version before {between}, which changed metadata or protocol: that change is lost",
+                version,
+                between=between,
             )
 
 
 def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
     """Yield files that were added while the mapping was disabled and have columns that the table does not have."""
     for path, columns in survey.foreign.items():
-        yield rules.NOT_AS_BEFORE.finding(
-            f"While version {version} disabled the column mapping, another writer added {path}, which has "
-            f"{listed([path_text(column) for column in columns])}, not a column of the table: a new column of that "
-            f"name would get these values. RESTORE the table to version {version - 1}, or do not add such a column "
-            "before the file is rewritten.",
-            version=version,
+        yield _changed(
+            "in the meantime another writer added {path}, which has {columns}, not a column of the table: a new column "
+            "of that name would get these values",
+            version,
+            remedy=", or do not add such a column before the file is rewritten",
             path=path,
+            columns=listed([path_text(column) for column in columns]),
         )
 
 
@@ -97,21 +109,23 @@ def nulls_differ(
     for parts, count in before.items():
         now = after.get(parts)
         if count is not None and count != now:
-            yield rules.NOT_AS_BEFORE.finding(
-                f"{path_text(parts)} has {now} nulls in the data files since version {version} disabled the column "
-                f"mapping, {count} before. RESTORE the table to version {version - 1}.",
-                version=version,
+            yield _changed(
+                "{column} has {now} nulls in the data files since then, {before} before",
+                version,
                 column=path_text(parts),
+                now=now,
+                before=count,
             )
 
 
 def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
     """Yield the files for which it is unknown whether they read as before."""
     for path, why in survey.unread.items():
-        yield rules.NOT_VERIFIED.finding(
-            f"{path} could not be read after version {version} disabled the column mapping: {why}.",
+        yield rules.NOT_VERIFIED.found(
+            "{path} could not be read after version {version} disabled the column mapping: {why}.",
             version=version,
             path=path,
+            why=Prose(why),
         )
 
 
@@ -123,16 +137,7 @@ def rows_differ(
     :param before: the number of rows, and a checksum of the values of each column
     """
     if before[0] != after[0]:
-        yield rules.NOT_AS_BEFORE.finding(
-            f"The table has {after[0]} rows since version {version} disabled the column mapping, {before[0]} before. "
-            f"RESTORE the table to version {version - 1}.",
-            version=version,
-        )
+        yield _changed("the table has {now:row} since then, {before} before", version, now=after[0], before=before[0])
     for name, total in before[1].items():
         if after[1].get(name) != total:
-            yield rules.NOT_AS_BEFORE.finding(
-                f"{path_text([name])} has other values since version {version} disabled the column mapping. RESTORE "
-                f"the table to version {version - 1}.",
-                version=version,
-                column=path_text([name]),
-            )
+            yield _changed("{column} has other values since then", version, column=path_text([name]))

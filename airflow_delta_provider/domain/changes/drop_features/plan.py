@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, waiting
-from airflow_delta_provider.domain.changes.explain import counted
+from airflow_delta_provider.domain.changes.explain import counted, size_text
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table, unknown_feature
 from airflow_delta_provider.domain.changes.step import DropFeature
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import dependents, feature_named
@@ -48,13 +49,11 @@ class DropSurvey:
     :param rewritten: by feature
     :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
     :param writers: recent writers of the table, as far as they identify themselves
-    :param by_hand: features without SQL that this provider can drop in a commit
     """
 
     rewritten: Mapping[str, RewriteCost] = field(default_factory=dict)
     earliest: Mapping[str, datetime] = field(default_factory=dict)
     writers: Collection[str] = ()
-    by_hand: Collection[str] = ()
 
 
 def plan_drop(
@@ -72,12 +71,12 @@ def plan_drop(
     """
     asked = [feature_named(name).name for name in options.features]
     present = features_of(options, state.protocol)
-    by_hand = [name for name in present if name in survey.by_hand]
-    if blocked := check_table(table.text, _without(state.protocol, by_hand), engine):
+    without_sql = [name for name in present if name in REMOVALS and REMOVALS[name].without_sql]
+    if blocked := check_table(table.text, _without(state.protocol, without_sql), engine):
         return Planned(None, (blocked,))
     refusals = [
         *(refusal for name in asked for refusal in _check_name(name, engine)),
-        *(refusal for name in present for refusal in _check_removal(name, present, state, engine, survey)),
+        *(refusal for name in present for refusal in _check_removal(name, present, state, engine)),
         *(_truncation_needed(name) for name in present if _only_truncating(name) and not options.truncate_history),
     ]
     if refusals:
@@ -114,31 +113,31 @@ def _check_name(name: str, engine: Engine) -> Iterator[Finding]:
         yield unknown_feature(name, engine, subject=name)
 
 
-def _check_removal(
-    name: str, present: tuple[str, ...], state: TableState, engine: Engine, survey: DropSurvey
-) -> Iterator[Finding]:
+def _check_removal(name: str, present: tuple[str, ...], state: TableState, engine: Engine) -> Iterator[Finding]:
     removal = REMOVALS.get(name)
     if removal is None:
-        yield requests.NOT_REMOVABLE.finding(
-            f"{name} cannot be dropped. {why_not_removable(feature_named(name))}", subject=name
+        yield requests.NOT_REMOVABLE.found(
+            "{subject} cannot be dropped.", remedy=why_not_removable(feature_named(name)), subject=name
         )
         return
-    if removal.by_hand and name not in survey.by_hand:
-        yield requests.NOT_REMOVABLE.finding(f"{name} cannot be dropped: no engine supports it.", subject=name)
-    elif not removal.by_hand and version_of(engine.delta) < removal.since:
+    if not removal.without_sql and version_of(engine.delta) < removal.since:
         since = ".".join(map(str, removal.since))
-        yield requests.UNSUPPORTED_BY_ENGINE.finding(
-            f"{engine} cannot drop {name}, or not in one step. Use Delta {since} or later.", subject=name
+        yield requests.UNSUPPORTED_BY_ENGINE.found(
+            "{engine} cannot drop {subject}, or not in one step.",
+            remedy=f"Use Delta {since} or later.",
+            engine=engine,
+            subject=name,
         )
     needing = [other for other in dependents(name, state.protocol.features) if other not in present]
     if needing:
-        yield requests.FEATURE_IN_USE.finding(
-            f"{', '.join(needing)} of this table {'need' if len(needing) > 1 else 'needs'} {name}. Drop "
-            f"{'them' if len(needing) > 1 else 'it'} first, or in the same request.",
+        yield requests.FEATURE_IN_USE.found(
+            "{dependents} of this table " + ("need" if len(needing) > 1 else "needs") + " {subject}.",
+            remedy=f"Drop {'them' if len(needing) > 1 else 'it'} first, or in the same request.",
+            dependents=needing,
             subject=name,
         )
     if problem := removal.obstacle and removal.obstacle(state.metadata, state.domains):
-        yield requests.FEATURE_IN_USE.finding(f"{name} cannot be dropped: {problem}", subject=name)
+        yield requests.FEATURE_IN_USE.found("{subject} cannot be dropped: {why}", subject=name, why=Prose(problem))
 
 
 def _only_truncating(name: str) -> bool:
@@ -147,9 +146,9 @@ def _only_truncating(name: str) -> bool:
 
 
 def _truncation_needed(name: str) -> Finding:
-    return requests.NOT_REMOVABLE.finding(
-        f"{name} can only be dropped together with the history that it protects. Repeat the request with "
-        "truncate_history=True (--truncate-history).",
+    return requests.NOT_REMOVABLE.found(
+        "{subject} can only be dropped together with the history that it protects.",
+        remedy="Repeat the request with truncate_history=True (--truncate-history).",
         subject=name,
     )
 
@@ -164,7 +163,7 @@ def _step(name: str, options: DropFeatureOptions, state: TableState, survey: Dro
     return DropFeature(
         name,
         truncate_history=truncates,
-        by_hand=removal.by_hand,
+        without_sql=removal.without_sql,
         files=rewritten.files,
         size=rewritten.size,
         commits=commits,
@@ -196,7 +195,7 @@ def _notes(
             )
     for name in present:
         if _waits(name, options, survey, now):
-            yield waiting(name, state.version, survey.earliest[name]).message
+            yield f"{name} is not dropped yet: {waiting(name, state.version, survey.earliest[name]).evidence}"
     if CHECKPOINT_PROTECTION.name in after.features - state.protocol.features:
         yield CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers)
 
@@ -206,32 +205,27 @@ def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurv
     if CHECKPOINT_PROTECTION.name in plan.protocol_after.features - plan.protocol_before.features:
         protected = [step.feature for step in steps if REMOVALS[step.feature].protects and not step.truncate_history]
         if not options.allow_protocol_upgrade:
-            yield requests.PROTOCOL_UPGRADE.finding(
-                f"Dropping {', '.join(protected)} adds {CHECKPOINT_PROTECTION} to the protocol of {plan.table.text}, "
-                f"since its history keeps traces. {CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers)} If every "
-                "writer can follow, repeat the request with allow_protocol_upgrade=True (--allow-protocol-upgrade); or "
-                "truncate the history with truncate_history=True (--truncate-history).",
+            yield requests.PROTOCOL_UPGRADE.found(
+                "Dropping {features} adds {subject} to the protocol of {table}, because its history keeps traces.",
+                effect=CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers),
+                remedy="If every writer can follow, repeat the request with allow_protocol_upgrade=True "
+                "(--allow-protocol-upgrade); or truncate the history with truncate_history=True (--truncate-history).",
+                features=protected,
                 subject=CHECKPOINT_PROTECTION.name,
+                table=plan.table.text,
             )
     for step in steps:
         if step.files and not options.allow_rewrite:
-            yield requests.REWRITE_NOT_ALLOWED.finding(
-                f"Dropping {step.feature} rewrites {counted(step.files, step.size)}: "
-                f"{REMOVALS[step.feature].rewrites.value}. If that is acceptable, repeat the request with "
-                "allow_rewrite=True (--allow-rewrite).",
+            yield requests.REWRITE_NOT_ALLOWED.found(
+                "Dropping {subject} rewrites {files:data file} ({size}): {which}.",
                 subject=step.feature,
+                files=step.files,
+                size=size_text(step.size),
+                which=REMOVALS[step.feature].rewrites.value,
             )
     truncated = [step.feature for step in steps if step.truncate_history]
     if truncated and not options.acknowledge_history_loss:
-        yield requests.HISTORY_LOSS.finding(
-            f"To drop {', '.join(truncated)}, history with traces of it is deleted: RESTORE, time travel and change "
-            "feeds no longer reach earlier versions. If these are not needed, repeat the request with "
-            "acknowledge_history_loss=True (--acknowledge-history-loss).",
-        )
+        yield requests.HISTORY_LOSS.found("To drop {features}, history with traces is deleted.", features=truncated)
     for step in steps:
         if REMOVALS[step.feature].loses_row_ids and not options.acknowledge_row_id_loss:
-            yield requests.ROW_ID_LOSS.finding(
-                f"{REMOVALS[step.feature].leaves} If nothing relies on row ids, repeat the request with "
-                "acknowledge_row_id_loss=True (--acknowledge-row-id-loss).",
-                subject=step.feature,
-            )
+            yield requests.ROW_ID_LOSS.found("{what}", subject=step.feature, what=Prose(REMOVALS[step.feature].leaves))

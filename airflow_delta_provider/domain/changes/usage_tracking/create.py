@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commi
 from airflow_delta_provider.domain.changes.commit.rule_check import check_first_commit
 from airflow_delta_provider.domain.changes.step import NewColumn
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
@@ -76,7 +77,7 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
         try:
             schema = added(schema, NewColumn((name,), text), mapper)
         except UnknownTypeError as error:
-            refusals.append(requests.UNSUPPORTED_COLUMN.finding(f"{name}: {error}", column=name))
+            refusals.append(requests.UNSUPPORTED_COLUMN.found("{column}: {error}", column=name, error=Prose(error)))
     if refusals:
         return None, tuple(refusals)
     metadata = {
@@ -100,10 +101,11 @@ def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
     """Return a refusal unless the user acknowledged that no engine can write to the table."""
     if options.acknowledge_writer_lockout:
         return None
-    return requests.WRITER_LOCKOUT.finding(
-        f"No engine could write to {table}: none implements {USAGE_TRACKING}, and an engine can only read a table with "
-        f"a feature that it does not support. This applies to every known version of {', '.join(ENGINES)}. If that is "
-        "intended, repeat the request with acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+    return requests.WRITER_LOCKOUT.found(
+        "No engine could write to {table}: no known version of {engines} implements {feature}.",
+        table=table,
+        engines=list(ENGINES),
+        feature=USAGE_TRACKING,
     )
 
 
@@ -120,7 +122,10 @@ def _same_names(options: CreateTableOptions) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for name in options.columns:
         if name.lower() in seen:
-            yield requests.COLUMN_EXISTS.finding(
-                f"{seen[name.lower()]!r} and {name!r} are the same name to engines, which ignore case.", column=name
+            yield requests.COLUMN_EXISTS.found(
+                "{other!r} and {column!r} are the same name to engines, which ignore case.",
+                remedy="Name each column once.",
+                column=name,
+                other=seen[name.lower()],
             )
         seen.setdefault(name.lower(), name)

@@ -31,9 +31,11 @@ def plan_disabling_tracked(table: TableName, options: DisableColumnMappingOption
         return Planned(None, refusals)
     if not found.is_mapped:
         return Planned(disabling_plan(table, found, None))
-    no_rewrite = requests.UNSUPPORTED_BY_ENGINE.finding(
-        f"{table.text} has the table feature {USAGE_TRACKING}, so no engine can rewrite its files. Drop that feature "
-        "first."
+    no_rewrite = requests.UNSUPPORTED_BY_ENGINE.found(
+        "{table} has the table feature {feature}, so no engine can rewrite its files.",
+        remedy="Drop that feature first.",
+        table=table.text,
+        feature=USAGE_TRACKING,
     )
     if options.strategy == "rewrite":
         return Planned(None, (no_rewrite,))

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_tracked, is_tracked
 from airflow_delta_provider.domain.changes.step import MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import feature_named
@@ -93,16 +94,12 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
         return "true"
     if past.never_mapped or evidence.foreign_columns == "":
         return "false"
-    had = (
-        "had column mapping before"
-        if past.ever_mapped
-        else f"may have had column mapping before: {past.why_incomplete}"
-    )
-    return requests.USAGE_UNKNOWN.finding(
-        f"{table} {had}. Its data files may still contain columns that were dropped then, and "
-        f"{evidence.foreign_columns}: a new column of such a name would get their values. Rewrite the files (REORG "
-        f"TABLE … APPLY (PURGE), or OPTIMIZE), or enable {COLUMN_MAPPING} first: a table with column mapping is "
-        "tracked as used."
+    had = "had column mapping before" if past.ever_mapped else "may have had column mapping before: {why}"
+    return requests.USAGE_UNKNOWN.found(
+        f"{{table}} {had}. Its data files may still contain columns that were dropped then, and {{files}}.",
+        table=table,
+        why=Prose(past.why_incomplete),
+        files=Prose(evidence.foreign_columns),
     )
 
 
@@ -143,9 +140,10 @@ def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
     others = [name for name in options.features if feature_named(name) not in (USAGE_TRACKING, COLUMN_MAPPING)]
     others += options.properties
     if others:
-        yield requests.NOT_TOGETHER.finding(
-            f"{', '.join(others)} cannot be enabled together with {USAGE_TRACKING}, which no engine supports. Enable "
-            "everything else first, in a separate request: afterwards no engine can."
+        yield requests.NOT_TOGETHER.found(
+            "{others} cannot be enabled together with {feature}, which no engine supports.",
+            others=others,
+            feature=USAGE_TRACKING,
         )
 
 
@@ -157,24 +155,29 @@ def _maps(options: EnableFeatureOptions, state: TableState) -> bool:
 def _left_over(table: str, state: TableState) -> Iterator[Finding]:
     left = [field for field in MappedSchema.of(state.metadata).fields if field.is_mapped]
     if left:
-        yield requests.TRACKING_INCOMPLETE.finding(
-            f"{table} has no column mapping, but {left[0].column} still has metadata of an earlier one, so its name in "
-            "data files is unknown. RESTORE the table to an earlier version.",
-            column=str(left[0].column),
+        yield requests.TRACKING_INCOMPLETE.found(
+            "{table} has no column mapping, but {column} still has metadata of an earlier one.",
+            effect="The column's name in data files is unknown.",
+            remedy="RESTORE the table to an earlier version.",
+            column=left[0].column,
+            table=table,
         )
 
 
 def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
-    recent = ", ".join(f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in writers.items())
-    wrote = f"Recent writers of the table that would be locked out: {recent}. " if recent else ""
+    wrote = " Recent writers of the table that would be locked out: {writers}." if writers else ""
     readers = ""
     if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:
         readers = f" Readers that do not support {COLUMN_MAPPING} are locked out, too."
-    return requests.WRITER_LOCKOUT.finding(
-        f"{USAGE_TRACKING} would lock every engine out of writing to {plan.table.text}: none implements it, and an "
-        f"engine can only read a table with a feature that it does not support. {wrote}Also locked out, in every known "
-        f"version: {', '.join(ENGINES)}. From then on only your own writers that support the feature, and this "
-        f"provider, can INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE.{readers} The protocol would change from "
-        f"{plan.protocol_before} to {plan.protocol_after}. If that is intended, repeat the request with "
-        "acknowledge_writer_lockout=True (--acknowledge-writer-lockout)."
+    return requests.WRITER_LOCKOUT.found(
+        f"{{feature}} would lock every engine out of writing to {{table}}.{wrote} Also locked out, in every known "
+        "version: {engines}. The protocol would change from {before} to {after}.",
+        effect=f"{requests.WRITER_LOCKOUT.effect} From then on only your own writers that support the feature, and "
+        f"this provider, can INSERT, MERGE, OPTIMIZE, VACUUM or ALTER TABLE.{readers}",
+        feature=USAGE_TRACKING,
+        table=plan.table.text,
+        writers=[f"{writer} ({times} commit{'s' if times > 1 else ''})" for writer, times in writers.items()],
+        engines=list(ENGINES),
+        before=plan.protocol_before,
+        after=plan.protocol_after,
     )

@@ -74,7 +74,7 @@ USAGE_TRACKING = Feature(
     requires_in_engines=(COLUMN_MAPPING,),
     enabling_property=None,
     writer_owned=(properties.DROPPED_OR_RENAMED,),
-    removal=Removal(by_hand=True),
+    removal=Removal(without_sql=True),
 )
 
 RECORDS = (COLUMN_MAPPING, USAGE_TRACKING)

@@ -59,7 +59,7 @@ class Removal:
     :param commits: commits before the one that drops it, without the empty ones of checkpoints
     :param protects: whether history keeps traces that have to be protected, or truncated
     :param only_truncating: whether it can be dropped by truncating history only
-    :param by_hand: whether no SQL can drop it, but a commit of this provider
+    :param without_sql: whether no SQL can drop it, but a commit of this provider
     :param loses_row_ids: whether row ids lose their identity
     :param leaves: what stays behind, or is lost, in a sentence
     :param obstacle: what people have to decide before it can go, in a sentence; None where nothing
@@ -76,7 +76,7 @@ class Removal:
     commits: int = 0
     protects: bool = False
     only_truncating: bool = False
-    by_hand: bool = False
+    without_sql: bool = False
     loses_row_ids: bool = False
     leaves: str = ""
     obstacle: Callable[[Metadata, Domains], str | None] | None = None

@@ -26,7 +26,7 @@ def why_not_removable(feature: Feature) -> str:
 
 def _rank(name: str) -> tuple[bool, bool]:
     removal = REMOVALS.get(name)
-    return (removal is not None and removal.only_truncating, removal is None or not removal.by_hand)
+    return (removal is not None and removal.only_truncating, removal is None or not removal.without_sql)
 
 
 def in_order(features: tuple[str, ...]) -> tuple[str, ...]:
