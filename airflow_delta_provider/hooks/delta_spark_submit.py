@@ -201,7 +201,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         return JarResolver(command, workspace, self._environment())
 
     def _build_spark_common_args(self) -> list[str]:
-        """Return the parent's arguments, with a file in place of settings: arguments can be read by everybody."""
+        """Return the parent's arguments, with a file instead of settings: arguments can be read by everybody."""
         arguments: list[str] = super()._build_spark_common_args()
         if self._workspace is None:
             return arguments
@@ -257,7 +257,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
                     logger.info("%s", text)
 
     def _received(self, failure: AirflowException | None) -> JobReport:
-        """Return the report, whatever the exit code; without one, say why there is none."""
+        """Return the report, regardless of the exit code; without one, say why there is none."""
         try:
             report = self._channel.report()
         except JobCrash as crash:

@@ -1,4 +1,4 @@
-"""Having spark-submit resolve Maven coordinates, so that it does it as it would for the job."""
+"""Having spark-submit resolve Maven coordinates, exactly as it would for the job."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class LocalDriver:
     """The driver of a job on this machine.
 
     :param binary: path of spark-submit
-    :param class_path: of the driver, besides Spark's own jars
+    :param class_path: of the driver, in addition to Spark's own jars
     :param quiet: whether Spark's log is left out
     """
 

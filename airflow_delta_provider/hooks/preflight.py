@@ -1,4 +1,4 @@
-"""What can be known before spark-submit is started: said in a line, in place of minutes and a stack trace."""
+"""What can be known before spark-submit is started: reported in a line, not after minutes in a stack trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS = 5.0
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _KUBERNETES = "airflow.providers.cncf.kubernetes"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
-#: How a Java tells its version: in the file beside it, and on standard error.
+#: How Java reports its version: in the file next to it, and on standard error.
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 _PRINTED = re.compile(r'version "(?:1\.)?(\d+)')
 #: Java that a major version of Spark needs at least.
@@ -113,7 +113,7 @@ def _check_java(environment: Mapping[str, str], spark: str | None, needed: int |
 
 
 def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int | None:
-    """Return the major version of Java, from the file beside it, else by asking it; None if it does not say."""
+    """Return the major version of Java, from the file next to it, else by running it; None if it is not reported."""
     try:
         release = Path(os.path.realpath(java)).parent.parent / "release"
         if match := _RELEASE.search(release.read_text(encoding="utf-8", errors="replace")):

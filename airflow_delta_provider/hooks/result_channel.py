@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.report.marker import MarkerReader, is_marker
 
 
 class JobCrash(Exception):
-    """The job sent an error in place of a report.
+    """The job sent an error instead of a report.
 
     :param traceback: its own Python traceback
     """

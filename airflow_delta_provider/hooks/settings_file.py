@@ -1,4 +1,4 @@
-"""Spark's settings in a file, in place of arguments: everybody on the machine can read those of a process."""
+"""Spark's settings in a file, not in arguments: everybody on the machine can read those of a process."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def settings_options(
 
 
 def _loads_defaults(binary: str, environment: Mapping[str, str]) -> bool:
-    """Whether spark-submit can read ``spark-defaults.conf`` besides a properties file."""
+    """Whether spark-submit can read ``spark-defaults.conf`` in addition to a properties file."""
     try:
         return int(spark_version(binary, environment).partition(".")[0]) >= _LOADS_DEFAULTS
     except NoSparkError:
@@ -91,7 +91,7 @@ class SettingsFile:
     With a properties file Spark does not read ``spark-defaults.conf``: hence its text is taken over.
 
     :param settings: settings, which prevail
-    :param named: the user's own properties file, in place of ``spark-defaults.conf``
+    :param named: the user's own properties file, used instead of ``spark-defaults.conf``
     :raises DeltaRequestError: if the user's cannot be read
     """
 

@@ -1,4 +1,4 @@
-"""The Spark behind a spark-submit command."""
+"""The Spark installation of a spark-submit command."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def spark_version(binary: str, environment: Mapping[str, str]) -> str:
     if match := _PRINTED.search(asked.stdout + asked.stderr):
         return match[1]
     raise NoSparkError(
-        f"{binary} does not tell its Spark version. Set delta_jars to 'provided' or to a list of jars, so that none "
+        f"{binary} does not report its Spark version. Set delta_jars to 'provided' or to a list of jars, so that none "
         "has to be chosen."
     )
 

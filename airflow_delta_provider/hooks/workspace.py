@@ -87,7 +87,7 @@ class Workspace:
 
     @property
     def jar_resolver(self) -> Path:
-        """The application that tells which jars spark-submit resolved."""
+        """The application that reports which jars spark-submit resolved."""
         return self.path / "delta_provider_jars.py"
 
     @property

@@ -38,7 +38,7 @@ class DeltaReportLink(BaseOperatorLink):
         kept = getattr(operator, "kept_report", None)
         if kept is None:
             return ""
-        return _console(kept.place.path or "") or _page(ti_key, operator.do_xcom_push)
+        return _console(kept.place.path or "") or _page(ti_key, has_xcoms=operator.do_xcom_push)
 
 
 def _console(path: str) -> str | None:
@@ -71,7 +71,7 @@ def _has_own_endpoint(connection: str | None) -> bool:
     return any(known.get("endpoint_url") for known in (own, extra)) or bool(extra.get("host"))
 
 
-def _page(instance: Any, has_xcoms: bool) -> str:
+def _page(instance: Any, *, has_xcoms: bool) -> str:
     """Return the page of the task's XComs, or of its log."""
     log_url = str(getattr(instance, "log_url", None) or "")
     address = urlsplit(log_url)

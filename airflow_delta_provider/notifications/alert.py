@@ -23,7 +23,7 @@ _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
 class News(str, Enum):
-    """Why a finding is told, in the order in which it is."""
+    """Why a finding is sent, in the order in which findings are listed."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -41,9 +41,9 @@ class TableFinding:
 
 @dataclass(frozen=True)
 class Item:
-    """A finding that is told, and why.
+    """A finding that is sent, and why.
 
-    :param led_to: codes of the findings that only follow from it, and are told with it
+    :param led_to: codes of its consequences, which are sent with it
     """
 
     found: TableFinding
@@ -83,13 +83,13 @@ class Item:
         return str(getattr(rule, part))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as in a report, with its table and why it is told."""
+        """Return the finding as in a report, with its table and why it is sent."""
         return {"news": self.news.value, "table": self.table, "title": self.title, **self.finding.to_json()}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Findings of one rule that are told for the same reason and weigh the same.
+    """Findings of one rule and severity that are sent for the same reason.
 
     :param items: one or more, as :func:`worst_first` sorts them
     :param in_full: those of them whose messages are written out
@@ -134,14 +134,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class Alert:
-    """What is told of one task run.
+    """What is sent about one task run.
 
     :param origin: the task run
     :param verdict: of its report; None where there is none
-    :param items: the findings that are told, see :func:`worst_first`
-    :param unchanged: how many findings stand that were told before
+    :param items: the findings that are sent, see :func:`worst_first`
+    :param unchanged: how many open findings were sent before
     :param truncated: whether the findings are those of a shortened report
-    :param failure: why the task failed, where no finding says so
+    :param failure: why the task failed, if no finding says so
     :param limit: how many findings are written out in full; the others are named
     :param missing: how many findings the shortened report lacks, as far as that is known
     :param place: where the whole report is kept, if that was tried
@@ -159,7 +159,7 @@ class Alert:
 
     @property
     def quiet(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to send."""
         return not self.items and self.failure is None and not self.truncated
 
     @property
@@ -193,7 +193,7 @@ class Alert:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many findings are told, by why; those that are not written out too."""
+        """How many findings are sent, by reason, including those that are not written out."""
         found = Counter(item.news for item in self.items)
         return {news.value: found[news] for news in News if found[news]}
 
@@ -209,9 +209,9 @@ class Alert:
 
 
 def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Sort what is told: what stands before what is resolved, the worst severity first, then the newest news.
+    """Sort findings: open ones before resolved ones, the worst severity first, then the newest news.
 
-    A finding that only follows from another one that is told is told with that one.
+    A consequence of another finding is sent with that one.
     """
     news = list(News)
     return tuple(

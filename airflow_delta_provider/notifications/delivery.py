@@ -1,8 +1,8 @@
-"""Confirming that a report was received: pushed, and told by the notifiers of the task where it has some.
+"""Confirming that a report was received: pushed, and sent by the notifiers of the task if it has some.
 
 An audit with a ``state_path`` counts a finding as known once a later request carries the receipt of a report that had
 it. A receipt is kept until then in an XCom of its own; where Airflow has a task state, also there, since a retry and
-clearing delete the XComs of a task run. Where it is lost, findings are told twice.
+clearing delete the XComs of a task run. If it is lost, findings are sent twice.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def received(context: Context) -> Receipts:
         try:
             found |= {str(receipt): tables for receipt, tables in pull() or ()}
         except Exception:
-            log.exception("Which reports were received could not be read; findings may be told twice")
+            log.exception("Which reports were received could not be read; findings may be sent twice")
     return found
 
 
@@ -75,7 +75,7 @@ class Delivery:
             self.confirm()
 
     def told(self, recipients: str, only: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Take note that a notifier has told its recipients; when all have, the report is received.
+        """Record that a notifier has reached its recipients; when all have, the report is received.
 
         :param recipients: of :class:`~airflow_delta_provider.notifications.violation.DeltaViolationNotifier`
         :param only: by table the identities of the findings that it had, where it had not all
@@ -106,7 +106,7 @@ class Delivery:
             try:
                 keep()
             except Exception:
-                log.exception("That the report was received could not be kept; its findings may be told again")
+                log.exception("That the report was received could not be kept; its findings may be sent again")
 
     def _callback(self, outcome: BaseException | None) -> str:
         """Return the kind of callback that Airflow calls for an outcome."""
@@ -120,7 +120,7 @@ class Delivery:
 
 
 def notifiers_of(task: Any, kind: str) -> Iterator[Any]:
-    """Yield the notifiers among callbacks that confirm what they told."""
+    """Yield the notifiers among callbacks that confirm what they sent."""
     callbacks = getattr(task, kind, None) or ()
     for callback in callbacks if isinstance(callbacks, Sequence) else (callbacks,):
         if isinstance(getattr(callback, "recipients", None), str):

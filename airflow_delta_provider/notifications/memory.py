@@ -1,4 +1,4 @@
-"""Which findings people were told, so that nothing is told twice and nothing is forgotten."""
+"""Which findings were sent: each is sent once, and none is forgotten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Trace:
 
     :param table: its table
     :param source: the task that reported it
-    :param told: when it was last told, or first seen as known; None where it has to be told once it stands
+    :param told: when it was last sent, or first seen as known; None if it has to be sent once it is open
     :param standing: whether it stood then
     :param says: digest of what it said
     """
@@ -57,7 +57,7 @@ class Memory:
         self._now = now
 
     def news_of(self, found: TableFinding, remind_after: timedelta | None = None) -> News | None:
-        """Return why a finding is to be told, or None if it is not."""
+        """Return why a finding is to be sent, or None if it is not."""
         finding, trace = found.finding, self._traces.get(key_of(found))
         if not finding.is_open:
             return News.RESOLVED if _is_good_news(finding, trace) else None
@@ -76,6 +76,7 @@ class Memory:
         findings: Iterable[TableFinding],
         told: Collection[str],
         looked_at: Collection[str],
+        *,
         delivered: bool,
         untold: Collection[str] = (),
     ) -> dict[str, Trace | None]:
@@ -84,14 +85,14 @@ class Memory:
         Forgotten is what this task reported of a table that it has looked at again, and is not there any more.
 
         :param findings: all of the report
-        :param told: keys of those that were told
+        :param told: keys of those that were sent
         :param looked_at: tables whose findings are all among ``findings``
-        :param delivered: whether anybody was reached; if not, what stands is told the next time
-        :param untold: keys of those that there was no room for; what stands of them is told the next time
+        :param delivered: whether anybody was reached; if not, what is open is sent the next time
+        :param untold: keys of those that there was no room for; those that are open are sent the next time
         """
         found = {key_of(each): each for each in findings}
         wanted = {
-            key: self._after(key, each, key in told or key in untold, delivered and key not in untold)
+            key: self._after(key, each, sent=key in told or key in untold, delivered=delivered and key not in untold)
             for key, each in found.items()
         }
         gone = (
@@ -104,13 +105,13 @@ class Memory:
             **dict.fromkeys(gone),
         }
 
-    def _after(self, key: str, found: TableFinding, told: bool, delivered: bool) -> Trace | None:
+    def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> Trace | None:
         finding, before = found.finding, self._traces.get(key)
         seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding))
-        if told and delivered:
+        if sent and delivered:
             return seen
-        if told:
-            # A resolved finding that nobody was told of stays as it was: it may be reported again.
+        if sent:
+            # A resolved finding that was not sent stays as it was: it may be reported again.
             return replace(seen, told=None) if finding.is_open else before
         if finding.is_open:
             return before or seen
@@ -126,7 +127,7 @@ def key_of(found: TableFinding) -> str:
 
 
 def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
-    """Whether a finding that does not stand is worth telling: somebody was told that it does."""
+    """Whether a finding that is no longer open is sent: only if it was sent while it was open."""
     if finding.status is not Status.RESOLVED and (finding.waiver or finding.healed_version is None):
         return False
     return trace.standing if trace else finding.status in (Status.RESOLVED, Status.CHANGED)

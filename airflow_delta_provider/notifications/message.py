@@ -26,7 +26,7 @@ class Message:
 
     @property
     def quiet(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to send."""
         return self._alert.quiet
 
     @property
@@ -41,7 +41,7 @@ class Message:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings are told, by ``new``, ``changed``, ``reminder``, ``resolved``."""
+        """How many findings are sent, by ``new``, ``changed``, ``reminder``, ``resolved``."""
         return dict(self._alert.counts)
 
     @property
@@ -72,7 +72,7 @@ class Message:
 
 @dataclass(frozen=True)
 class ObjectField:
-    """What stands for ``{{ delta.blocks }}`` in a field of a notifier, until that renders its fields.
+    """The value of ``{{ delta.blocks }}`` in a field of a notifier, until that renders its fields.
 
     Jinja would make text of it. Airflow asks an object with ``resolve`` for its value instead, and
     does not render what it gets: nothing that a table says of itself is ever read as a template.

@@ -1,4 +1,4 @@
-"""What a task run left behind: the findings of its report, or why there is none."""
+"""The outcome of a task run: the findings of its report, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file in which a notifier remembers what it told."""
+"""The file in which a notifier remembers what it sent."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
-#: Findings that are kept; beyond them, those are forgotten that were told the longest ago.
+#: Findings that are kept; beyond them, those that were sent longest ago are forgotten.
 MAX_TRACES = 5000
 
 
 class StateFile:
-    """A small JSON file behind Airflow's object storage. Every call blocks.
+    """A small JSON file in Airflow's object storage. Every call blocks.
 
     Two tasks that end at the same moment may write over each other: the worst that comes of it is an
-    alert told twice.
+    alert sent twice.
 
     :param path: a path, a URI or an ``ObjectStoragePath``
     """
@@ -49,7 +49,7 @@ class StateFile:
         except FileNotFoundError:
             return {}
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            log.warning("%s is not what this notifier writes (%s); it is begun anew", self._path, error)
+            log.warning("%s is not what this notifier writes (%s); it is started over", self._path, error)
             return {}
 
     def apply(self, changes: Mapping[str, Trace | None]) -> None:
@@ -63,7 +63,7 @@ class StateFile:
         kept = {key: trace for key, trace in merged.items() if trace is not None}
         if len(kept) > MAX_TRACES:
             log.warning(
-                "%s remembers the %d findings that were told last; %d older ones may be told again",
+                "%s remembers the %d findings that were sent last; %d older ones may be sent again",
                 self._path,
                 MAX_TRACES,
                 len(kept) - MAX_TRACES,

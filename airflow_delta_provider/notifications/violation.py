@@ -40,30 +40,30 @@ class NotifierArguments(TypedDict, total=False):
 
 class DeltaViolationNotifier(BaseNotifier):
     """
-    Tell people what a task found out about its tables, through other notifiers.
+    Send the findings of a task through other notifiers.
 
     For ``on_failure_callback``, ``on_success_callback``, ``on_skipped_callback`` and
     ``on_retry_callback`` of a task. Puts what it has to say into the context as ``delta``, with the
     attributes ``subject``, ``text``, ``markdown``, ``html``, ``blocks`` (Slack), ``findings``,
     ``counts`` and ``verdict``, and calls the notifiers with that context. Where there is
-    nothing to tell, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
+    nothing to send, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
 
     The report is that of the exception the task ended with, else the one that the task kept, in this
-    process or in its ``report_path``, else what XCom holds of it; without any, a failed task is told as
+    process or in its ``report_path``, else what XCom holds of it; without any, a failed task is reported as
     such. Only to be called, not awaited: what Airflow awaits (deadline alerts) is given no task, and so
     no report.
 
-    A finding is told when it is new or has changed, and when it is resolved. A finding that is
-    accepted or healed is not told. Without ``state_path``, the status that an audit gave a finding
+    A finding is sent when it is new or has changed, and when it is resolved. A finding that is
+    accepted or fixed is not sent. Without ``state_path``, the status that an audit gave a finding
     decides, and one without a status is new each time.
 
     :param notifiers: what delivers: notifiers, or any callable that takes a context. A template field
         that is ``"{{ delta.blocks }}"`` (or ``findings``, ``counts``) and nothing else gets the object
         itself, not its text.
-    :param state_path: path or URI of a small JSON file that remembers what was told, so that it is
-        told once; read and written through Airflow's object storage. (templated)
-    :param remind_after: tell a finding again that still stands after that time; needs ``state_path``
-    :param severities: which findings are told: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
+    :param state_path: path or URI of a small JSON file that remembers what was sent, so it is
+        sent once; read and written through Airflow's object storage. (templated)
+    :param remind_after: send a finding again that is still open after that time; needs ``state_path``
+    :param severities: which findings are sent: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
     :param max_findings: how many are written out with their messages, the worst first, and one of each rule before
         the second of any; the others are named with their tables
     """
@@ -86,10 +86,10 @@ class DeltaViolationNotifier(BaseNotifier):
         self.remind_after = remind_after
         self.severities = _checked_severities(severities)
         self.max_findings = max_findings
-        #: Names those whom this notifier tells, in every copy of it.
+        #: Names the recipients of this notifier, in every copy of it.
         self.recipients = uuid.uuid4().hex
         if remind_after is not None and state_path is None:
-            raise DeltaRequestError("remind_after needs state_path: without it nobody knows when a finding was told.")
+            raise DeltaRequestError("remind_after needs state_path: without it, when a finding was sent is unknown.")
         if max_findings < 1:
             raise DeltaRequestError(f"max_findings is {max_findings}; it has to be 1 or more.")
 
@@ -99,7 +99,7 @@ class DeltaViolationNotifier(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         """
-        Have every notifier called that there is something to tell, and remember what was told.
+        Call every notifier if there is something to send, and remember what was sent.
 
         :raises DeltaAlertError: if one of them failed, after all were called
         """
@@ -112,7 +112,7 @@ class DeltaViolationNotifier(BaseNotifier):
         message = Message(alert)
         context[NAME] = message  # type: ignore[literal-required]
         if alert.quiet:
-            self.log.info("%s, %d unchanged: nobody is told", alert.subject, alert.unchanged)
+            self.log.info("%s, %d unchanged: nothing is sent", alert.subject, alert.unchanged)
         errors = [] if alert.quiet else self._deliver(context, message)
         delivered = len(errors) < len(self.notifiers)
         untold = _untold(alert, whole)
@@ -121,16 +121,18 @@ class DeltaViolationNotifier(BaseNotifier):
         if state is not None:
             told = {key_of(item.found) for item in alert.told}
             try:
-                state.apply(memory.changes(outcome.findings, told, outcome.looked_at, delivered, untold))
+                state.apply(
+                    memory.changes(outcome.findings, told, outcome.looked_at, delivered=delivered, untold=untold)
+                )
             except Exception as error:
-                self.log.exception("%s could not be written: what was told now may be told again", self.state_path)
+                self.log.exception("%s could not be written: what was sent now may be sent again", self.state_path)
                 errors.append(error)
         errors += refusals
         if errors:
             raise DeltaAlertError(errors) from errors[0]
 
     def _confirm(self, context: Context, outcome: Outcome, untold: Collection[str]) -> None:
-        """Take note that what the report says was told, as far as it was there and there was room for it."""
+        """Record that the findings of the report were sent, as far as there was room for them."""
         delivery = context.get(DELIVERY)
         if not isinstance(delivery, Delivery) or outcome.verdict is None:
             return
@@ -144,7 +146,7 @@ class DeltaViolationNotifier(BaseNotifier):
         return found.finding.severity in self.severities
 
     def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, dict[str, Trace]]:
-        """Return the file and what it remembers; without it, rather tell something twice than not at all.
+        """Return the file and what it remembers; without it, rather send something twice than not at all.
 
         :param refusals: gets the error where the file must not be used: it is neither read nor written
         """
@@ -153,18 +155,18 @@ class DeltaViolationNotifier(BaseNotifier):
         try:
             Access.of(context).check_path("state_path", ReportPlace(str(self.state_path)).bare, used_here=True)
         except DeltaRequestError as error:
-            self.log.error("%s What was told before may be told again.", error)
+            self.log.error("%s What was sent before may be sent again.", error)
             refusals.append(error)
             return None, {}
         try:
             state = StateFile(self.state_path)
             return state, state.load()
         except Exception:
-            self.log.exception("%s could not be read: what was told before may be told again", self.state_path)
+            self.log.exception("%s could not be read: what was sent before may be sent again", self.state_path)
             return None, {}
 
     def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
-        """Return what there is to tell."""
+        """Return what there is to send."""
         judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
         return Alert(
             outcome.origin,

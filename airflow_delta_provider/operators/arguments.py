@@ -1,6 +1,6 @@
 """Types of the operators' arguments, for those who check their DAGs: what is templated takes a template or an XCom.
 
-Where an argument is one of a few words, a template is written ``Template("{{ … }}")``, so that a plain text is known
+Where an argument is one of a few words, a template is written ``Template("{{ … }}")``, so a plain string is known
 to be one of the words.
 """
 
@@ -15,7 +15,7 @@ from airflow.sdk import XComArg
 if TYPE_CHECKING:
     from airflow.sdk import DAG, TaskGroup
 
-#: A Jinja template in place of one of a few words. At runtime it is its text.
+#: A Jinja template instead of one of a few words. At runtime it is its string.
 Template = NewType("Template", str)
 
 #: What has to be rendered first: templates are texts.
@@ -171,7 +171,7 @@ class SensorTaskArguments(TaskArguments, total=False):
 
 
 class SensorArguments(SensorTaskArguments, total=False):
-    """The arguments of all sensors that watch a table, besides the table."""
+    """The arguments of all sensors that watch a table, except the table."""
 
     storage_conn_id: Text | None
     deferrable: bool

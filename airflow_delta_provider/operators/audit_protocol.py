@@ -46,7 +46,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         ``tables``. An entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and
         any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
     :param state_path: directory for incremental state, one small file per table: the next audit checks only new
-        commits, and tells new findings from known ones. (templated)
+        commits, and distinguishes new findings from known ones. (templated)
     :param seconds_per_table: time limit per table, for judging commits and reading files; on timeout the table is
         UNDETERMINED, and the findings so far are kept
 

@@ -61,7 +61,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         elsewhere. (templated)
     :param spark_log_level: log level of Spark, whose lines then appear in the task log
     :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
-        each try leaves its whole report; by default ``[delta_provider] report_path``, else beside the logs. (templated)
+        each try keeps its whole report; default ``[delta_provider] report_path``, else next to the logs. (templated)
     :param storage_conn_id: Airflow connection of the store that the tables are in; without one, Spark's own credentials
         count. ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
@@ -185,7 +185,7 @@ class DeltaJobOperator(SparkSubmitOperator):
 
     def report_store(self, context: Context) -> ReportStore:
         """
-        Return where the reports of a task instance are kept, in whichever process this is asked.
+        Return where the reports of a task instance are kept, the same in every process.
 
         :raises DeltaRequestError: if ``report_path`` does not name a folder
         """
@@ -251,7 +251,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         )
 
     def _check_beforehand(self, tables: Sequence[str], options: Options | None = None) -> None:
-        """Check what is wrong whatever the tables are: not in the folder of the driver alone, not twice, no typos."""
+        """Check what is wrong regardless of the tables: not in the folder of the driver alone, not twice, no typos."""
         if options is not None:
             options.check_names()
             if options.state_path and is_relative(options.state_path):
@@ -312,7 +312,7 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     """Return one report over all tables of the request, those of earlier tries included."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}
-    # A pattern of an audit stands for other tables: those follow.
+    # A pattern of an audit matches other tables: those follow.
     named = [table for table in request.tables if table in done or not TableName.parse(table).may_be_pattern]
     tables = tuple(done[table] for table in dict.fromkeys([*named, *done]))
     if report is None:

@@ -20,7 +20,7 @@ from airflow_delta_provider.operators.judgement import judge
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
-#: How often a task waits: once, and again where another writer used the feature meanwhile.
+#: How often a task waits: once, and again if another writer used the feature in the meantime.
 _MOST_WAITS = 3
 
 

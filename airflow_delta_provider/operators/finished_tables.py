@@ -1,4 +1,4 @@
-"""Tables that an earlier try of the same task run finished, so that a retry does only the others."""
+"""Tables that an earlier try of the same task run finished, so a retry does only the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FinishedTables:
     """
     Reports of finished tables, kept in Airflow's task state between the tries of a task.
 
-    A task that was cleared starts anew: clearing raises ``max_tries``, which is part of what is kept.
+    A task that was cleared starts over: clearing raises ``max_tries``, which is part of what is kept.
     Where Airflow offers no task state, nothing is kept and a retry does all tables; jobs are
     idempotent.
     """

@@ -39,7 +39,7 @@ class OnUndetermined(str, Enum):
 
 def check_policy(on_violation: str, on_undetermined: str) -> None:
     """
-    Refuse what is no policy.
+    Reject an unknown policy.
 
     :raises DeltaRequestError: naming the argument and its values
     """
@@ -67,13 +67,13 @@ def judge(
     """
     Return if the task succeeded, else raise.
 
-    Faults fail whatever the policy. A failure that another try may mend is retried, unless some
+    Faults fail regardless of the policy. A failure that another try may fix is retried, unless some
     other failure is final.
 
     :param place: where the whole report is kept
     :raises DeltaViolationError: a table is VIOLATED or REFUSED and the policy is ``fail``
     :raises DeltaUndeterminedError: a table is UNDETERMINED and the policy is ``fail``
-    :raises DeltaFaultError: a table is FAULT and no other try mends it
+    :raises DeltaFaultError: a table is FAULT and no other try can fix it
     :raises DeltaRetryableError: every failure may be gone at the next try
     :raises AirflowSkipException: a table is VIOLATED or REFUSED and the policy is ``skip``
     """

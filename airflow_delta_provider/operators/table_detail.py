@@ -32,7 +32,7 @@ class DeltaTableDetailOperator(DeltaJobOperator):
     .. seealso:: PROTOCOL.md of delta-io/delta, "Change Metadata"
 
     :param tables: many tables, done in one job, instead of ``table``; a path may be a pattern
-        (``"s3a://lake/sales/*"``), and ``"sales.*"`` stands for a catalog schema. (templated)
+        (``"s3a://lake/sales/*"``), and ``"sales.*"`` matches a catalog schema. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """

@@ -14,7 +14,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def names_file(value: Any) -> bool:
-    """Whether an argument, as a DAG has it, names a file: its text ends like one, whatever templates are in it.
+    """Whether an argument, as a DAG has it, names a file: its text ends like one, even with templates in it.
 
     Not to be asked of what a template rendered to: a value from elsewhere never makes a task read a file.
     """

@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
+from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,
@@ -138,7 +138,7 @@ class TrackedTable:
 
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()
-        HandMadeCommit(self.disk.opened, LocalStore(self.disk.log), planned_on, None).write(make)
+        DirectCommit(self.disk.opened, LocalStore(self.disk.log), planned_on, None).write(make)
 
     def write(self, values: dict[Parts, int]) -> None:
         """Write a file of one row.

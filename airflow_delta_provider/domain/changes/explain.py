@@ -91,7 +91,7 @@ def _(step: steps.AddColumns) -> str:
 
 
 @explain.register
-def _(step: steps.AlterColumns) -> str:
+def _(step: steps.Alteration) -> str:
     parts = (
         f"drop {', '.join(map(path_text, step.drops))}" if step.drops else "",
         f"rename {_renames(step.renames)}" if step.renames else "",

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 #: Names in digests of steps and fields that were renamed since: the digests stay the same.
 _DIGEST_NAMES = {
+    "Alteration": "AlterColumns",
     "DisableMapping": "RemoveMapping",
     "RewriteWithoutMapping": "RewriteUnmapped",
     "without_sql": "by_hand",

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 @singledispatch
 def render_sql(step: steps.Step, table: TableName) -> str | None:
-    """Return the statement for ``step``; None if there is no SQL for it."""
+    """Return the statement for ``step``; None if it has no SQL."""
     raise TypeError(f"no SQL for {step!r} on {table}")
 
 
@@ -36,7 +36,7 @@ def _(step: steps.RewriteWithoutMapping, table: TableName) -> str:
 @render_sql.register(steps.TrackUsage)
 @render_sql.register(steps.CreateTable)
 @render_sql.register(steps.MapColumns)
-@render_sql.register(steps.AlterColumns)
+@render_sql.register(steps.Alteration)
 @render_sql.register(steps.DisableMapping)
 def _(step: steps.Step, table: TableName) -> None:
     del step, table  # no engine changes a table with usage tracking; to disable mapping, SQL would rewrite every file

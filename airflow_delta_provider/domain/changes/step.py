@@ -121,7 +121,7 @@ class AddColumns:
 
 
 @dataclass(frozen=True)
-class AlterColumns:
+class Alteration:
     """Drop, then rename, then add columns: each is named by its path in the schema that the changes before it leave.
 
     As a step it is one commit, for a table with usage tracking, which no engine changes.
@@ -180,7 +180,7 @@ class DropFeature:
     """Drop a table feature.
 
     :param truncate_history: delete the history with traces of it instead of protecting it
-    :param without_sql: there is no SQL for it
+    :param without_sql: it has no SQL
     :param files: number of data files that are rewritten
     :param size: their total size in bytes
     :param commits: commits expected
@@ -201,7 +201,7 @@ Step = Union[
     DropColumns,
     RenameColumn,
     AddColumns,
-    AlterColumns,
+    Alteration,
     TrackUsage,
     MapColumns,
     CreateTable,

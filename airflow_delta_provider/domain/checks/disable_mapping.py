@@ -80,7 +80,7 @@ NOT_VERIFIED = _outcome.undecided(
     9,
     "not all of the table could be verified after its column mapping was disabled",
     effect="Files that could not be read may return other values than before.",
-    remedy="Check the file as the message says; if it is damaged, restore it from a backup.",
+    remedy="Check whether the file can be read; if it is damaged, restore it from a backup.",
 )
 USAGE_UNKNOWN = _history.undecided(
     10,

@@ -47,7 +47,7 @@ UNSUPPORTED_BY_ENGINE = _rule(
 UNKNOWN_FEATURE = _rule(
     6,
     "unknown table feature",
-    remedy="Name one of the features that the message lists.",
+    remedy="Name one of these.",
     source="PROTOCOL.md, Valid Feature Names in Table Features",
 )
 SPECIAL_FEATURE = _rule(
@@ -71,12 +71,12 @@ PROTOCOL_UPGRADE = _rule(
 UNKNOWN_COLUMN = _rule(
     10,
     "unknown column",
-    remedy="Name a column that the table has; for a key, one whose values can be compared.",
+    remedy="Name a column that the table has.",
 )
 ILLEGAL_TYPE_CHANGE = _rule(
     11,
     "type change not allowed",
-    remedy="Name one of the wider types that the message lists.",
+    remedy="Name a wider type, or keep the column's type.",
     source=_WIDENING,
 )
 COLUMN_IN_USE = _rule(
@@ -134,7 +134,7 @@ NOT_REMOVABLE = _rule(
 FEATURE_IN_USE = _rule(
     31,
     "feature is still needed",
-    remedy="Remove what the message names first, or drop that feature in the same request.",
+    remedy="Remove that first, or drop what needs the feature in the same request.",
     source=_FEATURES,
 )
 REWRITE_NOT_ALLOWED = _rule(
@@ -164,7 +164,7 @@ COLUMN_EXISTS = _rule(
 COLUMN_NEEDED = _rule(
     51,
     "column is required",
-    remedy="Keep the column, or first remove it from what the message names.",
+    remedy="Keep the column, or first remove it from what needs it.",
 )
 UNSUPPORTED_COLUMN = _rule(
     52,
@@ -193,7 +193,7 @@ TRACKING_INCOMPLETE = _rule(
 NOT_WRITABLE = _rule(
     40,
     "the provider cannot write a commit to this table itself",
-    remedy="Fix the problem that the message names first, or make the change with the engine that owns the table.",
+    remedy="Fix that first, or make the change with the engine that owns the table.",
 )
 UNSAFE_LOG_STORE = _rule(
     41,

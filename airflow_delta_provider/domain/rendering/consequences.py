@@ -1,4 +1,4 @@
-"""Findings under their causes: one cause is told once, with what only follows from it."""
+"""Findings under their causes: one cause is reported once, with its consequences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:
     """Return the findings in their order, each with those that only follow from it, which are left out otherwise.
 
-    One whose cause is not among them stands for itself.
+    One whose cause is not among them is listed by itself.
     """
     findings = tuple(findings)
     known = {finding.fingerprint for finding in findings} - {None}

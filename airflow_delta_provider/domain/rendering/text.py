@@ -90,7 +90,9 @@ def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
     yield f"    {finding.code} {finding.severity.value}{'' if rule is None else f'  {rule.title}'}"
     where = " · ".join(_where(finding))
     for line in filter(None, (where, *_said(finding, rule), *_status(finding, follows))):
-        yield from textwrap.wrap(line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        yield from textwrap.wrap(
+            line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False
+        )
 
 
 def _where(finding: Finding) -> Iterator[str]:

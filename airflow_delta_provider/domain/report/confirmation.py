@@ -1,7 +1,7 @@
 """What was reported about a table, and whether it is confirmed that somebody received it.
 
 A finding is known only once a report that has it was received: a job may die after it has written what it remembers,
-and its report with it. What nobody has confirmed is reported again.
+and its report with it. What was not confirmed is reported again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Findin
 #: findings, or their identities.
 Receipts = Mapping[str, "Mapping[str, Sequence[str] | None] | None"]
 
-#: Receipts per table that wait for a confirmation. Forgetting one leads to a finding reported twice, no more.
+#: Receipts per table that wait for a confirmation. Forgetting one only leads to a finding reported twice.
 MAX_RECEIPTS = 50
 #: Findings per table that are over and wait for a confirmation.
 MAX_OVER = 1000
@@ -128,7 +128,7 @@ class Reported:
         :param whole: whether everything was checked, so that what is not among ``findings`` is gone
         :param once: codes that are reported once, although the finding stays
         """
-        return Comparison(self, tuple(findings), tuple(before), whole, once)
+        return Comparison(self, tuple(findings), tuple(before), whole=whole, once=once)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -152,7 +152,7 @@ class Reported:
 
 
 class Comparison:
-    """The findings of an audit beside what was reported before.
+    """The findings of an audit compared with what was reported before.
 
     :param findings: of the audit; what a later commit healed has its ``healed_version``
     """
@@ -162,6 +162,7 @@ class Comparison:
         reported: Reported,
         findings: tuple[Finding, ...],
         before: tuple[Finding, ...],
+        *,
         whole: bool,
         once: Collection[str],
     ) -> None:
@@ -187,7 +188,7 @@ class Comparison:
         """Return what is remembered of a report.
 
         :param findings: of the report
-        :param receipt: by which it will be confirmed that it was received; None where nobody will: then it counts as
+        :param receipt: by which it will be confirmed that it was received; None if it will not be: then it counts as
             received
         """
         if not self._whole:
@@ -279,7 +280,7 @@ def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
 
 
 def _by_facts(said: str | None, now: str | None) -> str | None:
-    """Return a digest of facts. One that an older release made of sentences is taken for what is said now."""
+    """Return a digest of facts. One that an older release made of sentences counts as what is said now."""
     if said is None or now is None or said.removeprefix(_ACCEPTED).startswith(DIGEST_OF_FACTS):
         return said
     return _ACCEPTED + now if said.startswith(_ACCEPTED) else now

@@ -64,13 +64,13 @@ class Finding:
     :param action: the action that broke the rule, as JSON, shortened
     :param healed_version: version since which the rule holds again
     :param caused_by: fingerprint of the finding that this one only follows from
-    :param fingerprint: the same as long as it is the same violation, whatever the message says
+    :param fingerprint: the same as long as it is the same violation, regardless of the message
     :param status: against the reports that were received before, of jobs that remember; RESOLVED ones are of those, and
         gone since
     :param waiver: by whom the finding is accepted, why, and until which day
     :param earliest: when what it waits for may be done
     :param evidence: what is wrong, with names and numbers, in a sentence
-    :param facts: the names and numbers of the evidence, besides where it applies: plain JSON. A finding is CHANGED
+    :param facts: the names and numbers of the evidence, without where it applies: plain JSON. A finding is CHANGED
         when these change
     :param effect: what it does to readers or writers, where that is not what the rule says
     :param remedy: what to do about it, where that is not what the rule says
@@ -107,7 +107,7 @@ class Finding:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still true of the table, and nobody has accepted it."""
+        """Whether it still applies to the table, and was not accepted."""
         return self.healed_version is None and self.waiver is None and self.status is not Status.RESOLVED
 
     @property
@@ -122,7 +122,7 @@ class Finding:
 
     @property
     def digest(self) -> str:
-        """The same as long as the finding says the same, 18 characters: of its facts, whatever the sentences.
+        """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences.
 
         Where a finding has no evidence, the numbers in its message are its facts.
         """

@@ -3,8 +3,8 @@
 The driver's standard output is shared: Spark's log lines, the JVM's and ours meet in one pipe, and
 a line may be cut by another. A document therefore travels as numbered lines with a checksum each,
 compressed, and may be sent more than once; :class:`MarkerReader` takes any good copy of each line.
-Every line holds the nonce of its submission, so that nothing else is taken for it, and the checksum
-of its document, so that lines of two documents are never joined.
+Every line holds the nonce of its submission, so nothing else is mistaken for it, and the checksum
+of its document, so lines of two documents are never joined.
 """
 
 from __future__ import annotations

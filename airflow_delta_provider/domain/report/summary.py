@@ -34,7 +34,7 @@ class CutSummaryError(LookupError):
 def summarise(report: JobReport, place: ReportPlace | None = None, *, dry_run: bool = False) -> dict[str, Any]:
     """Return the summary of ``report``: at most ``MAX_TABLES`` tables and ``MAX_BYTES`` bytes.
 
-    The worst tables come first, so that what is cut (then ``truncated`` is true) is what went best.
+    The worst tables come first, so the best are cut (then ``truncated`` is true).
     ``counts`` covers all tables.
 
     :param place: where the whole report is

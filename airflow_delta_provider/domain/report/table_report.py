@@ -30,7 +30,7 @@ class TableReport:
     :param timings: seconds by phase
     :param earliest: when another run can do what this one had to leave undone: the latest of its findings
     :param detail: what the table is at that version, for jobs that are asked for it
-    :param receipt: that of the request, where a later job has to be told that this report was received: until then it
+    :param receipt: that of the request, if a later job has to confirm that this report was received: until then it
         reports the findings again
     """
 

@@ -42,7 +42,7 @@ def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
 
 
 def check_found(table: TableName, location: str, roots: Sequence[str]) -> Finding | None:
-    """Return a refusal if what ``table`` stands for was found outside every root.
+    """Return a refusal if ``table`` leads to a location outside every root.
 
     :param location: where the catalog, links and mounts lead
     :param roots: locations that are allowed; none means that locations are not bounded
@@ -61,7 +61,7 @@ def check_found(table: TableName, location: str, roots: Sequence[str]) -> Findin
 def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | None:
     """Return a refusal if a file or folder that an argument names must not be used.
 
-    A folder of a table's own metadata never may, whatever is allowed; else it has to lie below an entry
+    A folder of a table's own metadata never may; any other has to lie below an entry
     that is a location.
 
     :param argument: name of the argument, for the message

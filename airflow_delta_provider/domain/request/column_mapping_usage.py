@@ -1,4 +1,4 @@
-"""What the report on the usage of column mapping may be asked for: nothing besides the tables."""
+"""The options of the report on the usage of column mapping: none of its own."""
 
 from __future__ import annotations
 

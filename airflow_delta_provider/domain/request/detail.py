@@ -1,4 +1,4 @@
-"""What the detail of tables may be asked for: nothing besides the tables."""
+"""The options of the detail of tables: none of its own."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class JobRequest:
     :param dry_run: plan and report, change nothing
     :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
     :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all
-    :param receipt: names this submission; whoever receives its report confirms that with a later request. None where
-        nobody will: then the report counts as received as soon as it is made
+    :param receipt: names this submission: a later request confirms with it that the report was received. None if
+        none will: then the report counts as received as soon as it is made
     :param received: receipts that are confirmed, see ``domain/report/confirmation.py``
     :param retry_since: where a task run may have had a try before: when it began, ISO 8601. What that committed under
         the same labels counts as changed by this one

@@ -39,19 +39,19 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "enable-feature",
             options="domain.request.enable_feature:EnableFeatureOptions",
-            job="jobs.changes.kinds:change_table",
+            job="jobs.changes.kinds:enable_feature",
             operator="operators.enable_feature:DeltaEnableFeatureOperator",
         ),
         Kind(
             "widen-types",
             options="domain.request.widen_types:WidenTypesOptions",
-            job="jobs.changes.kinds:change_table",
+            job="jobs.changes.kinds:widen_types",
             operator="operators.widen_types:DeltaWidenTypesOperator",
         ),
         Kind(
             "alter-columns",
             options="domain.request.alter_columns:AlterColumnsOptions",
-            job="jobs.changes.kinds:change_table",
+            job="jobs.changes.kinds:alter_columns",
             operator="operators.alter_columns:DeltaAlterColumnsOperator",
         ),
         Kind(
@@ -87,13 +87,13 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "disable-column-mapping",
             options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
-            job="jobs.changes.kinds:change_table",
+            job="jobs.changes.kinds:disable_column_mapping",
             operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
         ),
         Kind(
             "drop-feature",
             options="domain.request.drop_feature:DropFeatureOptions",
-            job="jobs.changes.kinds:change_table",
+            job="jobs.changes.kinds:drop_feature",
             operator="operators.drop_feature:DeltaDropFeatureOperator",
         ),
         Kind(

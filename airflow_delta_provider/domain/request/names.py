@@ -51,7 +51,7 @@ class DistinctNames(Names):
 _FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
 #: How alike a mistyped name and its own are.
 _ALIKE = 0.85
-#: What tells a feature that is still to come from the one that it follows: its number, or a stage.
+#: What distinguishes a future feature from the one that it follows: its number, or a stage.
 _EDITION = re.compile(r"v?\d+$|-[a-z0-9]+$", re.IGNORECASE)
 
 

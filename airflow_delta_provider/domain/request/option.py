@@ -17,7 +17,7 @@ class Option:
     :param value: the type of its values
     :param help: what it is for, in a few words
     :param flag: of the command line
-    :param metavar: what stands for a value in the help
+    :param metavar: placeholder of a value in the help
     :param one: an item of which at least one has to be given; None where the option may be left out
     :param templated: whether an operator's argument may be a template
     :param argument: the operator's argument that it comes from, where that is not an argument of its own
@@ -35,7 +35,7 @@ class Option:
 def option(value: Value, help: str, *, default: Any = None, **known: Any) -> Any:
     """Return the field of an option.
 
-    :param default: what it is where nobody gives it; by default that of its type
+    :param default: value if it is not given; by default that of its type
     :param known: see :class:`Option`
     """
     if default is None:

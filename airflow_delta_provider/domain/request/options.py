@@ -23,7 +23,7 @@ class Options:
     kind: ClassVar[str]
     #: Whether it changes tables.
     changes: ClassVar[bool] = False
-    #: Whether a table may be named by a pattern that stands for many.
+    #: Whether a table may be named by a pattern that matches several.
     takes_patterns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

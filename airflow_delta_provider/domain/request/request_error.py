@@ -1,4 +1,4 @@
-"""What is wrong with a request, whatever its tables are."""
+"""What is wrong with a request, regardless of its tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class RequestError(ValueError):
-    """A request that is wrong whatever the tables are; the message names the option and the remedy.
+    """A request that is invalid, regardless of its tables; the message names the option and the remedy.
 
     An option has other names elsewhere: on the command line it is a flag. So messages name options between braces, and
     :meth:`naming` puts the names in.

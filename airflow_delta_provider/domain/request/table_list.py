@@ -1,4 +1,4 @@
-"""What is wrong with the tables of a request, whatever they are: found before Spark starts."""
+"""What is wrong with how a request names its tables: found before Spark starts."""
 
 from __future__ import annotations
 

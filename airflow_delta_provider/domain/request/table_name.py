@@ -69,7 +69,7 @@ class TableName:
 
     @property
     def may_be_pattern(self) -> bool:
-        """Whether it may stand for several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
+        """Whether it may match several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
         if self.location is not None:
             return has_wildcard(self.location)
         return self.identifier is not None and len(self.identifier) > 1 and self.identifier[-1] == "*"
@@ -83,7 +83,7 @@ class TableName:
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether a path, or a part of one, may stand for several: it has ``*``, ``?`` or ``[``."""
+    """Whether a path, or a part of one, may match several: it has ``*``, ``?`` or ``[``."""
     return bool(_WILDCARD.search(path))
 
 

@@ -20,7 +20,7 @@ class Value(ABC):
     All methods raise :class:`RequestError` for what is not such a value.
     """
 
-    #: What an option is that nobody gives.
+    #: Value of an option that is not given.
     default: ClassVar[Any] = None
     #: Whether a flag of the command line gives one of several items, and may be repeated.
     repeatable: ClassVar[bool] = False

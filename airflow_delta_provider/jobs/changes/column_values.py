@@ -82,7 +82,7 @@ def _measured(
     values: list[str] = []
     for index, widening in enumerate(widenings):
         value, in_collection = _value(widening, physical_parts(widening.column, metadata.schema, mode))
-        expressions += _measures(index, value, in_collection)
+        expressions += _measures(index, value, in_collection=in_collection)
         values.append(value)
     hashed = f"xxhash64({', '.join(['_metadata.file_path', *values])})"
     (measured,) = rows.selectExpr(*expressions, f"sum({hashed} % {_MODULUS}) AS {quote(_ROWS)}").collect()
@@ -96,7 +96,7 @@ def _value(widening: Widening, parts: tuple[str, ...]) -> tuple[str, bool]:
     return f"CAST({leaf} AS {f'array<{new_type}>' if in_collection else new_type})", in_collection
 
 
-def _measures(index: int, value: str, in_collection: bool) -> Iterator[str]:
+def _measures(index: int, value: str, *, in_collection: bool) -> Iterator[str]:
     if in_collection:
         low, high = f"min(array_min({value}))", f"max(array_max({value}))"
         nulls = f"sum(coalesce(size(filter({value}, x -> x IS NULL)), 0))"

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 
 
@@ -47,7 +47,7 @@ class PlannedChange(ABC):
         :raises TableMovedError: if the table is no longer what the plan was made on
         :raises CommitRefusedError: if the step must not be done
         """
-        HandMadeCommit.in_session(self.session, self.table, since).write(partial(self.edit, step))
+        DirectCommit.in_session(self.session, self.table, since).write(partial(self.edit, step))
         return self
 
     def edit(self, step: Step, base: CommitBase) -> Edit:

@@ -9,8 +9,7 @@ from airflow_delta_provider.domain.changes.alter_columns.past_columns import Pas
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.step import AlterColumns as AlterColumnsStep
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.step import Alteration, Step
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.disable import (
     check_disabling_tracked,
@@ -76,7 +75,7 @@ class AlterTrackedColumns(AlterColumns):
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
         """Return what the commit changes; the metadata is still what the change was planned on."""
-        assert isinstance(step, AlterColumnsStep)
+        assert isinstance(step, Alteration)
         return altering_edit(step, base, self.past)
 
 

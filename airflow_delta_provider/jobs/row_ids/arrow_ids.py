@@ -48,7 +48,7 @@ def read_buckets(
     try:
         found = [ids for file in data.map(lambda row: list(_ids(data, column, row)), rows) for ids in file]
         return list(_buckets(np.concatenate(found))) if found else []
-    except Exception:  # whichever library it is from: Spark reads the same and tells what there is to tell
+    except Exception:  # of any library: Spark reads the same and reports what is wrong
         return None
 
 
@@ -58,7 +58,7 @@ def _ids(data: DataFiles, column: str, row: FileRows) -> Iterator[Any]:
     from pyarrow import int64, parquet
 
     file = parquet.ParquetFile(data.open(row.file))
-    # Spark takes a column in whatever case its name is written, and a dot to PyArrow is a way into a struct.
+    # Spark finds a column by its name in any case, and to PyArrow a dot leads into a struct.
     named = [field for field in file.schema_arrow if field.name.lower() == column.lower()]
     if [(field.name, field.type) for field in named] != [(column, int64())] or "." in column:
         raise _NotPlainError(column)

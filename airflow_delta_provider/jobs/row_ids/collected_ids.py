@@ -80,7 +80,7 @@ class CollectedIds:
         return Landings(tuple(found[:most]), len(found))
 
     def _landed_in_mixed(self, limit: int) -> list[Landing]:
-        """Return landings on rows with fresh ids beside rows with materialized ones.
+        """Return landings on rows with fresh ids next to rows with materialized ones.
 
         Which rows those are is looked up only where an id lies in the range of their file.
         """

@@ -23,7 +23,7 @@ from airflow_delta_provider.jobs.session.spark_settings import configured
 from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
-#: that lie close together. By default it is 16, and most rows take the slower map behind it.
+#: that lie close together. By default it is 16, and most rows take the slower map after it.
 _HASH_MAP = {"spark.sql.codegen.aggregate.fastHashMap.capacityBits": "20"}
 #: Ids of one bucket of the join with ranges of ids.
 _BUCKET_BITS = 16
@@ -141,7 +141,7 @@ class DistributedIds:
 
     @property
     def _wrong(self) -> str:
-        """Those bits of a word that stand for ids that are negative or above the mark."""
+        """Those bits of a word whose ids are negative or above the mark."""
         above = "0L"
         if self._high_water_mark is not None:
             last, bit = divmod(max(self._high_water_mark, -1), 64)

@@ -16,7 +16,7 @@ from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
 _FEW = 4096
-#: Rows, deleted ones included, that are looked at to tell where some ids are.
+#: Rows, including deleted ones, that are read to find out where some ids are.
 _MOST_LOCATED = 10_000
 _BITS = (IDS - 1).bit_length()
 _BIT_SET = f"bitmap_construct_agg({{}} & {IDS - 1}) AS bits"

@@ -101,7 +101,7 @@ class RowReader:
             }
             for key in self._session.storage.spellings(self.files.uri(row.file)):
                 if key in found:
-                    raise RuntimeError(f"{key} may stand for two files, {row.file.path} is one of them")
+                    raise RuntimeError(f"{key} may mean two files, {row.file.path} is one of them")
                 found[key] = {"key": key, **known}
         return list(found.values())
 

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys
 from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
@@ -139,7 +140,7 @@ def _check_log(history: History, tracking: RowTracking, steps: list[CommitStep])
     if history.replayed is not None:
         hint = "The remaining findings refer to the checkpoint's version of the table."
         for finding in check_checkpoint(history.state, history.replayed, history.segment):
-            yield replace(finding, message=f"{finding.message} {hint}")
+            yield RULES[finding.code].worded(replace(finding, evidence=f"{finding.evidence} {hint}"))
     yield from check_enabled(tracking)
     yield from check_state(history.state, tracking)
     yield from check_files(history.state, tracking)

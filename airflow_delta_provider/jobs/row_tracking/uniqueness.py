@@ -1,6 +1,6 @@
 """The proof that no two live rows have the same id, from footers and materialized ids.
 
-Fresh ranges that are disjoint make the fresh ids of all files unique, whatever their deletion vectors. That leaves the
+Fresh ranges that are disjoint make all fresh ids unique, regardless of deletion vectors. That leaves the
 rows with materialized ids: they are read, that one column alone, and compared with each other and with the fresh ids
 of other files' rows. One that lands there is right only if that row is deleted.
 """

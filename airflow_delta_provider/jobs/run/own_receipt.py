@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -19,35 +19,33 @@ from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import parse_table_name
 
 
+@dataclass(frozen=True)
+class _SavedState:
+    """Where the jobs of a kind save state, and what finds the location of a table."""
+
+    store: Callable[[DeltaSession, Any, Progress], StateStore[Any] | None]
+    locate: Callable[[DeltaSession, str], str]
+
+
+_SAVED_STATES: Mapping[str, _SavedState] = {
+    AuditOptions.kind: _SavedState(memory_store, lambda session, text: session.open_table(text).location),
+    PaimonCheckRowTrackingOptions.kind: _SavedState(
+        baseline_store, lambda session, text: open_paimon_table(session, parse_table_name(text)).location
+    ),
+}
+
+
 def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progress: Progress) -> None:
-    """Remember of every table that its report was received; where that fails, its findings are reported again."""
+    """Save of every table that its report was received; where that fails, its findings are reported again."""
     for table in report.tables:
         if request.receipt is None or table.receipt != request.receipt:
             continue
         try:
-            store, locate = _store(session, request, progress)
-            location = locate(table.table)
-            memory = store.load(location)
-            if memory is not None:
-                known = memory.reported.received({request.receipt: None}, table.table)
-                store.save(location, replace(memory, reported=known))
+            saved = _SAVED_STATES[request.kind]
+            store, location = saved.store(session, request.options, progress), saved.locate(session, table.table)
+            state = None if store is None else store.load(location)
+            if store is not None and state is not None:
+                known = state.reported.received({request.receipt: None}, table.table)
+                store.save(location, replace(state, reported=known))
         except Exception as error:
-            progress(f"{table.table}: that its report was received is not remembered: {error}")
-
-
-def _store(
-    session: DeltaSession, request: JobRequest, progress: Progress
-) -> tuple[StateStore[Any], Callable[[str], str]]:
-    """Return where jobs of a kind remember, and what finds the location of a table."""
-    options = request.options
-    if isinstance(options, AuditOptions):
-        store: StateStore[Any] | None = memory_store(session, options, progress)
-        locate = lambda text: session.open_table(text).location  # noqa: E731
-    elif isinstance(options, PaimonCheckRowTrackingOptions):
-        store = baseline_store(session, options, progress)
-        locate = lambda text: open_paimon_table(session, parse_table_name(text)).location  # noqa: E731
-    else:
-        store = None
-    if store is None:
-        raise TypeError(f"{request.kind} remembers nothing")
-    return store, locate
+            progress(f"{table.table}: that its report was received could not be saved: {error}")

@@ -1,4 +1,4 @@
-"""Entry point of an application that only tells which jars spark-submit resolved for it."""
+"""Entry point of an application that only reports which jars spark-submit resolved for it."""
 
 from __future__ import annotations
 

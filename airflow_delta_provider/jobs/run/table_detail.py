@@ -23,7 +23,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 
 
 class TableDetail:
-    """Tells what one table is. No engine opens it: also what engines refuse to read has a detail."""
+    """Reports the metadata of one table. No engine opens it, so tables that engines refuse have a detail, too."""
 
     def __init__(self, table: OpenTable) -> None:
         self._table = table
@@ -46,5 +46,5 @@ class TableDetail:
     def _commit(self, version: int) -> Commit | None:
         try:
             return Commit.from_actions(version, self._table.log.read_commit(commit_name(version)))
-        except MissingFileError:  # cleaned up behind its checkpoint
+        except MissingFileError:  # cleaned up after its checkpoint
             return None

@@ -13,9 +13,9 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
     """Return the tables that a request names, each once.
 
-    A path with ``*``, ``?`` or ``[…]`` in it stands for the Delta tables at all paths that fit, segment by
+    A path with ``*``, ``?`` or ``[…]`` in it matches the Delta tables at all paths that fit, segment by
     segment; ``schema.*`` for the Delta tables of a catalog schema. A pattern that fits none stays as it is,
-    and so does a name that stands for a table as it is written.
+    and so does a name that is a table's as it is written.
     """
     found: dict[str, None] = {}
     for text in tables:

@@ -1,4 +1,4 @@
-"""Reading footers and parts of data files, in whichever format the table is."""
+"""Reading footers and parts of data files, of tables of any format."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class DataFiles:
         if len(tail) < expected:
             raise FooterError(f"it ends before the {file.size} bytes that are recorded of it")
         if len(tail) > expected:
-            raise FooterError(f"it goes on behind the {file.size} bytes that are recorded of it")
+            raise FooterError(f"it is longer than the {file.size} bytes recorded of it")
         size = footer_size(tail)
         if size > file.size:
             raise FooterError(f"its footer claims {size} bytes of a file of {file.size}")

@@ -1,4 +1,4 @@
-"""A Spark session of a job, in whichever format its tables are: its statements, its storage, what it may reach."""
+"""A Spark session of a job, for tables of any format: its statements, its storage, what it may reach."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class TableSession:
     def is_here(self, text: str) -> bool:
         """Whether the name of a table is that of a place on this machine.
 
-        :raises TableNameError: if it is no name
+        :raises TableNameError: if it is not a name
         """
         location = TableName.parse(text).location
         return location is not None and self.storage.is_local(self.storage.qualify(location))
 
     def reading_sql(self) -> AbstractContextManager[None]:
-        """Let SQL mean what it says, whatever the session's settings are: all SQL of a job runs within this."""
+        """Make SQL independent of the session's settings: all SQL of a job runs within this."""
         return self._sql_settings.held()
 
     def sql(self, statement: str) -> list[Row]:
@@ -87,7 +87,7 @@ class TableSession:
         return rows
 
     def details(self, name: TableName) -> dict[str, Any]:
-        """Return what the catalog says of a table or view besides its columns, such as ``Provider`` and ``Location``.
+        """Return what the catalog says of a table or view except its columns, such as ``Provider`` and ``Location``.
 
         :raises AnalysisException: if there is none
         """
@@ -107,7 +107,7 @@ class TableSession:
         """Read data files directly and at once.
 
         Fields are found by id where the schema gives one, as column mapping mode id needs it; and
-        Spark does not stop between the stages to plan anew, which takes longer than it saves here.
+        Spark does not stop between the stages to plan again, which takes longer than it saves here.
         """
         with configured(self.spark, {_FIELD_ID_READ: "true", _FIELD_ID_MISSING: "true", _ADAPTIVE: "false"}):
             yield
@@ -118,5 +118,5 @@ class TableSession:
         try:
             entry = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name.sql))
             return {"Provider": entry.provider().get(), "Location": entry.location().toString()}
-        except Exception:  # views have neither; of anything else the error of DESCRIBE tells
+        except Exception:  # views have neither; for anything else the error of DESCRIBE is reported
             return {}

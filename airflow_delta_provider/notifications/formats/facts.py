@@ -23,7 +23,7 @@ _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     ("holds again since", lambda finding: None if finding.healed_version is None else f"v{finding.healed_version}"),
 )
 
-#: The same, where several findings of a rule are listed: what may be the same of all of them stands for itself.
+#: The same, where several findings of a rule are listed: what may be the same of all of them has a label of its own.
 _ROW_FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
     *_FACTS[:4],
     ("operation", lambda finding: finding.operation),
@@ -34,7 +34,7 @@ _ROW_FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
 
 
 def heading(item: Item) -> str:
-    """Return why it is told, how much it weighs, and which rule it is about."""
+    """Return why it is sent, its severity, and its rule."""
     return " ".join(filter(None, (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)))
 
 
@@ -74,7 +74,7 @@ class Row:
 class Listing:
     """Several findings of a rule: what they have in common is said once.
 
-    :param heading: why they are told, how much they weigh, which rule it is, and how many they are
+    :param heading: why they are sent, their severity, the rule, and how many they are
     :param text: evidence, effect and remedy, as far as they are the same of all, a paragraph each
     :param facts: what is the same of all, as label and value
     :param rows: the findings
@@ -177,7 +177,7 @@ def _not_named(alert: Alert) -> str | None:
 def _unchanged(alert: Alert) -> str | None:
     if not alert.unchanged:
         return None
-    return f"{alert.unchanged} more stand unchanged and are not told again."
+    return f"{alert.unchanged} more are unchanged and are not sent again."
 
 
 def _truncated(alert: Alert) -> str | None:

@@ -39,7 +39,7 @@ def _group(group: Group) -> Iterator[str]:
     yield _heading(listing.heading, group.first)
     yield from map(_paragraph, listing.text)
     yield from _facts(listing.facts)
-    # A column for each fact that is not the same of all, in the order in which they are told of a finding.
+    # A column for each fact that is not the same of all, in their order.
     labels = list(dict.fromkeys(label for row in listing.rows for label, _ in row.facts))
     yield '<table style="margin-top: 0.6em;">'
     yield f"<tr>{''.join(f'<th {_CELL}>{escape(label)}</th>' for label in ('table', *labels))}</tr>"

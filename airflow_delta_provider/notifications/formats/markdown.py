@@ -21,7 +21,7 @@ def render(alert: Alert) -> str:
 
 
 def escape(text: str) -> str:
-    """Return ``text`` so that it is shown as it is."""
+    """Return ``text`` escaped, to be shown as it is."""
     inline = _INLINE.sub(r"\\\1", text)
     return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", inline))
 

@@ -33,7 +33,7 @@ MAX_HEADER = 150
 MAX_CHARACTERS = 11_500
 #: Of those, what the block takes that counts the findings without room.
 _REST = 200
-#: Of all facts together, so that a label is never cut off by the limit of the section.
+#: Of all facts together, so a label is never cut off by the limit of the section.
 _MAX_FACT = 300
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -43,7 +43,7 @@ Part = tuple[Block, int]
 
 
 def render(alert: Alert) -> list[Block]:
-    """Return the blocks: with less of the messages where there is no room, and at last with fewer findings, counted."""
+    """Return the blocks: with shorter messages if there is no room, and finally with fewer findings, counted."""
     head, tail = list(_head(alert)), list(_tail(alert))
     # One more block says how many findings there was no room for.
     room = MAX_BLOCKS - len(head) - len(tail) - 1

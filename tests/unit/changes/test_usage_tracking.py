@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.request.create_table import CreateTableOption
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
@@ -70,7 +70,7 @@ def codes(plan: Planned) -> list[str]:
 
 
 def write(disk: OnDisk, make: Callable[[Any], Edit]) -> None:
-    HandMadeCommit(disk.opened, LocalStore(disk.log), disk.opened.log.read_state(), None).write(make)
+    DirectCommit(disk.opened, LocalStore(disk.log), disk.opened.log.read_state(), None).write(make)
 
 
 def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:

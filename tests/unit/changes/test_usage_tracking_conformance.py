@@ -14,7 +14,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
-from airflow_delta_provider.domain.changes.step import AlterColumns, NewColumn
+from airflow_delta_provider.domain.changes.step import Alteration, NewColumn
 from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking, tracking_edit
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit
+from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions, Table, audited, body
@@ -54,7 +54,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
         planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        HandMadeCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: tracking_edit(step, now))
+        DirectCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: tracking_edit(step, now))
         assert audited(disk.commits()) == []
         return disk.newest
 
@@ -349,7 +349,7 @@ def _metadata(*names: str, **configuration: str) -> Metadata:
 
 
 def _add(memory: PastColumns, metadata: Metadata, name: str, **known: Any) -> Any:
-    change = AlterColumns(adds=(NewColumn((name,), "int"),))
+    change = Alteration(adds=(NewColumn((name,), "int"),))
     return alter_tracked(json.loads(metadata.schema_string), metadata, change, memory, **known)
 
 

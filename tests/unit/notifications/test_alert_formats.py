@@ -92,7 +92,7 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
             "    holds again since: v9",
             "    Was broken.",
             "",
-            "3 more stand unchanged and are not told again.",
+            "3 more are unchanged and are not sent again.",
             "",
             "Log: https://airflow/log?a=1&b=2",
         ]

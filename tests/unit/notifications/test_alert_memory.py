@@ -33,7 +33,7 @@ class Nights:
         memory = Memory(self.traces, source, self._now)
         news = {key_of(each): memory.news_of(each, self._remind_after) for each in findings}
         told = [key for key, why in news.items() if why]
-        for key, trace in memory.changes(findings, told, looked_at, delivered).items():
+        for key, trace in memory.changes(findings, told, looked_at, delivered=delivered).items():
             if trace is None:
                 del self.traces[key]
             else:

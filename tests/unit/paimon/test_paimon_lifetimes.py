@@ -169,7 +169,7 @@ def missing(table: EditedTable, prefix: str) -> None:
     [
         (shorter, "57b71cd2", ("PD10", 5, None), "it has 0 rows, where the manifest says 1", False),
         (shorter, "092e9662", ("PD10", 3, 4), "it has 2 rows", False),
-        (longer, "57b71cd2", ("PD12", 5, None), "it goes on behind the 999 bytes", True),
+        (longer, "57b71cd2", ("PD12", 5, None), "it is longer than the 999 bytes", True),
         (without("_ROW_ID"), "57b71cd2", ("PD10", 5, None), "lacks the column _ROW_ID", True),
         (without("_SEQUENCE_NUMBER"), "57b71cd2", ("PD10", 5, None), "lacks the column _SEQUENCE_NUMBER", False),
         (unnamed, "57b71cd2", ("PD10", 5, None), "_SEQUENCE_NUMBER that the manifest does not name", False),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming
-from airflow_delta_provider.domain.changes.step import AlterColumns, ColumnName, NewColumn, Parts
+from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
 
@@ -34,7 +34,7 @@ class Mapper:
         return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
 
 
-def altered(schema: Json, alteration: AlterColumns, mapper: Mapper | None = None) -> Json:
+def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) -> Json:
     """Return the schema after the change; ``schema`` itself is not modified.
 
     :param mapper: for a table with column mapping

@@ -1,4 +1,4 @@
-"""The columns that a table has had: their paths in data files, and the ids behind each name.
+"""The columns that a table has had: their paths in data files, and the ids of each name.
 
 Metadata alone decides that; what the files contain is for :mod:`.column_history`.
 """

@@ -7,7 +7,7 @@ from airflow_delta_provider.domain.changes.alter_columns.resolution import resol
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import check_alteration
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
-from airflow_delta_provider.domain.changes.step import AddColumns, AlterColumns, DropColumns, RenameColumn, Step
+from airflow_delta_provider.domain.changes.step import AddColumns, Alteration, DropColumns, RenameColumn, Step
 from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
@@ -41,13 +41,13 @@ def plan_altering(
 
 def resolve_allowed(
     options: AlterColumnsOptions, state: TableState, past: PastColumns
-) -> tuple[AlterColumns, tuple[Finding, ...]]:
+) -> tuple[Alteration, tuple[Finding, ...]]:
     """Return what a request changes, and every reason why the table does not allow it."""
     alteration, refusals = resolve(options, state.metadata, past)
     return alteration, (*refusals, *check_alteration(alteration, state))
 
 
-def alteration_plan(table: TableName, state: TableState, alteration: AlterColumns, steps: tuple[Step, ...]) -> Plan:
+def alteration_plan(table: TableName, state: TableState, alteration: Alteration, steps: tuple[Step, ...]) -> Plan:
     """Return the plan of steps that make an alteration, with what one should know beforehand."""
     emptied = sorted({lowered(parts) for parts in alteration.drops} & {lowered(add.parts) for add in alteration.adds})
     notes = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.step import AlterColumns, ColumnName, NewColumn, Parts
+from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import Rule
@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOpti
 
 def resolve(
     options: AlterColumnsOptions, metadata: Metadata, past: PastColumns
-) -> tuple[AlterColumns, tuple[Finding, ...]]:
+) -> tuple[Alteration, tuple[Finding, ...]]:
     """Find the columns of a request in the schema; names that do not exist or contradict it are refusals.
 
     :param past: the columns that the table has had
@@ -67,7 +67,7 @@ class _Resolution:
         self._now: dict[str, Any] = parse_json(metadata.schema_string)
         self.refusals: list[Finding] = []
 
-    def alteration(self) -> AlterColumns:
+    def alteration(self) -> Alteration:
         found = {path: self._column(path) for path in (*self._options.drop, *self._options.rename)}
         done = self._renamed_before(found)
         drops = [column for path in self._options.drop if (column := self._to_drop(path, found[path], done))]
@@ -79,13 +79,13 @@ class _Resolution:
         ]
         self._check_once(drops, [column for column, _ in to_rename])
         if self.refusals:
-            return AlterColumns()
+            return Alteration()
         for column in drops:
             self._now = dropped(self._now, column.parts)
         renames = tuple(self._rename(to_rename))
         targets = {rename.renamed for rename in renames} | {field.column.parts for field in done.values()}
         adds = tuple(self._adds({lowered(parts) for parts in targets}))
-        return AlterColumns(tuple(column.parts for column in drops), renames, adds)
+        return Alteration(tuple(column.parts for column in drops), renames, adds)
 
     def _column(self, path: str) -> Column | None:
         column = _find(self._schema, path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES
-from airflow_delta_provider.domain.changes.step import AlterColumns, NewColumn, Parts
+from airflow_delta_provider.domain.changes.step import Alteration, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-def check_alteration(alteration: AlterColumns, state: TableState) -> tuple[Finding, ...]:
+def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding, ...]:
     """Return a refusal for each reason against the change; nothing if it may be made."""
     return (
         *_needs_mapping(alteration, state),
@@ -44,14 +44,14 @@ def reserved_names(state: TableState) -> tuple[str, ...]:
     return state.metadata.properties.materialized_columns
 
 
-def _changed(alteration: AlterColumns, state: TableState) -> Iterator[Column]:
+def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
     paths = {*alteration.drops, *(rename.parts for rename in alteration.renames)}
     for column in all_columns(state.metadata.schema):
         if column.kinds[-1] == "field" and column.parts in paths:
             yield column
 
 
-def _needs_mapping(alteration: AlterColumns, state: TableState) -> Iterator[Finding]:
+def _needs_mapping(alteration: Alteration, state: TableState) -> Iterator[Finding]:
     if alteration.drops_or_renames and not state.metadata.properties.is_mapped:
         yield requests.MAPPING_NEEDED.found(
             "Columns can be {changed} only with column mapping, which this table does not have "
@@ -151,9 +151,9 @@ def _invariant(text: str) -> str:
         return text
 
 
-def _leaves_nothing(alteration: AlterColumns, state: TableState) -> Iterator[Finding]:
+def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Finding]:
     """Refuse to drop the last field of a struct, and the last column that is not a partition column."""
-    schema = altered(parse_json(state.metadata.schema_string), AlterColumns(alteration.drops))
+    schema = altered(parse_json(state.metadata.schema_string), Alteration(alteration.drops))
     for parts in alteration.drops:
         above = _struct_at(schema, parts[:-1])
         partitions = {lowered((name,)) for name in state.metadata.partition_columns} if len(parts) == 1 else set()

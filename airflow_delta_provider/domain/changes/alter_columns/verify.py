@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.step import AlterColumns, Parts
+from airflow_delta_provider.domain.changes.step import Alteration, Parts
 from airflow_delta_provider.domain.checks.column_mapping.outcome import NOT_AS_ASKED
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.delta.column import lowered, path_text
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-def verify_altered(alteration: AlterColumns, before: TableState, after: TableState) -> Iterator[Finding]:
+def verify_altered(alteration: Alteration, before: TableState, after: TableState) -> Iterator[Finding]:
     """Yield what is wrong with the columns after they were changed.
 
     What was dropped is gone; what was renamed has its id and its physical name still; what was added has its type,

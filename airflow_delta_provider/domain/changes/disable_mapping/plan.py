@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 
 def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
-    """Return why the mapping cannot be disabled at all, whatever the files contain."""
+    """Return why the mapping cannot be disabled at all, regardless of the files."""
     if managed := managing(state.protocol, state.metadata.configuration):
         return (requests.catalog_managed(table, managed[0]),)
     if blocked := check_table(table, state.protocol, engine):

@@ -1,6 +1,6 @@
 """Whether column mapping can be disabled without rewriting data files, and the metadata without it.
 
-``check_can_disable`` returns what rules it out whatever the files contain, even with a rewrite by the provider.
+``check_can_disable`` returns what rules it out regardless of the files, even with a rewrite by the provider.
 ``prove_disabling`` returns a ``Proof``: what it rests on, or what is missing, where a rewrite would help.
 ``disable_in_action`` returns the metadata of the commit.
 """

@@ -45,7 +45,7 @@ def _changed(what: str, version: int, good: int | None = None, remedy: str = "",
     """Return that the table differs since its mapping was disabled.
 
     :param good: the version before that
-    :param remedy: what may be done besides restoring that version
+    :param remedy: an alternative to restoring that version
     """
     return rules.NOT_AS_BEFORE.found(
         f"Version {{version}} disabled the column mapping, but {what}.",

@@ -1,7 +1,7 @@
-"""Which data files Delta Spark writes anew when a feature is dropped, by their own schemas.
+"""Which data files Delta Spark rewrites when a feature is dropped, by their own schemas.
 
 ``ReorgTableHelper.scala`` of Delta Spark v4.4.0: for type widening, those in which a column has another type than in
-the table; for deletion vectors, besides those that have one, those with columns that the table has no more.
+the table; for deletion vectors, besides those that have one, those with columns that the table no longer has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
 
-#: Bits of integers that are stored as 32: what tells them apart in a file.
+#: Bits of integers that are stored as 32: what distinguishes them in a file.
 _BITS = {"byte": 8, "short": 16, "integer": 32}
 
 
@@ -28,7 +28,7 @@ class FileDifference:
     """How the schema of a file differs from the table's.
 
     :param types: whether a column has another type
-    :param columns: whether there are columns that the table has no more
+    :param columns: whether there are columns that the table no longer has
     """
 
     types: bool

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_tracked
-from airflow_delta_provider.domain.changes.step import AlterColumns
+from airflow_delta_provider.domain.changes.step import Alteration
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
@@ -57,14 +57,14 @@ def plan_altering_tracked(
     alteration, refusals = resolve_allowed(options, state, past)
     if refusals:
         return Planned(None, refusals)
-    steps = () if alteration == AlterColumns() else (alteration,)
+    steps = () if alteration == Alteration() else (alteration,)
     return Planned(alteration_plan(table, state, alteration, steps))
 
 
 def alter_tracked(
     schema: Json,
     metadata: Metadata,
-    alteration: AlterColumns,
+    alteration: Alteration,
     past: PastColumns,
     reserved: Iterable[str] = (),
     new_name: Callable[[], str] = random_name,
@@ -92,7 +92,7 @@ def alter_tracked(
     return TrackedSchema(after, properties | {DROPPED_OR_RENAMED: "true"} if used else properties)
 
 
-def altering_edit(alteration: AlterColumns, base: CommitBase, past: PastColumns) -> Edit:
+def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -> Edit:
     """Return the commit that makes the change of the version that it follows.
 
     :param past: the columns of all versions before
@@ -110,7 +110,7 @@ def altering_edit(alteration: AlterColumns, base: CommitBase, past: PastColumns)
     )
 
 
-def _operation(alteration: AlterColumns) -> tuple[str, dict[str, Any]]:
+def _operation(alteration: Alteration) -> tuple[str, dict[str, Any]]:
     """Return what the commit calls itself: as Delta Spark does, where that has a name for it."""
     drops = [path_text(parts) for parts in alteration.drops]
     renames = {path_text(rename.parts): path_text(rename.renamed) for rename in alteration.renames}

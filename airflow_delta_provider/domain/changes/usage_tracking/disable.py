@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 
 def check_disabling_tracked(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why the mapping cannot be disabled at all, whatever the files contain."""
+    """Return why the mapping cannot be disabled at all, regardless of the files."""
     return (*check_writable(table, state), *check_tracked(table, state)) or check_mapping(table, state)
 
 

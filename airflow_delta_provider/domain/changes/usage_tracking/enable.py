@@ -35,7 +35,7 @@ _EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted y
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about a table besides its newest state.
+    """What is known about a table in addition to its newest state.
 
     :param past: the columns that it has had
     :param foreign_columns: why the footers of its live files do not prove that these have only columns of the table;

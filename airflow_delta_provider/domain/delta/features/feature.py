@@ -116,7 +116,7 @@ class Feature:
     :param field_key: key in a column's metadata that makes use of it
     :param column_type: type of a column that makes use of it
     :param used_by: what else in the metadata makes use of it, each as the beginning of a sentence
-    :param writer_owned: properties that writers keep for themselves; setting one by hand breaks the table
+    :param writer_owned: properties that writers keep for themselves; setting one directly breaks the table
     :param catalog_managed: tables are read and written through a catalog, not through their directory
     :param keeps_iceberg: the table is also kept as an Iceberg table
     :param widening: which changes of types it leaves allowed; None for all

@@ -24,7 +24,7 @@ _BY_FOLDED_NAME = {feature.name.casefold(): feature for feature in FEATURES.valu
 
 #: Features whose tables are read and written through a catalog, not through their directory.
 CATALOG_MANAGED = frozenset(feature.name for feature in FEATURES.values() if feature.catalog_managed)
-#: Properties that writers keep for themselves; setting one by hand breaks the table.
+#: Properties that writers keep for themselves; setting one directly breaks the table.
 WRITER_OWNED_PROPERTIES = tuple(name for feature in FEATURES.values() for name in feature.writer_owned)
 
 

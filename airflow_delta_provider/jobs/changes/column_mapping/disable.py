@@ -40,7 +40,7 @@ _Disabling = TypeVar("_Disabling", bound="DisablingMapping")
 
 @dataclass(frozen=True)
 class DisablingMapping(PlannedChange):
-    """Disable column mapping, so that everything reads as before.
+    """Disable column mapping; everything reads as before.
 
     :param read: footers of the table's files that were read already, by path
     """
@@ -59,7 +59,7 @@ class DisablingMapping(PlannedChange):
 
     @abstractmethod
     def refusals(self) -> tuple[Finding, ...]:
-        """Return why the mapping cannot be disabled at all, whatever the files contain."""
+        """Return why the mapping cannot be disabled at all, regardless of the files."""
 
     @abstractmethod
     def plan(self, found: MappedTable) -> Planned:

@@ -25,7 +25,7 @@ MakeEdit = Callable[[CommitBase], Edit]
 _TRIES = 10
 
 
-class HandMadeCommit:
+class DirectCommit:
     """Writes one commit to a table.
 
     :param planned_on: the state that the plan was made on: later commits may add and remove files, nothing else
@@ -41,7 +41,7 @@ class HandMadeCommit:
         self._put = PutIfAbsent(store, table.log)
 
     @classmethod
-    def in_session(cls, session: DeltaSession, table: OpenTable, planned_on: TableState) -> HandMadeCommit:
+    def in_session(cls, session: DeltaSession, table: OpenTable, planned_on: TableState) -> DirectCommit:
         """Return a commit through the log store of a session, with the labels that it writes now."""
         return cls(table, LogStore(session, table.location), planned_on, session.user_metadata)
 

@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.delta.commit import commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit import put_if_absent
+from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.changes.commit.hand_made_commit import HandMadeCommit, MakeEdit
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import DOMAIN, TIMESTAMPS, Table, audited, body
 from tests.unit.states import field, struct, type_to_json
@@ -44,7 +44,7 @@ def write(
     disk: OnDisk, make: MakeEdit | Edit = OWNER, store: LocalStore | None = None, *, planned_on: Any = None
 ) -> int:
     planned = planned_on or disk.opened.log.read_state()
-    commit = HandMadeCommit(disk.opened, store or LocalStore(disk.log), planned, LABELS)
+    commit = DirectCommit(disk.opened, store or LocalStore(disk.log), planned, LABELS)
     return commit.write(make if callable(make) else lambda _: make)
 
 
