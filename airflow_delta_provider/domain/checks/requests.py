@@ -47,7 +47,7 @@ UNSUPPORTED_BY_ENGINE = _rule(
 UNKNOWN_FEATURE = _rule(
     6,
     "unknown table feature",
-    remedy="Name one of these.",
+    remedy="Name a known table feature.",
     source="PROTOCOL.md, Valid Feature Names in Table Features",
 )
 SPECIAL_FEATURE = _rule(
