@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import FirstAdd, LogMemory, first_adds
+from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, additions, first_adds
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -260,7 +260,7 @@ class Table:
             metadata["configuration"][MAX] = str(highest)
         base = self.mark + 1
         adds = []
-        for add in (add for key, add in then.files.items() if key not in self.now.files):
+        for add in (add for key, add in then.files.items() if not _is_same(add, self.now.files.get(key))):
             ids = {}
             if self.supports("rowTracking") and "baseRowId" not in add:
                 ids = {"baseRowId": base, "defaultRowCommitVersion": len(self.commits)}
@@ -522,6 +522,9 @@ class History(LogMemory):
     def commit_at(self, version: int) -> Commit | None:
         return Commit.from_actions(version, self._commits[version])
 
+    def actions_at(self, version: int) -> Actions:
+        return self._commits[version]
+
     def state_at(self, version: int) -> TableState | None:
         replay = Replay(with_files=True)
         for actions in self._commits[: version + 1]:
@@ -538,17 +541,20 @@ class History(LogMemory):
         }
         return frozenset(paths) & named
 
+    def row_ids_before(self, version: int, paths: Collection[str]) -> dict[str, RowIds]:
+        commits = [Commit.from_actions(number, actions) for number, actions in enumerate(self._commits[:version])]
+        return {file.path: file.row_ids for commit in commits for file in commit.adds if file.path in paths}
+
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
         return first_adds(self._commits[: version + 1], paths, None)
 
-    def commits_that_added(self, files: Sequence[LiveFile]) -> dict[str, Commit]:
-        wanted = {(file.path, file.base_row_id) for file in files}
-        found: dict[str, Commit] = {}
+    def commits_that_added(
+        self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> dict[str, Addition]:
+        wanted = {file.path: file for file in files}
+        found: dict[str, Addition] = {}
         for version, actions in enumerate(self._commits if wanted else ()):
-            commit = Commit.from_actions(version, actions)
-            for add in commit.adds:
-                if (add.path, add.base_row_id) in wanted:
-                    found.setdefault(add.path, commit)
+            found = {**additions(version, actions, wanted, aspect), **found}
         return found
 
 
@@ -579,6 +585,11 @@ def body(actions: Actions, kind: str, number: int = 0) -> Json:
     """The action of a kind, to be changed in place."""
     found: Json = [action[kind] for action in actions if kind in action][number]
     return found
+
+
+def _is_same(add: Json, now: Json | None) -> bool:
+    """Whether a file that is restored is live with the row ids that it had, if it had any."""
+    return now is not None and add.get("baseRowId") in (None, now.get("baseRowId"))
 
 
 def _domain(name: str, configuration: str, *, removed: bool = False) -> Action:

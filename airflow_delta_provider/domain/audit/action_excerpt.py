@@ -9,7 +9,6 @@ from typing import Any
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import OF_SUBJECT
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Characters of an excerpt, and of a text in it.
@@ -49,19 +48,6 @@ def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]
             a for a in found if finding.subject and finding.subject in json.dumps(a[str(kind)], ensure_ascii=False)
         )
         yield from reversed(found)
-
-
-def excerpt_of_file(file: LiveFile) -> str:
-    """Return what an ``add`` action said of a file, where the action itself is not at hand."""
-    said = {
-        "path": file.path,
-        "size": file.size,
-        "baseRowId": file.base_row_id,
-        "defaultRowCommitVersion": file.default_row_commit_version,
-        "stats": None if file.num_records is None else json.dumps({"numRecords": file.num_records}),
-    }
-    add = {key: value for key, value in said.items() if value is not None}
-    return json.dumps(_shortened({"add": add}), ensure_ascii=False)
 
 
 def _about_column(metadata: Mapping[str, Any], column: str) -> Mapping[str, Any]:

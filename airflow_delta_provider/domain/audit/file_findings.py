@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.action_excerpt import excerpt_of_file
+from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import Addition, LogMemory
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
@@ -22,7 +22,8 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -34,7 +35,7 @@ _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
 #: Rules by which the files show, if none is broken, that they have the types of the schema.
 _SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED)
 #: What a finding says of the commit that broke the rule.
-_PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp")
+_PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp", "action")
 
 
 class FileFindings:
@@ -104,29 +105,54 @@ class FileFindings:
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings with the commits that added their files; those that are not asked for are left out."""
-        found = list(found)
-        paths = {finding.path for finding in found if finding.version is None}
-        files = {file.path: file for file in _files(state) if file.path in paths}
-        commits = self._log.commits_that_added(list(files.values()))
-        for finding in found:
+        for finding, addition in blamed(list(found), _files(state), self._log):
             if finding.version is not None:
                 yield finding
                 continue
-            file, commit = files.get(finding.path or ""), commits.get(finding.path or "")
-            lowered = self._tracking.lowered
-            if finding.code == ABOVE_HIGH_WATER_MARK.code and lowered is not None:
-                commit = max((commit or lowered, lowered), key=lambda either: either.version)
+            commit = None if addition is None else addition.commit
+            actions: Sequence[Action] = () if addition is None else (addition.action,)
+            above = self._tracking.lowered if finding.code == ABOVE_HIGH_WATER_MARK.code else None
+            if above is not None and (commit is None or commit.version < above.version):
+                commit, actions = above, self._log.actions_at(above.version)
             if self._since is not None and (commit is None or commit.version <= self._since):
                 continue  # of a file from before: not what is asked for
-            if file is not None:
-                finding = replace(finding, action=excerpt_of_file(file))
             if commit is not None:
-                finding = replace(finding, **commit.provenance)
+                finding = replace(finding, action=excerpt(finding, actions), **commit.provenance)
             elif (known := self._recalled.get(key_of(finding))) is not None:
                 finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
             elif self._begun is not None:
                 finding = replace(finding, version=self._begun, at_or_before=True)
             yield finding
+
+
+def blamed(
+    found: Sequence[Finding], files: Iterable[LiveFile], log: LogMemory
+) -> list[tuple[Finding, Addition | None]]:
+    """Return findings, each with the oldest kept commit that wrote what is wrong with the file that it names.
+
+    None where it names its version already, or no such commit is kept.
+
+    :param files: the live ones
+    """
+    paths: dict[FileAspect, set[str | None]] = {}
+    for finding in found:
+        if finding.version is None:
+            paths.setdefault(_aspect(finding), set()).add(finding.path)
+    added = {
+        aspect: log.commits_that_added([file for file in files if file.path in wanted], aspect)
+        for aspect, wanted in paths.items()
+    }
+    return [
+        (finding, added[_aspect(finding)].get(finding.path or "") if finding.version is None else None)
+        for finding in found
+    ]
+
+
+def _aspect(finding: Finding) -> FileAspect:
+    rule = RULES.get(finding.code)
+    if rule is None:
+        return FileAspect.PATH
+    return rule.family.blames if rule.blames is None else rule.blames
 
 
 def _files(state: TableState) -> Iterable[LiveFile]:

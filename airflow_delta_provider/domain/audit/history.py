@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATE
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition, apply_commit, apply_first, as_one_commit
@@ -301,7 +302,7 @@ class HistoryAudit:
             healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
-        old = transition.before_files.keys() | again
+        old = transition.before_files.keys() | again.keys()
         self._describe(transition, actions, old)
         self._files.note_damage(transition, stands=self._violations.has_changes)
 
@@ -326,7 +327,7 @@ class HistoryAudit:
     def _broken_by(
         self,
         transition: Transition,
-        again: frozenset[str],
+        again: Mapping[str, RowIds | None],
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Detected]:
@@ -343,7 +344,9 @@ class HistoryAudit:
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
         # A path that is live with another deletion vector is no new one, either.
-        yield from self._tracking.apply_commit(transition, again | {file.path for file in twice}, healed)
+        yield from self._tracking.apply_commit(
+            transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
+        )
 
     def _look(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.history_facts import LiveFiles
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.checks.actions.partition_values import check_
 from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -28,7 +28,7 @@ class FileCourse:
         self._log = log
         self._begun_late = begun_late
         self._vectors = LiveVectors()
-        self._removed: set[int] = set()
+        self._removed: dict[int, RowIds | None] = {}
         self._remembers = False
         self._written: set[str] = set()
         self._unseen: LiveFiles | None = None
@@ -72,18 +72,26 @@ class FileCourse:
         added = {file.path for file in transition.commit.adds}
         return [path for path in transition.removed_files if path not in added]
 
-    def take(self, transition: Transition) -> frozenset[str]:
-        """Take a commit, and return the paths that it adds again after they had gone, as far as that matters."""
+    def take(self, transition: Transition) -> Mapping[str, RowIds | None]:
+        """Take a commit, and return the paths that it adds again after they had gone, as far as that matters.
+
+        With the row ids that the files had; None for none.
+        """
         self.size += sum(file.size for file in {file.key: file for file in transition.commit.adds}.values())
         self.size -= sum(file.size for file in transition.before_files.values())
         gone = self.gone(transition)
         self._written.difference_update(gone)
         # Files that were written mapped or tracked may come back long after both were given up.
         if not (self._remembers or _matters(transition.before) or _matters(transition.after)):
-            return frozenset()
+            return {}
         self._remembers = True
-        again = frozenset(file.path for file in transition.commit.adds if hash(file.path) in self._removed)
-        self._removed.update(map(hash, gone))
+        removed = self._removed
+        again = {
+            file.path: removed[number] for file in transition.commit.adds if (number := hash(file.path)) in removed
+        }
+        for path in gone:
+            ids = transition.removed_files[path].row_ids
+            removed[hash(path)] = None if ids == (None, None) else ids
         return again
 
     def note_damage(self, transition: Transition, *, stands: bool) -> None:

@@ -7,9 +7,38 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+
+
+@dataclass(frozen=True)
+class Addition:
+    """An ``add`` action of a commit, as in the log."""
+
+    commit: Commit
+    action: Action
+
+
+def additions(
+    version: int, actions: Sequence[Action], wanted: Mapping[str, LiveFile], aspect: FileAspect
+) -> dict[str, Addition]:
+    """Return, by path, how a commit adds files as they are now.
+
+    :param wanted: the files, by path
+    :param aspect: what has to be as it is now
+    :raises BrokenLogError: if an action is malformed
+    """
+    written = [action for action in actions if action.get("add") is not None]
+    if not any(action["add"].get("path") in wanted for action in written):
+        return {}
+    commit = Commit.from_actions(version, actions)
+    found: dict[str, Addition] = {}
+    for add, action in zip(commit.adds, written):
+        file = wanted.get(add.path)
+        if file is not None and aspect.of(add) == aspect.of(file):
+            found[add.path] = Addition(commit, action)
+    return found
 
 
 @dataclass(frozen=True)
@@ -57,6 +86,11 @@ class LogMemory:
         del version
         return None
 
+    def actions_at(self, version: int) -> Sequence[Action]:
+        """Return the actions of a commit, none where the log no longer has it."""
+        del version
+        return ()
+
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
         del version
@@ -72,6 +106,11 @@ class LogMemory:
         del version, paths
         return frozenset()
 
+    def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
+        """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
+        del version, paths
+        return {}
+
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
         """Return, by path, the first time that a commit up to ``version`` added a file.
 
@@ -80,7 +119,9 @@ class LogMemory:
         del version, paths
         return {}
 
-    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
-        """Return, by path, the oldest kept commit that added each file with the row ids that it has."""
-        del files
+    def commits_that_added(
+        self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> Mapping[str, Addition]:
+        """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
+        del files, aspect
         return {}

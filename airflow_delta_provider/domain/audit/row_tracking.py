@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.row_tracking.commits import (
@@ -28,7 +30,7 @@ from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -96,11 +98,16 @@ class RowTrackingAudit:
         return max((last for last in (self._mark, *assigned) if last is not None), default=None)
 
     def apply_commit(
-        self, transition: Transition, again: frozenset[str], healed: Sequence[Violation]
+        self,
+        transition: Transition,
+        again: Mapping[str, RowIds | None],
+        restored: Restored,
+        healed: Sequence[Violation],
     ) -> Iterator[Detected]:
         """Apply a commit, and yield what it breaks.
 
-        :param again: paths that it adds which were removed before
+        :param again: paths that it adds which were removed before, with the ids that they had
+        :param restored: what it brings back
         :param healed: the violations that it heals
         """
         commit = transition.commit
@@ -111,12 +118,13 @@ class RowTrackingAudit:
             return
         transition = self._with_mark(transition)
         suspicious = suspicious_paths(transition)
-        earlier = again & frozenset(suspicious)
+        earlier = again.keys() & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:
             earlier |= self._log.added_before(commit.version, suspicious)
         if self._follow is not None and tracked(transition):
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
+        transition = self._with_earlier_ids(transition, again, restored)
         repaired = {key_of(violation.finding) for violation in healed}
         for finding in (*check_commit(transition, earlier), *check_history(transition)):
             if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(
@@ -125,6 +133,26 @@ class RowTrackingAudit:
                 continue
             if key_of(finding) not in repaired:
                 yield Detected(finding, still_open_after(finding, transition))
+
+    def _with_earlier_ids(
+        self, transition: Transition, again: Mapping[str, RowIds | None], restored: Restored
+    ) -> Transition:
+        """Return a commit with the ids that files had which it adds again."""
+        commit = transition.commit
+        ids = {path: known for path, known in again.items() if known is not None}
+        if self._begun_late and (restored.version is not None or commit.operation == "RESTORE"):
+            unknown = [file.path for file in transition.new_files if file.path not in ids]
+            ids |= self._log.row_ids_before(commit.version, unknown)
+        if not (ids or transition.before_files):
+            return transition
+        of_version = None
+        if (version := restored.version) is not None or restored.untold is not None:
+            of_version = cache(lambda: {} if version is None else self._row_ids_at(version))
+        return replace(transition, past=replace(transition.past, row_ids=ids, restored_row_ids=of_version))
+
+    def _row_ids_at(self, version: int) -> Mapping[str, RowIds]:
+        state = self._log.state_at(version)
+        return {} if state is None else {file.path: file.row_ids for file in (state.files or {}).values()}
 
     def apply_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
@@ -187,8 +215,8 @@ class RowTrackingAudit:
 
     def _newer(self, one: LiveFile, other: LiveFile) -> str:
         """Return the path of the file that was added later, according to the commits that are kept."""
-        commits = self._log.commits_that_added([one, other])
-        versions = {path: commit.version for path, commit in commits.items()}
+        added = self._log.commits_that_added([one, other])
+        versions = {path: addition.commit.version for path, addition in added.items()}
         return max((one.path, other.path), key=lambda path: versions.get(path, -1))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.evidence import comparable, sentence
 from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.delta.live_file import FileAspect
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -132,6 +133,8 @@ class Rule:
     :param of_first_commit: whether it says what the first commit of a table lacks, and later ones may bring
     :param survives_replacement: whether replacing all of the table does not heal it
     :param reported_once: whether it is reported once, though it stays true
+    :param blames: what is wrong with the file that its findings name: they belong to the commit that wrote that first;
+        None: as its family
     """
 
     family: RuleFamily
@@ -153,6 +156,7 @@ class Rule:
     of_first_commit: bool = False
     survives_replacement: bool = False
     reported_once: bool = False
+    blames: FileAspect | None = None
 
     def found(
         self,
@@ -221,6 +225,7 @@ class RuleFamily:
     :param shows: kind of the action that is shown with findings
     :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
         state before a violation
+    :param blames: what is wrong with files that findings name
     """
 
     prefix: str
@@ -229,6 +234,7 @@ class RuleFamily:
     source: str = ""
     shows: str = "metaData"
     compares: bool = False
+    blames: FileAspect = FileAspect.PATH
     _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
@@ -19,6 +20,9 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: A logical file: its path and the id of its deletion vector, empty without one.
 FileKey = tuple[str, str]
+
+#: The base row id and the default row commit version of a file.
+RowIds = tuple[int | None, int | None]
 
 _LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]')
 
@@ -59,6 +63,11 @@ class LiveFile(RowFile):
         """What tells logical files apart."""
         return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
 
+    @property
+    def row_ids(self) -> RowIds:
+        """Which row ids and row commit version its rows have, unless they are materialized."""
+        return self.base_row_id, self.default_row_commit_version
+
     def same_as(self, other: LiveFile) -> bool:
         """Whether the log says the same of this logical file, statistics left out."""
         return (self.key, self.size, self.base_row_id, self.default_row_commit_version) == (
@@ -67,6 +76,23 @@ class LiveFile(RowFile):
             other.base_row_id,
             other.default_row_commit_version,
         )
+
+
+class FileAspect(Enum):
+    """What an ``add`` action says of a file that may be wrong: the first action that said it is to blame."""
+
+    PATH = "path"
+    ROW_IDS = "row ids"
+    ROW_COUNT = "row count"
+    DELETION_VECTOR = "deletion vector"
+
+    def of(self, file: LiveFile) -> object:
+        """Return what an action said."""
+        if self is FileAspect.ROW_IDS:
+            return file.base_row_id
+        if self is FileAspect.ROW_COUNT:
+            return file.num_records
+        return file.key if self is FileAspect.DELETION_VECTOR else file.path
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Commit, read_actions
-from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 
@@ -21,6 +21,9 @@ class Past:
     :param had_protocol: whether the version that a commit restores had the protocol that it leads to
     :param had_identity: whether that version had the table id that it leads to
     :param previous: the commit before; None where it is not kept
+    :param row_ids: of the paths that the commit adds again, the ids that they had when they were last part of the table
+    :param restored_row_ids: returns, by path, the ids that files had in the version that the commit restores; None
+        where it restores none, or that is not known
     """
 
     used_features: frozenset[str] = frozenset()
@@ -28,6 +31,8 @@ class Past:
     had_protocol: bool = True
     had_identity: bool = True
     previous: Commit | None = None
+    row_ids: Mapping[str, RowIds] = field(default_factory=dict)
+    restored_row_ids: Callable[[], Mapping[str, RowIds]] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.audit.file_findings import blamed
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
@@ -25,6 +26,7 @@ from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTra
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import History
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
@@ -126,13 +128,9 @@ class RowTrackingCheck:
 
     def _traced(self, findings: list[Finding], files: Collection[LiveFile]) -> list[Finding]:
         """Return the findings with the commits that added their files, if they do not name one themselves."""
-        paths = {finding.path for finding in findings if finding.version is None}
-        commits = self._table.log.commits_that_added([file for file in files if file.path in paths])
         return [
-            replace(finding, **commits[finding.path].provenance)
-            if finding.version is None and finding.path in commits
-            else finding
-            for finding in findings
+            finding if addition is None else replace(finding, **addition.commit.provenance)
+            for finding, addition in blamed(findings, files, KeptLog(self._table.log))
         ]
 
 

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past_log import LogMemory
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.jobs.audit.judging import check_checksum_of
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
 
@@ -176,6 +177,28 @@ def test_file_comes_back_with_row_tracking():
         ["OPTIMIZE", remove("a"), add("b")],
         ["RESTORE", metadata([NARROW], on), tracked, domain(0), remove("b"), add("a", **ids)],
     )
+
+
+@pytest.mark.parametrize("since", [-1, 0, 1, 3])
+def test_restore_gives_files_their_row_ids_back_that_a_clone_had_changed(since):
+    """The clone is wrong, though it leaves row tracking disabled; the RESTORE is right."""
+    names = {
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-1",
+    }
+    on = names | {"delta.enableRowTracking": "true"}
+    ids, others = ({"baseRowId": n, "defaultRowCommitVersion": v} for n, v in ((0, 1), (1, 2)))
+    clone = {**metadata([NARROW], {})["metaData"], "id": "clone", "createdTime": 2}
+    found = audited(
+        ["CREATE TABLE", metadata([NARROW], on), protocol("rowTracking", "domainMetadata")],
+        ["WRITE", domain(0), add("s3://b/a", **ids)],
+        ["CLONE", {"metaData": clone}, domain(1), add("s3://b/a", **others)],
+        ["RESTORE", metadata([NARROW], on), add("s3://b/a", **ids)],
+        ["WRITE", domain(2), add("b", baseRowId=2, defaultRowCommitVersion=4)],
+        since=since,
+    )
+    errors = [(f.code, f.version, f.healed_version) for f in found if f.severity is Severity.ERROR and f.code != "MD08"]
+    assert errors == ([("RT14", 2, 3)] if since < 2 else [])
 
 
 def test_checksum_counts_files_that_an_audit_of_new_appends_does_not_know():

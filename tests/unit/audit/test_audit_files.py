@@ -10,11 +10,11 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import Addition, LogMemory
 from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.type_widening import data as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -62,8 +62,15 @@ PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFe
 class Kept(LogMemory):
     """Knows which commit added each file."""
 
-    def commits_that_added(self, files: Sequence[LiveFile]) -> dict[str, Commit]:
-        return {file.path: Commit(file.default_row_commit_version or 0, info("WRITE")["commitInfo"]) for file in files}
+    def commits_that_added(
+        self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> dict[str, Addition]:
+        return {
+            file.path: Addition(
+                Commit(file.default_row_commit_version or 0, info("WRITE")["commitInfo"]), {"add": {"path": file.path}}
+            )
+            for file in files
+        }
 
 
 def audit(rows: int | None = 10, **known: Any) -> HistoryAudit:

@@ -414,9 +414,9 @@ class Shortened(History):
     def added_before(self, version: int, paths: Any) -> frozenset[str]:
         return frozenset()
 
-    def commits_that_added(self, files: Any) -> Any:
-        found = super().commits_that_added(files).items()
-        return {path: commit for path, commit in found if commit.version > self._first}
+    def commits_that_added(self, *wanted: Any) -> Any:
+        found = super().commits_that_added(*wanted).items()
+        return {path: addition for path, addition in found if addition.commit.version > self._first}
 
 
 def audited_from(table: Table, first: int) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.damages.case import FILES, KEPT, NEVER, Case
-from tests.unit.damages.edits import added, both, configured, domain, extra, info, marked, removed, without
+from tests.unit.damages.edits import added, both, configured, domain, extra, info, marked, nothing, removed, without
 from tests.unit.damages.histories import plain, supported, tracked, tracked_vectors
 from tests.unit.damages.steps import append, set_property
 from tests.unit.log_builder import COMMIT_VERSION, DOMAIN, ROW_ID, SUSPENDED, TRACKING, Table
@@ -11,6 +11,15 @@ from tests.unit.log_builder import COMMIT_VERSION, DOMAIN, ROW_ID, SUSPENDED, TR
 
 def _delete_last(table: Table) -> Table:
     return table.delete(table.paths[-1])
+
+
+def _clone(table: Table) -> None:
+    """CREATE OR REPLACE TABLE … SHALLOW CLONE of what it was cloned from before: the same files, with other ids."""
+    base, added = table.mark + 1, []
+    for add in table.now.files.values():
+        added.append({"add": {**add, "baseRowId": base, "defaultRowCommitVersion": table.version + 1}})
+        base += 10
+    table.commit("CLONE", *added, domain(DOMAIN, f'{{"rowIdHighWaterMark":{base - 1}}}'))
 
 
 CASES = (
@@ -111,6 +120,35 @@ CASES = (
         follows={"RT08"},
         name="those of another file",
         healed_by=FILES,
+    ),
+    Case(
+        "RT14",
+        lambda: tracked().delete_all(),
+        lambda t: t.restore(1),
+        both(added(baseRowId=40), marked('{"rowIdHighWaterMark":49}')),
+        '"baseRowId": 40',
+        healed_by=FILES,
+        needs_history=True,
+        name="restored",
+    ),
+    Case(
+        "RT14",
+        lambda: tracked().delete_all(),
+        lambda t: t.restore(1),
+        added(defaultRowCommitVersion=4),
+        '"defaultRowCommitVersion": 4',
+        healed_by=FILES,
+        needs_history=True,
+        name="restored commit version",
+    ),
+    Case(
+        "RT14",
+        lambda: tracked().set_properties(delta__enableRowTracking="false"),
+        _clone,
+        nothing,
+        '"baseRowId": 30',
+        healed_by=FILES,
+        name="cloned again while not enabled",
     ),
     Case("RT15", tracked, append, added(baseRowId=0), '"baseRowId": 0', follows={"RT08"}, healed_by=FILES),
     Case(

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedField, Mappe
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _pair = FAMILY.of(Scope.PAIR)
 _NEEDS = (Need.STATE, Need.FILES, Need.VERSIONS)
@@ -182,6 +183,7 @@ def _reused_id(transition: Transition) -> Iterator[Finding]:
             continue
         yield REUSED_ID.found(
             "The commit adds {column} with the id {id}, although ids up to {max_column_id} were already assigned.",
+            severity=Severity.ERROR if new.mode is MappingMode.ID else None,
             column=field.column,
             id=number,
             max_column_id=old.max_column_id,

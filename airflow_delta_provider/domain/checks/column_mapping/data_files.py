@@ -12,5 +12,5 @@ NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
     remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
     "supports column mapping.",
     source=READERS,
-    follows_from=causes("CM09", "CM11", "CM12", "CM01", later=True, earlier=True),
+    follows_from=causes("CM09", "CM11", "CM12", "CM16", "CM13", "CM01", later=True, earlier=True),
 )

@@ -6,6 +6,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.live_file import FileAspect
 from airflow_delta_provider.domain.report.finding import Finding
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
@@ -47,6 +48,7 @@ ROW_COUNT = _data.error(
     effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
     remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
     source="PROTOCOL.md, Per-file Statistics",
+    blames=FileAspect.ROW_COUNT,
 )
 
 
@@ -67,6 +69,7 @@ DELETION_VECTOR = _data.error(
     effect="It is unknown which rows of the file are deleted, and reading the table fails.",
     remedy="RESTORE the table to a version before the vector was written.",
     source="PROTOCOL.md, Deletion Vectors",
+    blames=FileAspect.DELETION_VECTOR,
 )
 
 

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
+from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking, row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -91,27 +92,28 @@ REASSIGNED_BASE = _pair.error(
 
 @on_demand(REASSIGNED_BASE)
 def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
-    if row_tracking_of(transition.before).state is FeatureState.ABSENT:
+    if not tracking.assigns or row_tracking_of(transition.before).state is FeatureState.ABSENT:
         return  # ids of an earlier life of the feature
-    if not tracking.relied_upon:
-        return  # Delta 4.4.0 itself does so where RESTORE goes back to before row tracking was enabled
+    past = transition.past
+    if not (transition.before_files or past.row_ids):
+        return
     for file in transition.commit.adds:
-        before = transition.before_files.get(file.path)
-        if before is None:
+        before = healing.earlier_ids(transition, file.path)
+        if before is None or not (changed := _changed_ids(before, file.row_ids)):
             continue
-        changed: dict[str, Any] = {
-            name: [old, new]
-            for name, old, new in (
-                ("baseRowId", before.base_row_id, file.base_row_id),
-                ("defaultRowCommitVersion", before.default_row_commit_version, file.default_row_commit_version),
-            )
-            if old is not None and new is not None and old != new  # RT05 says it where they were taken away
-        }
-        if changed:
-            how = " and its ".join(f"{name} from {{{name}[0]}} to {{{name}[1]}}" for name in changed)
-            yield REASSIGNED_BASE.found(
-                f"The commit adds {{path}} again and changes its {how}.", path=file.path, **changed
-            )
+        if past.restored_row_ids is not None:
+            # Rows get the ids back that they had in that version; if they had none, Delta Spark assigns new ones.
+            then = past.restored_row_ids().get(file.path, (None, None))
+            if not _changed_ids(then, file.row_ids):
+                continue
+        how = " and its ".join(f"{name} from {{{name}[0]}} to {{{name}[1]}}" for name in changed)
+        yield REASSIGNED_BASE.found(f"The commit adds {{path}} again and changes its {how}.", path=file.path, **changed)
+
+
+def _changed_ids(before: RowIds, after: RowIds) -> dict[str, Any]:
+    """Return the ids that differ; those that were taken away are RT05's."""
+    named = zip(("baseRowId", "defaultRowCommitVersion"), before, after)
+    return {name: [old, new] for name, old, new in named if old is not None and new is not None and old != new}
 
 
 REISSUED_ROW_IDS = _pair.error(
@@ -141,7 +143,7 @@ def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) 
             )
 
 
-OTHER_COMMIT_VERSION = _commit.warning(
+OTHER_COMMIT_VERSION = _commit.error(
     16,
     "new file with another commit's defaultRowCommitVersion",
     effect="Consumers that read changes by row commit version see these rows too early or too late.",

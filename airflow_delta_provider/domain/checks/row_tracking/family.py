@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily
+from airflow_delta_provider.domain.delta.live_file import FileAspect
 
 SPEC = "PROTOCOL.md, Row Tracking"
 WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"
@@ -13,6 +14,7 @@ FAMILY = RuleFamily(
     "row tracking",
     "Row ids and row commit versions, in the log and in the rows: whether they exist, are unique, and stay the same.",
     WRITERS,
+    blames=FileAspect.ROW_IDS,
 )
 
 #: Findings of one rule that name files one by one.

@@ -6,6 +6,7 @@ What that depends on besides the finding is kept as details, from which a later 
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.healing import Details, StillOpen
+from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -52,8 +53,14 @@ def mark_before(_: Finding, transition: Transition) -> Details:
 
 def ids_before(finding: Finding, transition: Transition) -> Details:
     """Return the row ids of the file before the commit."""
-    before = transition.before_files.get(finding.path or "")
-    return {"ids": None if before is None else [before.base_row_id, before.default_row_commit_version]}
+    before = earlier_ids(transition, finding.path or "")
+    return {"ids": None if before is None else list(before)}
+
+
+def earlier_ids(transition: Transition, path: str) -> RowIds | None:
+    """Return the ids that a file had before the commit, or when it was last part of the table; None where none did."""
+    live = transition.before_files.get(path)
+    return transition.past.row_ids.get(path) if live is None else live.row_ids
 
 
 def ids_are_others(later: Transition, finding: Finding, details: Details) -> bool:

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -131,6 +131,7 @@ UNKNOWN_ROW_COUNT = _state.undecided(
     remedy="Check at level 'footers' or 'data', which reads the number from the file.",
     source=SPEC,
     about_live_files=True,
+    blames=FileAspect.ROW_COUNT,
 )
 
 

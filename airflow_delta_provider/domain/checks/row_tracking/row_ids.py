@@ -27,7 +27,7 @@ DUPLICATE_ROW_IDS = _data.error(
     "row ids that are not unique",
     effect="Joins on row ids (change feeds, incremental views, MERGE by row id) confuse these rows.",
     remedy=_FIND_WRITER,
-    follows_from=causes("RT22", "RT15", "RT14", "RT11", later=True),
+    follows_from=causes("RT22", "RT15", "RT14", "RT08", "RT11", "RT10", later=True),
 )
 
 
@@ -77,7 +77,7 @@ IMPOSSIBLE_ROW_ID = _data.error(
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     remedy=_FIND_WRITER,
     source=READERS,
-    follows_from=causes("RT07", "RT22", later=True),
+    follows_from=causes("RT07", "RT22", "RT11", "RT10", later=True),
 )
 
 

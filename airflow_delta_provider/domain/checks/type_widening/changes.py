@@ -170,10 +170,14 @@ def changed_fields(before: Metadata, after: Metadata) -> list[tuple[Column, Colu
 
 
 def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
-    """Return the struct fields that both schemas have: by id where both are mapped, else by path."""
+    """Return the struct fields that both schemas have: by id and physical path where both are mapped, else by path.
+
+    A field that has another one's id or physical path is another field.
+    """
     old, new = MappedSchema.of(before), MappedSchema.of(after)
     if old.is_mapped and new.is_mapped:
-        return [(field.column, new.by_id[number].column) for number, field in old.by_id.items() if number in new.by_id]
+        pairs = ((field, new.by_id.get(number)) for number, field in old.by_id.items())
+        return [(was.column, now.column) for was, now in pairs if now is not None and now.path == was.path]
     columns = {field.column.parts: field.column for field in new.fields}
     return [(f.column, columns[f.column.parts]) for f in old.fields if f.column.parts in columns]
 

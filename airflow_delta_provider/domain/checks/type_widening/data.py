@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.column_mapping.changes import (
+    ID_CHANGED,
+    ILLEGAL_MODE_CHANGE,
+    PHYSICAL_NAME_CHANGED,
+    REUSED_ID,
+)
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, READERS
 
@@ -13,7 +20,18 @@ UNREACHABLE_TYPE = _data.error(
     effect="Readers fail on the file, or read wrong values from it.",
     remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
     "writes the type of the table.",
-    follows_from=causes("TW08", "TW09", "TW12", earlier=True),
+    follows_from=causes(
+        "TW08",
+        "TW09",
+        "TW12",
+        REUSED_PATH,
+        PHYSICAL_NAME_CHANGED,
+        ID_CHANGED,
+        REUSED_ID,
+        ILLEGAL_MODE_CHANGE,
+        earlier=True,
+        later=True,
+    ),
 )
 VALUES_CHANGED = _data.error(
     18,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import FirstAdd, LogMemory, first_adds
-from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, first_adds
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -23,9 +23,17 @@ class KeptLog(LogMemory):
     def commit_at(self, version: int) -> Commit | None:
         """Return a commit, None where the log no longer has it."""
         try:
-            return Commit.from_actions(version, self._log.read_commit(commit_name(version)))
-        except (BrokenLogError, MissingFileError):
+            actions = self.actions_at(version)
+            return Commit.from_actions(version, actions) if actions else None
+        except BrokenLogError:
             return None
+
+    def actions_at(self, version: int) -> Sequence[Action]:
+        """Return the actions of a commit, none where the log no longer has it."""
+        try:
+            return self._log.read_commit(commit_name(version))
+        except (BrokenLogError, MissingFileError):
+            return ()
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
@@ -48,6 +56,10 @@ class KeptLog(LogMemory):
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
         return frozenset(self._log.added_before(version, paths))
 
+    def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
+        """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
+        return self._log.row_ids_before(version, frozenset(paths))
+
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
         """Return, by path, the first time that a commit up to ``version`` added a file; read from the log's start.
 
@@ -60,6 +72,8 @@ class KeptLog(LogMemory):
         except (BrokenLogError, MissingFileError):
             return {}
 
-    def commits_that_added(self, files: Sequence[LiveFile]) -> Mapping[str, Commit]:
-        """Return, by path, the oldest kept commit that added each file with the row ids that it has."""
-        return self._log.commits_that_added(files)
+    def commits_that_added(
+        self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> Mapping[str, Addition]:
+        """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
+        return self._log.commits_that_added(files, aspect)

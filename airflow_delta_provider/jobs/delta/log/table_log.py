@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,9 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.domain.audit.past_log import Addition, additions
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -219,27 +220,39 @@ class TableLog:
                 break
         return found
 
-    def commits_that_added(self, files: Iterable[LiveFile]) -> dict[str, Commit]:
-        """Return, by path, the oldest kept commit that added each of ``files`` with the row ids that it has now.
+    def row_ids_before(self, version: int, paths: Collection[str]) -> dict[str, RowIds]:
+        """Return, by path, the row ids that a commit before ``version`` last wrote of each file, if it is kept."""
+        found: dict[str, RowIds] = {}
+        earlier = (v for v in commit_versions(self.list_names()) if v < version)
+        for number, name, content in self._commits(earlier) if paths else ():
+            with suppress(BrokenLogError):
+                commit = Commit.from_actions(number, parse_commit(name, content))
+                found.update((file.path, file.row_ids) for file in commit.adds if file.path in paths)
+        return found
+
+    def commits_that_added(
+        self, files: Iterable[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> dict[str, Addition]:
+        """Return, by path, the oldest kept commit that added each of ``files`` as it is now.
 
         Commits that cannot be read are passed over.
+
+        :param aspect: what has to be as it is now
         """
         wanted = {file.path: file for file in files}
-        found: dict[str, Commit] = {}
+        found: dict[str, Addition] = {}
         if not wanted:
             return found
         for version, name, content in self._commits(commit_versions(self.list_names())):
             if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
                 continue
             try:
-                commit = Commit.from_actions(version, parse_commit(name, content))
+                added = additions(version, parse_commit(name, content), wanted, aspect)
             except BrokenLogError:
                 continue
-            for add in commit.adds:
-                file = wanted.get(add.path)
-                if file is not None and add.base_row_id == file.base_row_id:
-                    found[add.path] = commit
-                    del wanted[add.path]
+            found.update(added)
+            for path in added:
+                del wanted[path]
             if not wanted:
                 break
         return found
