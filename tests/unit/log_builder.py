@@ -15,9 +15,10 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, additions, first_adds
+from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.report.finding import Finding

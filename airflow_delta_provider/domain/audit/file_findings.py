@@ -19,11 +19,11 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     check_fresh_ids,
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
-from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.rule import FileAspect, Scope
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
+from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 
@@ -36,9 +37,17 @@ def additions(
     found: dict[str, Addition] = {}
     for add, action in zip(commit.adds, written):
         file = wanted.get(add.path)
-        if file is not None and aspect.of(add) == aspect.of(file):
+        if file is not None and _said(add, aspect) == _said(file, aspect):
             found[add.path] = Addition(commit, action)
     return found
+
+
+def _said(file: LiveFile, aspect: FileAspect) -> object:
+    if aspect is FileAspect.ROW_IDS:
+        return file.base_row_id
+    if aspect is FileAspect.ROW_COUNT:
+        return file.num_records
+    return file.key if aspect is FileAspect.DELETION_VECTOR else file.path
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.evidence import comparable, sentence
 from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.delta.live_file import FileAspect
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -75,6 +74,15 @@ class Need(Enum):
     """The last high water mark of row ids that was there: saved."""
     LOG = auto()
     """Files of the log besides the new commits: looked at where they are new since."""
+
+
+class FileAspect(Enum):
+    """What is wrong with a file: the first action that said so of it is to blame."""
+
+    PATH = "path"
+    ROW_IDS = "row ids"
+    ROW_COUNT = "row count"
+    DELETION_VECTOR = "deletion vector"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
@@ -76,23 +75,6 @@ class LiveFile(RowFile):
             other.base_row_id,
             other.default_row_commit_version,
         )
-
-
-class FileAspect(Enum):
-    """What an ``add`` action says of a file that may be wrong: the first action that said it is to blame."""
-
-    PATH = "path"
-    ROW_IDS = "row ids"
-    ROW_COUNT = "row count"
-    DELETION_VECTOR = "deletion vector"
-
-    def of(self, file: LiveFile) -> object:
-        """Return what an action said."""
-        if self is FileAspect.ROW_IDS:
-            return file.base_row_id
-        if self is FileAspect.ROW_COUNT:
-            return file.num_records
-        return file.key if self is FileAspect.DELETION_VECTOR else file.path
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class Past:
     :param had_protocol: whether the version that a commit restores had the protocol that it leads to
     :param had_identity: whether that version had the table id that it leads to
     :param previous: the commit before; None where it is not kept
-    :param row_ids: of the paths that the commit adds again, the ids that they had when they were last part of the table
+    :param row_ids: of the paths that the commit adds again, the ids that they had when they were last part of the
+        table; None where nobody has followed the history
     :param restored_row_ids: returns, by path, the ids that files had in the version that the commit restores; None
         where it restores none, or that is not known
     """
@@ -31,7 +32,7 @@ class Past:
     had_protocol: bool = True
     had_identity: bool = True
     previous: Commit | None = None
-    row_ids: Mapping[str, RowIds] = field(default_factory=dict)
+    row_ids: Mapping[str, RowIds] | None = None
     restored_row_ids: Callable[[], Mapping[str, RowIds]] | None = None
 
 

@@ -12,9 +12,10 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import Addition, LogMemory
 from airflow_delta_provider.domain.checks.data_files import files as data_files
+from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.checks.type_widening import data as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity

@@ -223,7 +223,7 @@ WRONG = {
     "RT14 another base": (transition(commit(file("a", 20))), "RT14", "ERROR"),
     "RT14 another version": (transition(commit(file("a", 0, 4))), "RT14", "ERROR"),
     "RT15 ids again": (transition(commit(file("c", 19, 4))), "RT15", "ERROR"),
-    "RT16 version of another commit": (transition(commit(file("c", 20, 3))), "RT16", "WARNING"),
+    "RT16 version of another commit": (transition(commit(file("c", 20, 3))), "RT16", "ERROR"),
     "RT17 another column": (transition(commit(), configuration=OTHER), "RT17", "WARNING"),
     "RT18 nothing said": (transition(commit(file("c", 20, 4), removes=GONE, operation="MERGE")), "RT18", "WARNING"),
     "RT18 not kept": (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.live_file import FileAspect
+from airflow_delta_provider.domain.checks.rule import FileAspect, Scope
 from airflow_delta_provider.domain.report.finding import Finding
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."

@@ -95,6 +95,8 @@ def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str
     if not tracking.assigns or row_tracking_of(transition.before).state is FeatureState.ABSENT:
         return  # ids of an earlier life of the feature
     past = transition.past
+    if not tracking.relied_upon and (past.row_ids is None or past.restored_row_ids is not None):
+        return  # Delta 4.4.0 itself does so where RESTORE goes back to before row tracking was enabled
     if not (transition.before_files or past.row_ids):
         return
     for file in transition.commit.adds:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import RuleFamily
-from airflow_delta_provider.domain.delta.live_file import FileAspect
+from airflow_delta_provider.domain.checks.rule import FileAspect, RuleFamily
 
 SPEC = "PROTOCOL.md, Row Tracking"
 WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"

@@ -60,7 +60,7 @@ def ids_before(finding: Finding, transition: Transition) -> Details:
 def earlier_ids(transition: Transition, path: str) -> RowIds | None:
     """Return the ids that a file had before the commit, or when it was last part of the table; None where none did."""
     live = transition.before_files.get(path)
-    return transition.past.row_ids.get(path) if live is None else live.row_ids
+    return (transition.past.row_ids or {}).get(path) if live is None else live.row_ids
 
 
 def ids_are_others(later: Transition, finding: Finding, details: Details) -> bool:

@@ -13,10 +13,10 @@ from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETIO
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MOST_FINDINGS, NEW_IDS, SPEC, STOP_WRITING
 from airflow_delta_provider.domain.checks.row_tracking.healing import highest_added, mark_is_too_low
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE_ROW_ID
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.rule import FileAspect, Need, Scope, causes
 from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, first_adds
+from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog

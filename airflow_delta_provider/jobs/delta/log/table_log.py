@@ -12,9 +12,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.audit.past_log import Addition, additions
+from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.live_file import FileAspect, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
