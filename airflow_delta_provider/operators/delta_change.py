@@ -9,8 +9,8 @@ from typing import Any, Unpack
 
 from airflow.providers.common.compat.sdk import Context
 
+from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.rendered import as_flag
 from airflow_delta_provider.operators.arguments import Flag, JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.rendered import is_literal
@@ -49,7 +49,7 @@ class DeltaChangeOperator(DeltaJobOperator):
 
     def _plans_only(self) -> bool:
         with self.refusing():
-            return as_flag("dry_run", self.dry_run)
+            return bool(values.Flag().rendered("dry_run", self.dry_run))
 
 
 def run_began(context: Context) -> str:

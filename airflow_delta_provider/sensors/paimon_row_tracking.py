@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack, cast
 
 from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 
-from airflow_delta_provider.domain.request.rendered import as_version
+from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import is_literal
@@ -56,7 +56,7 @@ class PaimonRowTrackingSensor(TableSensor):
 
     def new_watch(self, failures: int, context: Context) -> SnapshotWatch:
         """Return what looks at the table's snapshots."""
-        since, uuid = as_version("since_snapshot", self.since_snapshot), None
+        since, uuid = values.Version().rendered("since_snapshot", self.since_snapshot), None
         memory = self._memory(context)
         if memory is not None and since is None:
             since, uuid = cast("list[Any]", memory.get(_KNOWN) or (None, None))
@@ -82,7 +82,7 @@ class PaimonRowTrackingSensor(TableSensor):
     def remembers(self) -> bool:
         """Whether the newest snapshot of the first look is what later looks compare with."""
         try:
-            return as_version("since_snapshot", self.since_snapshot) is None
+            return values.Version().rendered("since_snapshot", self.since_snapshot) is None
         except ValueError:
             return False  # the first look says so
 
@@ -100,6 +100,6 @@ class PaimonRowTrackingSensor(TableSensor):
             if is_literal(self.table):
                 StorageAddress.of(self.table)
             if is_literal(self.since_snapshot):
-                as_version("since_snapshot", self.since_snapshot)
+                values.Version().rendered("since_snapshot", self.since_snapshot)
         except ValueError as error:
             raise DeltaRequestError(str(error)) from error

@@ -13,10 +13,10 @@ from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
-from airflow_delta_provider.domain.changes.step import MapColumns
+from airflow_delta_provider.domain.changes.step import DropFeature, MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.drop import dropping_edit
+from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
@@ -107,7 +107,7 @@ class TrackedTable:
         return None
 
     def map(self) -> None:
-        self.commit(lambda base: enabling.tracking_edit(MapColumns(), base))
+        self.commit(lambda base: edit_of(MapColumns(), base))
 
     def unmap(self) -> str | None:
         """Take the mapping away where the history proves that it can go; return why not."""
@@ -128,13 +128,13 @@ class TrackedTable:
 
     def track_again(self) -> None:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
-        self.commit(dropping_edit)
+        self.commit(lambda base: edit_of(DropFeature(FEATURE), base))
         options = EnableFeatureOptions(features=(FEATURE,), acknowledge_writer_lockout=True)
         evidence = enabling.Evidence(read_past_columns(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        self.commit(lambda base: enabling.tracking_edit(step, base))
+        self.commit(lambda base: edit_of(step, base))
 
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()

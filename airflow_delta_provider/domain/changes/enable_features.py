@@ -65,7 +65,9 @@ def plan_enabling(
         steps.append(SetProperties(((ROW_TRACKING_SUSPENDED, "false"),)))
     if properties:
         added = sorted(protocol_after.features - state.protocol.features)
-        steps.append(SetProperties(tuple(sorted(properties.items())), tuple(added), _commits(properties, state)))
+        steps.append(
+            SetProperties(tuple(sorted(properties.items())), tuple(added), commits=_commits(properties, state))
+        )
     plan = Plan(table, tuple(steps), state.protocol, protocol_after)
     refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
     return Planned(plan, (refused,) if refused else ())

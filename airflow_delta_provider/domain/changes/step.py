@@ -5,8 +5,7 @@ Steps without SQL are committed by the provider itself.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Union
+from dataclasses import KW_ONLY, dataclass, field
 
 from airflow_delta_provider.domain.delta.data_type import DataType
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
@@ -16,17 +15,25 @@ Parts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class SetProperties:
+class Step:
+    """A step of a plan.
+
+    :param commits: commits expected
+    """
+
+    commits: int = field(default=1, kw_only=True)
+
+
+@dataclass(frozen=True)
+class SetProperties(Step):
     """Set table properties, in one commit (enabling row tracking on a table with files takes more).
 
     :param properties: (name, value) pairs, sorted
     :param enables: features that the step adds to the table, sorted
-    :param commits: commits expected
     """
 
     properties: tuple[tuple[str, str], ...]
     enables: tuple[str, ...] = ()
-    commits: int = 1
 
 
 @dataclass(frozen=True)
@@ -39,29 +46,25 @@ class ColumnType:
 
 
 @dataclass(frozen=True)
-class WidenColumns:
+class WidenColumns(Step):
     """Change the types of columns, all in one commit."""
 
     columns: tuple[ColumnType, ...]
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class TrackUsage:
+class TrackUsage(Step):
     """Enable usage tracking of column mapping.
 
     :param dropped_or_renamed: ``true`` or ``false``: the value of the property
     """
 
     dropped_or_renamed: str
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class MapColumns:
+class MapColumns(Step):
     """Enable column mapping by name on a table with usage tracking."""
-
-    commits: int = 1
 
 
 @dataclass(frozen=True)
@@ -97,31 +100,28 @@ class NewColumn:
 
 
 @dataclass(frozen=True)
-class DropColumns:
+class DropColumns(Step):
     """Drop columns, by their paths, all in one commit."""
 
     columns: tuple[Parts, ...]
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class RenameColumn:
+class RenameColumn(Step):
     """Rename one column: SQL has no statement for several."""
 
     column: ColumnName
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class AddColumns:
+class AddColumns(Step):
     """Add columns, all in one commit."""
 
     columns: tuple[NewColumn, ...]
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class Alteration:
+class Alteration(Step):
     """Drop, then rename, then add columns: each is named by its path in the schema that the changes before it leave.
 
     As a step it is one commit, for a table with usage tracking, which no engine changes.
@@ -130,7 +130,6 @@ class Alteration:
     drops: tuple[Parts, ...] = ()
     renames: tuple[ColumnName, ...] = ()
     adds: tuple[NewColumn, ...] = ()
-    commits: int = 1
 
     @property
     def drops_or_renames(self) -> bool:
@@ -139,7 +138,7 @@ class Alteration:
 
 
 @dataclass(frozen=True)
-class CreateTable:
+class CreateTable(Step):
     """Create an empty table with usage tracking of column mapping.
 
     :param columns: (name, SQL type) pairs, in their order
@@ -148,22 +147,20 @@ class CreateTable:
 
     columns: tuple[tuple[str, str], ...]
     partition_by: tuple[str, ...] = ()
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class DisableMapping:
+class DisableMapping(Step):
     """Disable column mapping in the metadata.
 
     :param rests_on: what proves that it is safe: ``history``, ``footers`` or ``no files``
     """
 
     rests_on: str
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class RewriteWithoutMapping:
+class RewriteWithoutMapping(Step):
     """Let the engine rewrite every data file without column mapping.
 
     :param files: number of data files
@@ -172,18 +169,16 @@ class RewriteWithoutMapping:
 
     files: int
     size: int
-    commits: int = 1
 
 
 @dataclass(frozen=True)
-class DropFeature:
+class DropFeature(Step):
     """Drop a table feature.
 
     :param truncate_history: delete the history with traces of it instead of protecting it
     :param without_sql: it has no SQL
     :param files: number of data files that are rewritten
     :param size: their total size in bytes
-    :param commits: commits expected
     """
 
     feature: str
@@ -192,20 +187,3 @@ class DropFeature:
     without_sql: bool = False
     files: int = 0
     size: int = 0
-    commits: int = 1
-
-
-Step = Union[
-    SetProperties,
-    WidenColumns,
-    DropColumns,
-    RenameColumn,
-    AddColumns,
-    Alteration,
-    TrackUsage,
-    MapColumns,
-    CreateTable,
-    DisableMapping,
-    RewriteWithoutMapping,
-    DropFeature,
-]

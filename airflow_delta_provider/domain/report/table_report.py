@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from airflow_delta_provider.domain.report.finding import Finding
@@ -57,11 +57,6 @@ class TableReport:
         return cls(table, Verdict.REFUSED, retryable=retryable, findings=findings, **known)
 
     @classmethod
-    def fault(cls, table: str, *findings: Finding, retryable: bool, **known: Any) -> TableReport:
-        """A table on which the provider or the platform failed."""
-        return cls(table, Verdict.FAULT, retryable=retryable, findings=findings, **known)
-
-    @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
         """A table that was looked at: the severities of those findings decide that still stand."""
         return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
@@ -69,22 +64,10 @@ class TableReport:
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         return {
-            "table": self.table,
+            **{known.name: getattr(self, known.name) for known in fields(self)},
             "verdict": self.verdict.value,
-            "retryable": self.retryable,
-            "version": self.version,
-            "changed": self.changed,
-            "version_before": self.version_before,
-            "protocol_before": self.protocol_before,
-            "protocol_after": self.protocol_after,
-            "plan": self.plan,
             "findings": [finding.to_json() for finding in self.findings],
-            "evidence": None if self.evidence is None else dict(self.evidence),
-            "usage": None if self.usage is None else dict(self.usage),
             "timings": {phase: round(seconds, 3) for phase, seconds in self.timings.items()},
-            "detail": self.detail,
-            "earliest": self.earliest,
-            "receipt": self.receipt,
         }
 
     @classmethod

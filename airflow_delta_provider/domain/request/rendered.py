@@ -1,4 +1,4 @@
-"""What Jinja makes of values: texts of booleans, numbers, lists and mappings, read again."""
+"""What Jinja makes of lists and mappings: strings, read again."""
 
 from __future__ import annotations
 
@@ -34,35 +34,6 @@ def as_mapping(option: str, value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     raise RequestError("{option} has to be a mapping, not {value!r}.", option=option, value=value)
-
-
-def as_flag(option: str, value: Any) -> bool:
-    """Return a rendered boolean; the texts true and false are read as such.
-
-    :raises RequestError: if it is neither
-    """
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    raise RequestError("{option} has to be True or False, not {value!r}.", option=option, value=value)
-
-
-def as_version(option: str, value: Any) -> int | None:
-    """Return a rendered table version, or None; texts of digits and ``None`` are read as such.
-
-    An empty text is not a version: a template renders to it where a name in it is unknown.
-
-    :raises RequestError: if it is neither
-    """
-    text = value.strip() if isinstance(value, str) else None
-    if value is None or text == "None":
-        return None
-    if text is not None and text.isdecimal():
-        return int(text)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise RequestError("{option} has to be a table version (0, 1, 2, …), not {value!r}.", option=option, value=value)
 
 
 def _read(value: Any, opening: str) -> Any:

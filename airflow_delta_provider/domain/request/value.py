@@ -38,6 +38,10 @@ class Value(ABC):
         del option
         return value
 
+    def rendered(self, option: str, value: Any) -> Any:
+        """Return the value of an operator's argument in the form that options hold."""
+        return self.checked(option, self.from_template(option, value))
+
     def from_text(self, text: str) -> Any:
         """Return the value, or one item of it, that a flag of the command line gives."""
         return text
@@ -55,12 +59,14 @@ class Flag(Value):
     def checked(self, option: str, value: Any) -> bool:
         """Return the boolean."""
         if not isinstance(value, bool):
-            raise RequestError("{option} is {value!r}; it has to be True or False.", option=option, value=value)
+            raise RequestError("{option} has to be True or False, not {value!r}.", option=option, value=value)
         return value
 
-    def from_template(self, option: str, value: Any) -> bool:
-        """Return the boolean; the texts true and false are read as such."""
-        return rendered.as_flag(option, value)
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the boolean; the strings true and false are read as such."""
+        del option
+        text = value.strip().lower() if isinstance(value, str) else None
+        return text == "true" if text in ("true", "false") else value
 
 
 @dataclass(frozen=True)
@@ -91,9 +97,14 @@ class Version(Value):
             raise _no_version("{option} is {value!r}; it", option, value)
         return value
 
-    def from_template(self, option: str, value: Any) -> int | None:
-        """Return the version; a text of digits is one, the text None is none."""
-        return rendered.as_version(option, value)
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the version; a string of digits is one, the string None is none.
+
+        An empty string is not: a template renders to it if a name in it is unknown.
+        """
+        del option
+        text = value.strip() if isinstance(value, str) else ""
+        return int(text) if text.isdecimal() else None if text == "None" else value
 
     def from_text(self, text: str) -> int:
         """Return the number."""

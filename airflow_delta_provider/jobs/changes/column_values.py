@@ -1,4 +1,4 @@
-"""Comparing the values that columns of data files have under an older and a newer schema of the table."""
+"""The values of columns: compared under an older and a newer schema of the table, and summed up over all rows."""
 
 from __future__ import annotations
 
@@ -65,6 +65,17 @@ def differing_columns(
     for index, measures in differing.items():
         if measures or (rows and nothing_else):
             yield compared[index].column, measures + rows
+
+
+def row_sums(session: DeltaSession, location: str, version: int) -> tuple[int, dict[str, int]]:
+    """Read all rows of a version; return their number and, by top-level column, a sum of hashes of its values."""
+    rows: Any = session.spark.read.format("delta").option("versionAsOf", version).load(location)
+    hashes = [
+        f"sum(xxhash64(to_json(named_struct('value', {quote(name)}, 'is null', {quote(name)} IS NULL))) % {_MODULUS})"
+        for name in rows.columns
+    ]
+    (found,) = rows.selectExpr("count(*)", *hashes).collect()
+    return found[0], {name: found[index] or 0 for index, name in enumerate(rows.columns, start=1)}
 
 
 def _measured(

@@ -8,15 +8,10 @@ from datetime import datetime, timezone
 from functools import cached_property
 
 from airflow_delta_provider.domain.audit.version_range import find_span
-from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, plan_drop
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.step import DropFeature, Step
-from airflow_delta_provider.domain.changes.usage_tracking.drop import dropping_edit
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.removal import REMOVALS
 from airflow_delta_provider.domain.delta.features.traces import barrier, earliest_truncation, is_in_use, last_traces
 from airflow_delta_provider.domain.delta.log_files import (
@@ -71,12 +66,6 @@ class DropFeatures(PlannedChange):
         )
         now = datetime.now(timezone.utc)
         return plan_drop(self.table.name, self.options, self.state, self.session.engine, survey, now)
-
-    def edit(self, step: Step, base: CommitBase) -> Edit:
-        """Return the commit that drops a feature for which there is no SQL."""
-        assert isinstance(step, DropFeature)
-        assert step.feature == USAGE_TRACKING.name
-        return dropping_edit(base)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
         """Return what is wrong with the table afterwards, and which rules the commits of this run broke."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -52,7 +53,7 @@ class PlannedChange(ABC):
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
         """Return what the commit of a step without SQL changes of the version that it follows."""
-        raise TypeError(f"{type(self).__name__} cannot commit {step!r} to version {base.state.version}")
+        return edit_of(step, base)
 
     @abstractmethod
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:

@@ -13,20 +13,18 @@ from airflow_delta_provider.domain.changes.step import Alteration, Step
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.disable import (
     check_disabling_tracked,
-    disabling_edit,
     plan_disabling_tracked,
 )
 from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
     needs_footers,
     plan_tracking,
-    tracking_edit,
 )
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
+from airflow_delta_provider.jobs.changes.column_mapping.column_reader import find_foreign_columns
 from airflow_delta_provider.jobs.changes.column_mapping.disable import DisablingMapping
-from airflow_delta_provider.jobs.changes.column_mapping.foreign_columns import find_foreign_columns
 from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
@@ -42,7 +40,7 @@ class EnableTracking(EnableFeatures):
         """The commits, one per feature."""
         past = read_past_columns(self.table.log)
         needed = needs_footers(self.state, past)
-        foreign = find_foreign_columns(self.session.storage, self.table, self.state) if needed else None
+        foreign = find_foreign_columns(self.session, self.table, self.state) if needed else None
         evidence = Evidence(past, foreign, recent_writers(self.table.log))
         return plan_tracking(self.table.name, self.options, self.state, evidence)
 
@@ -53,10 +51,9 @@ class EnableTracking(EnableFeatures):
             raise CommitRefusedError(*planned.refusals)
         if planned.plan.steps[:1] != (step,):
             raise TableMovedError(
-                f"Another writer changed {self.table.name.text}, and what was planned no longer fits. "
-                "Nothing was done; run the job again."
+                f"Another writer changed {self.table.name.text}, and what was planned no longer fits. Nothing was done."
             )
-        return tracking_edit(step, base)
+        return super().edit(step, base)
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,6 @@ class DisableTrackedMapping(DisablingMapping):
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
         """Return what the commit changes, if the proof holds for the version that it follows."""
-        del step
         if base.state.version != self.state.version:
             self.proven_on(base.state)
-        return disabling_edit(base)
+        return super().edit(step, base)

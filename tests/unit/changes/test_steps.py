@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from airflow_delta_provider.domain.changes.explain import explain
@@ -11,7 +9,7 @@ from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import Step
 
 
-@pytest.mark.parametrize("kind", get_args(Step))
+@pytest.mark.parametrize("kind", Step.__subclasses__())
 def test_step_has_an_explanation_and_says_whether_there_is_sql(kind: type) -> None:
     for function in (explain, render_sql):
         assert function.dispatch(kind) is not function.dispatch(object)

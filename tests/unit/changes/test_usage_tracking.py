@@ -15,15 +15,13 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import MapColumns, TrackUsage
+from airflow_delta_provider.domain.changes.step import DisableMapping, DropFeature, MapColumns, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
-from airflow_delta_provider.domain.changes.usage_tracking.disable import disabling_edit
-from airflow_delta_provider.domain.changes.usage_tracking.drop import dropping_edit
+from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
     needs_footers,
     plan_tracking,
-    tracking_edit,
 )
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
@@ -79,7 +77,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
     assert plan.refusals == ()
     (step,) = plan.plan.steps
     wrong = {finding.code for finding in audited(disk.commits())}
-    write(disk, lambda base: tracking_edit(step, base))
+    write(disk, lambda base: edit_of(step, base))
     assert disk.opened.log.read_state().protocol == plan.plan.protocol_after
     assert {finding.code for finding in audited(disk.commits())} <= wrong
     return disk
@@ -87,7 +85,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
 
 def left(disk: OnDisk) -> OnDisk:
     """Drop the feature again."""
-    write(disk, dropping_edit)
+    write(disk, lambda base: edit_of(DropFeature("columnMappingUsageTracking"), base))
     return disk
 
 
@@ -317,7 +315,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
     disk = enabled(on_disk(Table(*NESTED).append()))
     before = disk.opened.log.read_state()
     enabled(disk, "columnMapping")
-    write(disk, lambda base: disabling_edit(base))
+    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
     after = disk.opened.log.read_state().metadata
     assert (after.configuration, json.loads(after.schema_string)) == (
         before.metadata.configuration,
@@ -329,7 +327,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
 
 def test_mapping_of_a_tracked_table_without_files_is_taken_away_whatever_its_columns_were_called(on_disk):
     disk = enabled(on_disk(Table(*NESTED, features=["columnMapping"], properties={MODE: "name"})))
-    write(disk, lambda base: disabling_edit(base))
+    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
     enabled(disk, "columnMapping")
     schema = json.loads(body(disk.newest, "metaData")["schemaString"])
     assert [wire["metadata"][NAME] for wire in fields_of(schema)] == ["a", "s", "x", "y", "z"]

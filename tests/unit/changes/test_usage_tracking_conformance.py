@@ -17,7 +17,8 @@ from airflow_delta_provider.domain.changes.enable_features import plan_enabling
 from airflow_delta_provider.domain.changes.step import Alteration, NewColumn
 from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking, tracking_edit
+from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
+from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
@@ -54,7 +55,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
         planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        DirectCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: tracking_edit(step, now))
+        DirectCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: edit_of(step, now))
         assert audited(disk.commits()) == []
         return disk.newest
 

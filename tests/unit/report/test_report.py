@@ -84,7 +84,7 @@ def table_reports(draw):
     }
     found = draw(st.lists(findings, max_size=3))
     if draw(st.booleans()) and found:
-        return TableReport.fault(draw(texts), *found, retryable=draw(st.booleans()), **known)
+        return TableReport(draw(texts), Verdict.FAULT, findings=tuple(found), retryable=draw(st.booleans()), **known)
     return TableReport.judged(draw(texts), *found, **known)
 
 
@@ -331,7 +331,7 @@ def test_plans_that_are_too_long_lose_their_steps_before_any_table_is_left_out()
 
 
 def test_findings_carry_their_table_and_the_worst_table_comes_first():
-    report = report_of(TableReport.judged("b", finding("x")), TableReport.fault("a", finding("y"), retryable=False))
+    report = report_of(TableReport.judged("b", finding("x")), TableReport("a", Verdict.FAULT, findings=(finding("y"),)))
     assert [(row["table"], row["message"]) for row in findings_of(report)["findings"]] == [("a", "y"), ("b", "x")]
 
 

@@ -53,13 +53,7 @@ class UsageAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form used in reports."""
-        return {
-            "answer": self.answer.value,
-            "mode": self.mode,
-            "known_since": self.known_since,
-            "unknown_before": self.unknown_before,
-            "evidence": list(self.evidence),
-        }
+        return {**vars(self), "answer": self.answer.value, "evidence": list(self.evidence)}
 
 
 def usage_of(

@@ -1,19 +1,15 @@
-"""Column mapping of a table with usage tracking, disabled in one commit of this provider's own."""
+"""Planning to disable the column mapping of a table with usage tracking, in one commit by the provider."""
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_mapping, disabling_plan, prove
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_tracked
 from airflow_delta_provider.domain.changes.step import DisableMapping
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
-from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
@@ -43,17 +39,3 @@ def plan_disabling_tracked(table: TableName, options: DisableColumnMappingOption
     if proof.rests_on is None:
         return Planned(None, (*proof.missing, no_rewrite))
     return Planned(disabling_plan(table, found, DisableMapping(proof.rests_on)))
-
-
-def disabling_edit(base: CommitBase) -> Edit:
-    """Return the commit that disables the mapping.
-
-    :raises BrokenLogError: if the schema is damaged
-    """
-    schema_string, properties = disable_in_schema(base.state.metadata.schema_string)
-    return Edit(
-        "SET TBLPROPERTIES",
-        {"properties": {COLUMN_MAPPING_MODE: "none"}},
-        schema_string=schema_string,
-        unset_properties=properties,
-    )

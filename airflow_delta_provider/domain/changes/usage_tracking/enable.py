@@ -1,4 +1,4 @@
-"""Enabling usage tracking, or column mapping on a table that has it: the plan, and what the commits change.
+"""Planning to enable usage tracking, or column mapping on a table that has it.
 
 RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. A table is tracked as unused only if no live
 file can contain a dropped column: otherwise a new column of that name would get its values.
@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_tracked, is_tracked
 from airflow_delta_provider.domain.changes.step import MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
@@ -100,39 +95,6 @@ def usage_value(table: str, state: TableState, evidence: Evidence) -> str | Find
         table=table,
         why=Prose(past.why_incomplete),
         files=Prose(evidence.foreign_columns),
-    )
-
-
-@singledispatch
-def tracking_edit(step: Step, base: CommitBase) -> Edit:
-    """Return what the commit of a step changes.
-
-    :raises BrokenLogError: if the schema is damaged
-    """
-    raise TypeError(f"no edit for {step!r} after version {base.state.version}")
-
-
-@tracking_edit.register
-def _(step: TrackUsage, base: CommitBase) -> Edit:
-    properties = {DROPPED_OR_RENAMED: step.dropped_or_renamed}
-    return Edit(
-        "SET TBLPROPERTIES",
-        {"properties": {USAGE_TRACKING.support_property: "supported", **properties}},
-        protocol=base.state.protocol.supporting([USAGE_TRACKING.name]),
-        set_properties=properties,
-    )
-
-
-@tracking_edit.register
-def _(step: MapColumns, base: CommitBase) -> Edit:
-    del step
-    schema_string, properties = map_by_name(base.state.metadata.schema_string)
-    return Edit(
-        "SET TBLPROPERTIES",
-        {"properties": {COLUMN_MAPPING_MODE: properties[COLUMN_MAPPING_MODE]}},
-        protocol=base.state.protocol.supporting([COLUMN_MAPPING.name]),
-        schema_string=schema_string,
-        set_properties=properties,
     )
 
 

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
@@ -22,6 +23,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.recent_writers import RECENT
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -88,6 +90,27 @@ def survey_footers(
     for path in by_path:
         found.take(path, read[path], columns)
     return found
+
+
+def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableState) -> str:
+    """Return why the footers do not prove that every live file has only columns of the table.
+
+    Empty if they prove it.
+
+    :param state: of the table, with or without its files
+    """
+    if state.files is None:
+        state = table.log.read_state(with_files=True, version=state.version)
+    survey = survey_footers(DeltaFiles(session.storage, table.location), state)
+    if survey.foreign:
+        path, foreign = next(iter(survey.foreign.items()))
+        others = len(survey.foreign) - 1
+        more = f", and {others} more file{'s have' if others > 1 else ' has'} others, too" if others else ""
+        return f"{path} has {', '.join(map(path_text, foreign))}, not a column of the table{more}"
+    if survey.unread:
+        path, why = next(iter(survey.unread.items()))
+        return f"the footer of {path} cannot be read: {why}"
+    return ""
 
 
 def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterE
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.changes.column_mapping.column_reader import read_columns, survey_footers
-from airflow_delta_provider.jobs.changes.column_mapping.row_sums import row_sums
+from airflow_delta_provider.jobs.changes.column_values import row_sums
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.commit.errors import TableMovedError
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
@@ -114,7 +114,7 @@ class DisablingMapping(PlannedChange):
         """Return the error of a table that another writer changed."""
         return TableMovedError(
             f"Another writer changed {self.table.name.text} up to version {version}, so its mapping cannot be disabled "
-            f"as planned. {why} This step was not done; run the job again."
+            f"as planned. {why} This step was not done."
         )
 
 

@@ -62,9 +62,7 @@ class DirectCommit:
             version = base.state.version + 1
             if self._put.put(version, self._lines(base, make)):
                 return version
-        raise TableMovedError(
-            f"Other writers were faster {_TRIES} times on {self._name}. This step was not done; run the job again."
-        )
+        raise TableMovedError(f"Other writers were faster {_TRIES} times on {self._name}. This step was not done.")
 
     def _lines(self, base: CommitBase, make: MakeEdit) -> list[str]:
         refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)
@@ -85,7 +83,7 @@ class DirectCommit:
         if state.metadata.id != self._planned_on.metadata.id:
             raise TableMovedError(
                 f"{self._name} is now another table than the one that was planned on: its id was "
-                f"{self._planned_on.metadata.id} and is {state.metadata.id}. Nothing was done; run the job again."
+                f"{self._planned_on.metadata.id} and is {state.metadata.id}. Nothing was done."
             )
         for version, actions in self._table.log.commits_after(self._planned_on.version):
             if self._put.is_ours(actions):
@@ -93,12 +91,12 @@ class DirectCommit:
             if changes_metadata(actions):
                 raise TableMovedError(
                     f"Another writer changed protocol or metadata of {self._name} in version {version}, after this "
-                    f"was planned on version {self._planned_on.version}. This step was not done; run the job again."
+                    f"was planned on version {self._planned_on.version}. This step was not done."
                 )
         planned = self._planned_on
         if (state.protocol, state.metadata) != (planned.protocol, planned.metadata):
             raise TableMovedError(
                 f"Protocol or metadata of {self._name} differ from version {planned.version}, on which this was "
-                "planned. This step was not done; run the job again."
+                "planned. This step was not done."
             )
         return None
