@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from enum import Enum
+from typing import get_args
 
 from airflow.providers.common.compat.sdk import AirflowSkipException
 
@@ -19,22 +19,7 @@ from airflow_delta_provider.exceptions import (
     DeltaUndeterminedError,
     DeltaViolationError,
 )
-
-
-class OnViolation(str, Enum):
-    """What to do where a table is VIOLATED or REFUSED."""
-
-    FAIL = "fail"
-    WARN = "warn"
-    SKIP = "skip"
-
-
-class OnUndetermined(str, Enum):
-    """What to do where a table is UNDETERMINED."""
-
-    WARN = "warn"
-    FAIL = "fail"
-    IGNORE = "ignore"
+from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation
 
 
 def check_policy(on_violation: str, on_undetermined: str) -> None:
@@ -43,13 +28,12 @@ def check_policy(on_violation: str, on_undetermined: str) -> None:
 
     :raises DeltaRequestError: naming the argument and its values
     """
-    for name, value, values in (
-        ("on_violation", on_violation, OnViolation),
-        ("on_undetermined", on_undetermined, OnUndetermined),
+    for name, value, known in (
+        ("on_violation", on_violation, get_args(OnViolation)),
+        ("on_undetermined", on_undetermined, get_args(OnUndetermined)),
     ):
-        if value not in {policy.value for policy in values}:
-            known = ", ".join(repr(policy.value) for policy in values)
-            raise DeltaRequestError(f"{name} is {value!r}; it has to be one of {known}.")
+        if value not in known:
+            raise DeltaRequestError(f"{name} is {value!r}; it has to be one of {', '.join(map(repr, known))}.")
 
 
 def is_retryable(table: TableReport) -> bool:
@@ -59,8 +43,8 @@ def is_retryable(table: TableReport) -> bool:
 
 def judge(
     report: JobReport,
-    on_violation: str,
-    on_undetermined: str,
+    on_violation: OnViolation,
+    on_undetermined: OnUndetermined,
     log: logging.Logger,
     place: ReportPlace | None = None,
 ) -> None:
@@ -82,16 +66,16 @@ def judge(
     if Verdict.FAULT in verdicts:
         raise DeltaFaultError(report, place)
     violated = bool(verdicts & {Verdict.VIOLATED, Verdict.REFUSED})
-    if violated and on_violation == OnViolation.FAIL.value:
+    if violated and on_violation == "fail":
         raise DeltaViolationError(report, place)
     undetermined = Verdict.UNDETERMINED in verdicts
-    if undetermined and on_undetermined == OnUndetermined.FAIL.value:
+    if undetermined and on_undetermined == "fail":
         raise DeltaUndeterminedError(report, place)
     if len(final) < len(report.tables):
         raise DeltaRetryableError(report, place)
-    if violated and on_violation == OnViolation.SKIP.value:
+    if violated and on_violation == "skip":
         raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report, place)}")
-    if violated or (undetermined and on_undetermined == OnUndetermined.WARN.value):
+    if violated or (undetermined and on_undetermined == "warn"):
         log.warning("%s", render(report, place))
     else:
         log.info("%s", render(report, place))

@@ -94,7 +94,9 @@ class Version(Value):
     def checked(self, option: str, value: Any) -> int | None:
         """Return the version."""
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-            raise _no_version("{option} is {value!r}; it", option, value)
+            raise RequestError(
+                "{option} has to be a table version (0, 1, 2, …), not {value!r}.", option=option, value=value
+            )
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
@@ -111,11 +113,7 @@ class Version(Value):
         try:
             return int(text)
         except ValueError:
-            raise _no_version("{value!r}", "", text) from None
-
-
-def _no_version(subject: str, option: str, value: Any) -> RequestError:
-    return RequestError(f"{subject} has to be a table version: 0, 1, 2, …", option=option, value=value)
+            raise RequestError("{value!r} has to be a table version: 0, 1, 2, …", value=text) from None
 
 
 class Time(Value):

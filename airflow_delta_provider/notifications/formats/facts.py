@@ -177,7 +177,8 @@ def _not_named(alert: Alert) -> str | None:
 def _unchanged(alert: Alert) -> str | None:
     if not alert.unchanged:
         return None
-    return f"{alert.unchanged} more are unchanged and are not sent again."
+    verb = "is" if alert.unchanged == 1 else "are"
+    return f"{alert.unchanged} more {verb} unchanged and {verb} not sent again."
 
 
 def _truncated(alert: Alert) -> str | None:

@@ -48,7 +48,7 @@ def test_check_of_row_tracking_takes_master_and_jars():
         (("--level", "full"), "--level: invalid choice: 'full'"),
         (("--master", "spark:/host"), "--master: The Spark master 'spark:/host' is malformed"),
         (("--compare-to", "yesterday"), "--compare-to: 'yesterday' has to be a table version"),
-        (("--compare-to", "-1"), "--compare-to is -1"),
+        (("--compare-to", "-1"), "--compare-to has to be a table version (0, 1, 2, …), not -1"),
         (("--compare-to", "3", "--level", "log"), "--compare-to is 3 with --level 'log', which reads no row ids"),
         (("--key", "id"), "--key is ['id'] without --compare-to"),
         (("--compare-to", "3", "--key", "id", "--key", "id"), "names 'id' more than once"),
