@@ -141,7 +141,7 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         (PaimonCheckRowTrackingOperator, {"table": "/t", "fail_on_reassigned": "no"}, "has to be True or False"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "level": "footer"}, "Did you mean 'footers'"),
         (DeltaCheckRowTrackingOperator, {"table": "{{ x }}", "level": "all"}, "level is 'all'"),
-        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "compare_to_version has to be .* not -1"),
+        (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": -1}, "table version .* not -1"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": True}, "table version .* not True"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": 1.5}, "table version .* not 1.5"),
         (DeltaCheckRowTrackingOperator, {"table": "/t", "compare_to_version": "v1"}, "table version .* not 'v1'"),
