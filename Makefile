@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions lint docs site demo benchmark clean
+.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions corpora lint docs site demo benchmark clean
 
 setup: $(STAMP)
 
@@ -78,6 +78,11 @@ engines: setup $(addprefix $(ENGINES)/,$(addsuffix /bin/spark-submit,3.5.2 3.5.9
 $(ENGINES)/%/bin/spark-submit:
 	$(PYTHON) -m venv $(ENGINES)/$*
 	$(ENGINES)/$*/bin/python -m pip install --quiet --disable-pip-version-check "pyspark==$*" "setuptools==80.9.0"
+
+# Nor this: audits every Delta log below LOGS, say test resources of public repositories, and compares what is found with
+# what was judged (scripts/corpora.toml).
+corpora: setup
+	$(BIN)/python -m scripts.corpora $(LOGS)
 
 lint: setup
 	$(BIN)/ruff check .
