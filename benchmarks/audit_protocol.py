@@ -2,7 +2,8 @@
 
     python -m benchmarks.audit_protocol [COMMITS]
 
-Logs are written here: COMMITS commits of ten files each (default 10,000), no checkpoint. On them, in turns:
+Logs are written here: COMMITS commits of ten files each (default 10,000), no checkpoint, of a plain table, of one with
+row tracking, and of one with mapped columns and deletion vectors. On each, in turns:
 
 - the audit of the whole history, by all rules of the log;
 - ``DESCRIBE HISTORY``, which tells who committed what and judges nothing, of a table that the session has not
@@ -15,14 +16,11 @@ medians, and ratios to the audit's own time.
 
 from __future__ import annotations
 
-import json
-import random
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,62 +32,11 @@ from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.session.spark_session import own_session
+from benchmarks.protocol_logs import FILES, LOGS, write_log
 
-RUNS = 9
-FILES = 10
+RUNS = 5
 NEW = 10
 TABLES, TABLE_COMMITS = 1000, 20
-_NAMES = (("id", "long"), ("day", "date"), ("amount", "double"), ("name", "string"))
-
-
-def write_log(path: Path, commits: int) -> None:
-    """Write the log of a table as Delta Spark does, with statistics."""
-    log, chance = path / "_delta_log", random.Random(commits)
-    log.mkdir(parents=True)
-    schema = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _NAMES]
-    for version in range(commits):
-        made = 1_760_000_000_000 + 1000 * version
-        info = {
-            "timestamp": made,
-            "operation": "WRITE",
-            "operationParameters": {"mode": "Append", "partitionBy": "[]"},
-            "isBlindAppend": True,
-            "operationMetrics": {"numFiles": str(FILES), "numOutputRows": "1000", "numOutputBytes": "10000"},
-            "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0",
-            "txnId": _uuid(chance),
-        }
-        actions: list[dict[str, Any]] = [{"commitInfo": info}]
-        if version == 0:
-            metadata = {
-                "id": _uuid(chance),
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": schema}),
-                "partitionColumns": [],
-                "configuration": {},
-                "createdTime": made,
-            }
-            actions += [{"metaData": metadata}, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}]
-        actions += [{"add": _add(chance, version, number, made)} for number in range(FILES)]
-        text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
-        (log / f"{version:020d}.json").write_text(text)
-
-
-def _add(chance: random.Random, version: int, number: int, made: int) -> dict[str, Any]:
-    low = {"id": version * 1000 + number, "day": "2026-01-01", "amount": 0.5, "name": "aaaa"}
-    high = {"id": version * 1000 + number + 99, "day": "2026-01-31", "amount": 99.5, "name": "zzzz"}
-    stats = {"numRecords": 100, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
-    return {
-        "path": f"part-{number:05d}-{_uuid(chance)}-c000.snappy.parquet",
-        "partitionValues": {},
-        "size": 1000 + number,
-        "modificationTime": made,
-        "dataChange": True,
-        "stats": json.dumps(stats, separators=(",", ":")),
-    }
-
-
-def _uuid(chance: random.Random) -> str:
-    return str(uuid.UUID(int=chance.getrandbits(128)))
 
 
 def main(commits: int) -> None:
@@ -97,24 +44,32 @@ def main(commits: int) -> None:
     collect_seldom()  # as every job does
     session = DeltaSession(own_session("benchmark", "local[2]"))
     with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder, "long")
-        write_log(table, commits)
         print(f"{commits} commits of {FILES} files, {RUNS} runs each, medians")
-        contenders: dict[str, Callable[[], Any]] = {"audit": lambda: _audit(session, table, commits)}
-        contenders["DESCRIBE HISTORY"] = lambda: _describe(session, table)
-        contenders["the same, opened before"] = lambda: session.sql(f"DESCRIBE HISTORY delta.`{table}`")
-        if _has_deltalake():
-            contenders["deltalake, opening"] = lambda: _open_with_deltalake(table)
-        seconds: dict[str, list[float]] = {name: [] for name in contenders}
-        for _ in range(RUNS):
-            for name, contender in contenders.items():
-                seconds[name].append(_timed(contender))
-        ours = statistics.median(seconds["audit"])
-        for name, measured in seconds.items():
-            middle = statistics.median(measured)
-            print(f"  {name:24} {middle:8.2f} s   audit / this {ours / middle:6.2f}")
-        _incremental(session, table, commits, ours)
+        for number, kind in enumerate(LOGS):
+            table = Path(folder, f"t{number}", "long")
+            write_log(table, commits, kind)
+            ours = _contest(session, table, commits, kind)
+            _incremental(session, table, commits, ours)
         _many(session, Path(folder, "many"))
+
+
+def _contest(session: DeltaSession, table: Path, commits: int, kind: str) -> float:
+    """Print what an audit takes, and what others do; return the audit's median in seconds."""
+    print(kind)
+    contenders: dict[str, Callable[[], Any]] = {"audit": lambda: _audit(session, table, commits)}
+    contenders["DESCRIBE HISTORY"] = lambda: _describe(session, table)
+    contenders["the same, opened before"] = lambda: session.sql(f"DESCRIBE HISTORY delta.`{table}`")
+    if _has_deltalake():
+        contenders["deltalake, opening"] = lambda: _open_with_deltalake(table)
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(RUNS):
+        for name, contender in contenders.items():
+            seconds[name].append(_timed(contender))
+    ours = statistics.median(seconds["audit"])
+    for name, measured in seconds.items():
+        middle = statistics.median(measured)
+        print(f"  {name:24} {middle:8.2f} s   audit / this {ours / middle:6.2f}")
+    return ours
 
 
 def _incremental(session: DeltaSession, table: Path, commits: int, whole: float) -> None:
