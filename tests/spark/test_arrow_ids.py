@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_ids import arrow_ids
 from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
@@ -28,7 +27,7 @@ def reader_and_rows(session, path):
     """Return what reads the ids of a table's files that hold materialized ones, and those files."""
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
-    tracking = row_tracking_of(state)
+    tracking = state.row_tracking
     data = DeltaFiles(session.storage, table.location)
     files = (state.files or {}).values()
     found = survey(data, files, tracking.row_id_column).ids

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from tests.spark.test_check_row_tracking import STORIES, name_of
@@ -28,7 +27,7 @@ def test_ids_and_commit_versions_are_those_that_spark_gives_every_row(built, ses
 
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
-    tracking = row_tracking_of(state)
+    tracking = state.row_tracking
     data = DeltaFiles(session.storage, table.location)
     rows = [FileRows(file, data.deleted(file, data.footer(file).num_rows)) for file in (state.files or {}).values()]
     reader = RowReader(session, data, tracking.row_id_column, tracking.commit_version_column)

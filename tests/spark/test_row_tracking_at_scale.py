@@ -11,7 +11,6 @@ import pytest
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, inline_bitmap
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
@@ -131,7 +130,7 @@ def proofs(session: DeltaSession, path: Path) -> tuple[Proof, Proof]:
     """Return what the driver finds, and what Spark finds."""
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)
-    tracking = row_tracking_of(state)
+    tracking = state.row_tracking
     data = DeltaFiles(session.storage, table.location)
     files: list[LiveFile] = list((state.files or {}).values())
     surveyed = survey(data, files, tracking.row_id_column)

@@ -24,7 +24,6 @@ from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
@@ -78,7 +77,7 @@ class FileFindings:
         :param whole: whether all were checked: what an earlier audit found, and this one does not, was repaired then
         """
         self._rows_of = rows_of
-        fresh = list(check_fresh_ids(state, row_tracking_of(state), rows_of))
+        fresh = list(check_fresh_ids(state, state.row_tracking, rows_of))
         miscounted = {file.path for file in _files(state) if file.num_records != rows_of(file)}
         undone = ((UNKNOWN_ROW_COUNT, None), (ABOVE_HIGH_WATER_MARK, miscounted), (OVERLAPPING_ROW_IDS, None))
         for rule, paths in undone:

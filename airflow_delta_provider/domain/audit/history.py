@@ -40,7 +40,7 @@ from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Past, Transition, apply_commit, apply_first, as_one_commit
+from airflow_delta_provider.domain.delta.transition import Transition, apply_commit, apply_first, as_one_commit
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 
@@ -48,6 +48,8 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 _OF_VERSIONS = needing(Need.VERSIONS)
 
 
+#: Returns the version and the commit of findings; asked for only where something is found.
+Where = Callable[[], Mapping[str, Any]]
 #: What the first commit has to have: protocol and metadata.
 _FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
 #: What is checked of a state at once: protocol, metadata and domains; the domain of row tracking.
@@ -149,7 +151,7 @@ class HistoryAudit:
         commit = Commit.of(version, values)
         self._version = version
         if self._replay.is_complete:
-            self._judge(apply_commit(self._replay, commit, values), actions)
+            self._judge(apply_commit(self._replay, commit, values, self._previous), actions)
         else:
             self._take_first(commit, values, actions)
         self._previous = commit
@@ -246,9 +248,9 @@ class HistoryAudit:
 
     def _begin_late(self, base: TableState) -> None:
         self._file_findings.start_from(base)
-        self._begin(base, {"at_or_before": True, "version": base.version}, ())
+        self._begin(base, lambda: {"at_or_before": True, "version": base.version}, ())
 
-    def _begin(self, state: TableState, where: Mapping[str, Any], actions: Sequence[Action]) -> None:
+    def _begin(self, state: TableState, where: Where, actions: Sequence[Action]) -> None:
         """Take the state that the history starts from, with its files."""
         self._restorations.begin(state)
         self._changes.begin(state)
@@ -259,13 +261,13 @@ class HistoryAudit:
 
     def _take_first(self, commit: Commit, values: list[tuple[str, Any]], actions: Sequence[Action]) -> None:
         """Take the commit that creates the table, or one before the table has protocol and metadata."""
-        transition = apply_first(self._replay, commit, values)
+        transition = apply_first(self._replay, commit, values, self._previous)
         found = list(on_commit.run(commit))
         if commit.version == 0:
             found += on_first_commit.run(commit)
         for finding in found:
             if finding.code in _FIRST:
-                self._violations.look(finding.code, commit.version, [self._placed(finding, {}, actions)])
+                self._violations.look(finding.code, commit.version, [self._placed(finding, dict, actions)])
             else:
                 self._open(Detected(finding), actions)
         for code, is_there in zip(_FIRST, (self._replay.has_protocol, self._replay.has_metadata)):
@@ -274,8 +276,8 @@ class HistoryAudit:
         if transition is None:
             return
         state = self.state()
-        self._begin(state, commit.provenance, actions)
-        for finding in on_transition.run(self._with_previous(transition)):
+        self._begin(state, lambda: commit.provenance, actions)
+        for finding in on_transition.run(transition):
             self._open(Detected(finding, still_open_after(finding, transition)), actions)
         for broken in self._tracking.apply_first(transition):
             self._open(broken, actions)
@@ -296,10 +298,10 @@ class HistoryAudit:
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = replace(transition.after, files=live)
-            healed += self._look(state, commit.provenance, actions, transition.before)
+            healed += self._look(state, lambda: commit.provenance, actions, transition.before)
         elif commit.domains or (not self._violations.is_open(_NO_MARK) and assigns_ids_without_mark(transition)):
             state = replace(transition.after, files=live)
-            healed += self._look_at_tracking(state, commit.provenance, actions, transition.before)
+            healed += self._look_at_tracking(state, lambda: commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
         old = transition.before_files.keys() | again.keys()
@@ -310,7 +312,7 @@ class HistoryAudit:
         """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
         found = chain(
             self._changes.look(transition),
-            on_transition.run(self._with_previous(transition)),
+            on_transition.run(transition),
             check_commit(transition, ()),
         )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
@@ -321,8 +323,8 @@ class HistoryAudit:
         :param old: paths that it adds which were there before
         """
         written = (finding for action in actions for finding in on_action.run(action))
-        for finding in (*written, *self._files.descriptions(actions, transition.after, old)):
-            self._violations.open(self._placed(finding, transition.commit.provenance, actions))
+        for finding in chain(written, self._files.descriptions(actions, transition.after, old)):
+            self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
 
     def _broken_by(
         self,
@@ -339,7 +341,7 @@ class HistoryAudit:
             state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.check_enabling(transition, state):
                 yield Detected(replace(finding, **commit.provenance))
-        for finding in (*on_commit.run(commit), *on_transition.run(self._with_previous(transition))):
+        for finding in (*on_commit.run(commit), *on_transition.run(transition)):
             yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
@@ -351,7 +353,7 @@ class HistoryAudit:
     def _look(
         self,
         state: TableState,
-        where: Mapping[str, Any],
+        where: Where,
         actions: Sequence[Action],
         before: TableState | None = None,
     ) -> list[Violation]:
@@ -363,7 +365,7 @@ class HistoryAudit:
     def _look_at_tracking(
         self,
         state: TableState,
-        where: Mapping[str, Any],
+        where: Where,
         actions: Sequence[Action],
         before: TableState | None = None,
     ) -> list[Violation]:
@@ -376,12 +378,9 @@ class HistoryAudit:
         seen = [broken.finding for broken in placed if broken.still_open is None]
         return self._violations.look(_TRACKING, state.version, seen, before)
 
-    def _with_previous(self, transition: Transition) -> Transition:
-        return replace(transition, past=Past(previous=self._previous))
-
     def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
         finding = replace(broken.finding, action=excerpt(broken.finding, actions))
         self._violations.open(finding, broken.still_open, broken.before)
 
-    def _placed(self, finding: Finding, where: Mapping[str, Any], actions: Sequence[Action]) -> Finding:
-        return replace(finding, action=excerpt(finding, actions), **where)
+    def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:
+        return replace(finding, action=excerpt(finding, actions), **where())

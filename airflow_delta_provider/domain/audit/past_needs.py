@@ -12,7 +12,6 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Need
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -23,7 +22,7 @@ _MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
         state.protocol.supports(USAGE_TRACKING) and not state.metadata.properties.has_dropped_or_renamed
     ),
     Need.HIGH_WATER_MARK: lambda state: (
-        state.protocol.supports(ROW_TRACKING) and row_tracking_of(state).high_water_mark is None
+        state.protocol.supports(ROW_TRACKING) and state.row_tracking.high_water_mark is None
     ),
 }
 

@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATE
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
-from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -56,7 +56,7 @@ class RowTrackingAudit:
 
     def start_from(self, state: TableState) -> None:
         """Start from the state before the first commit, or from the first one, with its files."""
-        self._mark = row_tracking_of(state).high_water_mark
+        self._mark = state.row_tracking.high_water_mark
         if self._mark is None and state.protocol.supports(ROW_TRACKING):
             self._mark = self._highest_assigned(state)
 
@@ -80,7 +80,7 @@ class RowTrackingAudit:
         """
         if state.metadata.readable_columns is None:
             return []
-        found = [Detected(finding) for finding in check_state(state, row_tracking_of(state))]
+        found = [Detected(finding) for finding in check_state(state, state.row_tracking)]
         if not any(map(_is_lost_mark, found)):
             return found
         self._due = self._highest_assigned(state)
@@ -164,8 +164,8 @@ class RowTrackingAudit:
 
         :param state: after it, with its files
         """
-        tracking = row_tracking_of(state)
-        if tracking.relied_upon and not row_tracking_of(transition.before).relied_upon:
+        tracking = state.row_tracking
+        if tracking.relied_upon and not transition.before.row_tracking.relied_upon:
             yield from check_files(state, tracking)
 
     def check_files(self, state: TableState) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ class RowTrackingAudit:
         :param state: with its files
         """
         if state.protocol.supports(ROW_TRACKING):
-            yield from check_files(state, row_tracking_of(state))
+            yield from check_files(state, state.row_tracking)
 
     def report(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
         """Yield what is wrong with the files of the last state, unless the history has shown it already.
@@ -183,7 +183,7 @@ class RowTrackingAudit:
         """
         if not state.protocol.supports(ROW_TRACKING):
             return
-        tracking = row_tracking_of(state)
+        tracking = state.row_tracking
         yield from (f for f in self.check_files(state) if not violations.any_open([f.code]))
         files = (state.files or {}).values()
         pairs: dict[str, Overlap[LiveFile]] = {}
@@ -200,11 +200,11 @@ class RowTrackingAudit:
 
     def _with_mark(self, transition: Transition) -> Transition:
         """Follow the mark; return the commit as if a mark that was lost before were still there."""
-        if self._mark is not None and row_tracking_of(transition.before).high_water_mark is None:
+        if self._mark is not None and transition.before.row_tracking.high_water_mark is None:
             # The mark was lost, not the ids that had been assigned before.
             lost = {**transition.before.domains, DOMAIN: json.dumps({HIGH_WATER_MARK: self._mark})}
             transition = replace(transition, before=replace(transition.before, domains=lost))
-        mark = row_tracking_of(transition.after).high_water_mark
+        mark = transition.after.row_tracking.high_water_mark
         if self._mark is not None and transition.commit.domains and (mark is None or mark < self._mark):
             self.lowered = transition.commit
         if mark is None and self._due is not None:
@@ -235,5 +235,5 @@ def assigns_ids_without_mark(transition: Transition) -> bool:
 def _has_names_of(state: TableState | None, after: TableState) -> bool:
     if state is None:
         return False
-    one, other = row_tracking_of(state), row_tracking_of(after)
+    one, other = state.row_tracking, after.row_tracking
     return (one.row_id_column, one.commit_version_column) == (other.row_id_column, other.commit_version_column)

@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.audit.audit_state import AuditMemory
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
 from airflow_delta_provider.domain.report.verdict import Severity
 
 
@@ -23,7 +23,7 @@ class Touching:
         self._live = None if files is None else files.paths
         # What is wrong already may be so with files that nobody named.
         self._broken = any(v.finding.severity is Severity.ERROR for v in memory.standing)
-        self._mark = row_tracking_of(memory.state).high_water_mark
+        self._mark = memory.state.row_tracking.high_water_mark
 
     def take(self, actions: Sequence[Action]) -> bool:
         """Take a commit, and return whether it can only be judged with the files of before.

@@ -10,7 +10,7 @@ An audit runs all that are registered; nobody lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -34,7 +34,7 @@ class Checks(Generic[Input]):
 
     def __init__(self, where: Callable[[Input], Mapping[str, Any]]) -> None:
         self._where = where
-        self._checks: list[Callable[[Input], Iterator[Finding]]] = []
+        self._checks: list[Check[Input]] = []
         self.rules: set[Rule] = set()
         """All rules that they may find broken."""
 
@@ -45,23 +45,23 @@ class Checks(Generic[Input]):
         """
 
         def register(check: Check[Input]) -> Check[Input]:
-            self._checks.append(partial(self._run, check))
+            self._checks.append(check)
             self.rules.update(rules)
             return check
 
         return register
 
     def __iter__(self) -> Iterator[Check[Input]]:
-        return iter(self._checks)
+        return (partial(self._run, [check]) for check in self._checks)
 
     def run(self, value: Input) -> Iterator[Finding]:
         """Yield what all checks find."""
-        for check in self._checks:
-            yield from check(value)
+        return self._run(self._checks, value)
 
-    def _run(self, check: Check[Input], value: Input) -> Iterator[Finding]:
-        for finding in check(value):
-            yield finding if finding.version is not None else replace(finding, **self._where(value))
+    def _run(self, checks: Sequence[Check[Input]], value: Input) -> Iterator[Finding]:
+        for check in checks:
+            for finding in check(value):
+                yield finding if finding.version is not None else replace(finding, **self._where(value))
 
 
 class OnDemand:

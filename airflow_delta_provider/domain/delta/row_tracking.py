@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 HIGH_WATER_MARK = "rowIdHighWaterMark"
@@ -44,19 +47,23 @@ class RowTracking:
         return self.state is not FeatureState.ABSENT and self.enabled
 
 
-def row_tracking_of(state: TableState) -> RowTracking:
-    """Return what ``state`` says of row tracking."""
-    properties = state.metadata.properties
+def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str, str]) -> RowTracking:
+    """Return what a state says of row tracking.
+
+    :param domains: configuration by domain
+    """
+    properties = metadata.properties
     return RowTracking(
-        feature_state(ROW_TRACKING, state.protocol, state.metadata),
+        feature_state(ROW_TRACKING, protocol, metadata),
         properties.row_tracking,
         properties.row_tracking_suspended,
         properties.row_id_column or None,
         properties.row_commit_version_column or None,
-        high_water_mark_of(state.domains.get(DOMAIN)),
+        high_water_mark_of(domains.get(DOMAIN)),
     )
 
 
+@lru_cache(maxsize=8)
 def high_water_mark_of(configuration: str | None) -> int | None:
     """Return the high water mark that the domain's configuration says, None for none."""
     try:

@@ -6,7 +6,8 @@ PROTOCOL.md, Action Reconciliation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, DomainMetadata, read_actions
@@ -14,6 +15,7 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, Rem
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class TableState:
     domains: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[FileKey, LiveFile] | None = None
 
+    @cached_property
+    def row_tracking(self) -> RowTracking:
+        """What it says of row tracking."""
+        return row_tracking_of(self.protocol, self.metadata, self.domains)
+
 
 class Replay:
     """Takes the actions of a log, oldest first, and gives the state that they add up to.
@@ -43,13 +50,14 @@ class Replay:
         self._files: dict[FileKey, LiveFile] | None = {} if with_files else None
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
-        self._domains: dict[str, str] = {}
+        self._domains: Mapping[str, str] = {}
+        self._head: TableState | None = None
 
     @classmethod
     def of(cls, state: TableState) -> Replay:
         """Return a replay that has come to ``state``, with the files that it has."""
         replay = cls(with_files=True)
-        replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, dict(state.domains)
+        replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, state.domains
         replay._files = dict(state.files or {})
         return replay
 
@@ -94,19 +102,27 @@ class Replay:
         if self._protocol is None or self._metadata is None:
             missing = "protocol" if self._protocol is None else "metaData"
             raise BrokenLogError(f"no {missing} action up to version {version}")
-        return TableState(version, self._protocol, self._metadata, dict(self._domains), self._files)
+        return TableState(version, self._protocol, self._metadata, self._domains, self._files)
+
+    def head(self, version: int) -> TableState:
+        """Return the state without its files: the same object, as long as nothing of it changes.
+
+        :raises BrokenLogError: if there was no protocol or no metaData action
+        """
+        if self._head is None or self._head.version != version:
+            self._head = replace(self.state(version), files=None)
+        return self._head
 
     def _take_protocol(self, protocol: Protocol) -> None:
-        self._protocol = protocol
+        self._protocol, self._head = protocol, None
 
     def _take_metadata(self, metadata: Metadata) -> None:
-        self._metadata = metadata
+        self._metadata, self._head = metadata, None
 
     def _take_domain(self, domain: DomainMetadata) -> None:
-        if domain.removed:
-            self._domains.pop(domain.domain, None)
-        else:
-            self._domains[domain.domain] = domain.configuration
+        others = {name: said for name, said in self._domains.items() if name != domain.domain}
+        self._domains = others if domain.removed else {**others, domain.domain: domain.configuration}
+        self._head = None
 
     def _take_add(self, file: LiveFile) -> None:
         if self._files is not None:

@@ -71,7 +71,7 @@ class Transition:
         """Of the paths that it adds or removes, those that were live before, by path."""
         return {**self.removed_files, **self.added_again}
 
-    @property
+    @cached_property
     def new_files(self) -> list[LiveFile]:
         """The files that it adds and that were not live before."""
         return [file for file in self.commit.adds if file.path not in self.before_files]
@@ -86,13 +86,16 @@ def advance(replay: Replay, version: int, actions: Sequence[Action]) -> Transiti
     return apply_commit(replay, Commit.of(version, values), values)
 
 
-def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -> Transition:
+def apply_commit(
+    replay: Replay, commit: Commit, values: Sequence[ActionValue], previous: Commit | None = None
+) -> Transition:
     """Let ``replay`` take a commit that was read already, and return what it did.
 
     :param values: its actions
+    :param previous: the commit before
     :raises BrokenLogError: if there is no protocol or metadata before
     """
-    before = replace(replay.state(commit.version - 1), files=None)
+    before = replay.head(commit.version - 1)
     live = replay.files
     removed, added_again = _live_before(commit, live)
     gone = {file.key for file in commit.removes if file.key in live}
@@ -102,8 +105,16 @@ def apply_commit(replay: Replay, commit: Commit, values: Sequence[ActionValue]) 
     else:
         replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
     replay.apply(values)
-    after = replace(replay.state(commit.version), files=None)
-    return Transition(before, commit, after, removed, replaces_all, added_again=added_again, found_empty=found_empty)
+    return Transition(
+        before,
+        commit,
+        replay.head(commit.version),
+        removed,
+        replaces_all,
+        added_again=added_again,
+        found_empty=found_empty,
+        past=Past(previous=previous),
+    )
 
 
 def as_one_commit(before: TableState, after: TableState) -> Transition:
@@ -114,20 +125,23 @@ def as_one_commit(before: TableState, after: TableState) -> Transition:
     return Transition(replace(before, files=None), commit, replace(after, files=None), {})
 
 
-def apply_first(replay: Replay, commit: Commit, values: Sequence[ActionValue]) -> Transition | None:
+def apply_first(
+    replay: Replay, commit: Commit, values: Sequence[ActionValue], previous: Commit | None = None
+) -> Transition | None:
     """Let ``replay`` take a commit before which there is no state, and return what it did; None if there is still none.
 
     What it does to files is judged by its own protocol and metadata; no domain was there before.
 
     :param values: its actions
+    :param previous: the commit before
     """
     removed, added_again = _live_before(commit, replay.files)
     replay.apply(values)
     if not replay.is_complete:
         return None
-    after = replace(replay.state(commit.version), files=None)
+    after = replay.head(commit.version)
     before = replace(after, version=commit.version - 1, domains={})
-    return Transition(before, commit, after, removed, added_again=added_again)
+    return Transition(before, commit, after, removed, added_again=added_again, past=Past(previous=previous))
 
 
 def _replaces_empty(before: TableState, commit: Commit) -> bool:

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.protocol.undecidable import why_undeci
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -88,7 +88,7 @@ class DataLevel:
         if any(why_undecidable(state)):
             return {}
         files = list((state.files or {}).values())
-        tracking = row_tracking_of(state)
+        tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
         data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):

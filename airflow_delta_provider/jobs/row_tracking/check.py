@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import check_enable
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -75,7 +75,7 @@ class RowTrackingCheck:
         keys, refusals = find_keys(self._options.key_columns, state.metadata)
         if refused := [*([compared.refusal] if compared.refusal else []), *refusals]:
             return TableReport.refused(name, *refused, **known)
-        tracking = row_tracking_of(state)
+        tracking = state.row_tracking
         files = (state.files or {}).values()
         evidence: dict[str, Any] = {
             "level": self._options.level,

@@ -27,7 +27,6 @@ from airflow_delta_provider.domain.checks.row_tracking.row_ids import MATERIALIZ
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, TakenRows
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -88,7 +87,7 @@ class MovedRowsReader:
 
         :raises UnreadFilesError: if files of them are gone or damaged
         """
-        tracking = row_tracking_of(moves.transition.before)
+        tracking = moves.transition.before.row_tracking
         column = tracking.row_id_column
         found = self._taken(moves.taken, column)
         unread = [(taken.before.path, why) for taken, why in zip(moves.taken, found) if isinstance(why, str)]
@@ -114,7 +113,7 @@ class MovedRowsReader:
         seen: set[str] = set()
         for moves in commits:
             first = [taken for taken in moves.taken if taken.before.path not in seen]
-            column = row_tracking_of(moves.transition.before).row_id_column
+            column = moves.transition.before.row_tracking.row_id_column
             for taken, why in zip(first, self._taken(first, column)):
                 if isinstance(why, str):
                     return lost_rows(taken.before.path, moves.version, why)
@@ -149,7 +148,7 @@ class MovedRowsReader:
         """Return those of a commit's new files that hold materialized ids, and what could not be read of the others."""
         new: list[FileRows] = []
         unread: list[tuple[str, str]] = []
-        column = row_tracking_of(moves.transition.after).row_id_column
+        column = moves.transition.after.row_tracking.row_id_column
         for file, ids in zip(moves.new, self._ids_of(moves.new, column)):
             if isinstance(ids, str):
                 unread.append((file.path, ids))
@@ -174,7 +173,7 @@ class MovedRowsReader:
 
     def _new_rows(self, moves: RowMoves, new: Sequence[FileRows]) -> DataFrame:
         """Return the rows with materialized ids that are not the fresh ones of the same rows, and their files."""
-        tracking = row_tracking_of(moves.transition.after)
+        tracking = moves.transition.after.row_tracking
         assert tracking.row_id_column is not None  # else no file was found to hold materialized ids
         reader = RowReader(self._session, self._data, tracking.row_id_column, tracking.commit_version_column)
         rows = reader.rows(new).where("materialized")

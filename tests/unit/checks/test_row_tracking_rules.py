@@ -17,7 +17,6 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.report.finding import Finding
@@ -55,7 +54,7 @@ def state(
 
 
 def judged(table: TableState) -> list[Finding]:
-    tracking = row_tracking_of(table)
+    tracking = table.row_tracking
     return [
         *check_enabled(tracking),
         *check_state(table, tracking),

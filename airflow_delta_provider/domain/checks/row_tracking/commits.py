@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import RowIds
-from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -32,7 +32,7 @@ def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iter
     :param earlier_paths: of :func:`suspicious_paths`, those that an earlier commit added: a RESTORE brings
         files back, whose ids are then old, and their own
     """
-    tracking = row_tracking_of(transition.after)
+    tracking = transition.after.row_tracking
     if tracking.state is FeatureState.ABSENT:
         return
     for check in (_without_ids, _reassigned, _reissued, _other_commit_version, _names_changed, _not_preserved):
@@ -47,7 +47,7 @@ def moves_rows(commit: Commit) -> bool:
 
 def suspicious_paths(transition: Transition) -> list[str]:
     """Return the added paths that break RT15 or RT16, unless an earlier commit added them already."""
-    mark = row_tracking_of(transition.before).high_water_mark
+    mark = transition.before.row_tracking.high_water_mark
     return [
         file.path
         for file in transition.new_files
@@ -92,7 +92,7 @@ REASSIGNED_BASE = _pair.error(
 
 @on_demand(REASSIGNED_BASE)
 def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
-    if not tracking.assigns or row_tracking_of(transition.before).state is FeatureState.ABSENT:
+    if not tracking.assigns or transition.before.row_tracking.state is FeatureState.ABSENT:
         return  # ids of an earlier life of the feature
     past = transition.past
     if not tracking.relied_upon and (past.row_ids is None or past.restored_row_ids is not None):
@@ -131,7 +131,7 @@ REISSUED_ROW_IDS = _pair.error(
 
 @on_demand(REISSUED_ROW_IDS)
 def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
-    mark = row_tracking_of(transition.before).high_water_mark
+    mark = transition.before.row_tracking.high_water_mark
     if mark is None:
         return
     for file in transition.new_files:
@@ -183,7 +183,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
 
 @on_demand(MATERIALIZED_NAMES_CHANGED)
 def _names_changed(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
-    before = row_tracking_of(transition.before)
+    before = transition.before.row_tracking
     if not before.relied_upon or transition.keeps_no_file or transition.restores:
         return
     for what, old, new in (
@@ -211,7 +211,7 @@ NOT_PRESERVED = _commit.warning(
 @on_demand(NOT_PRESERVED)
 def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     commit = transition.commit
-    if not (tracking.relied_upon and row_tracking_of(transition.before).relied_upon):
+    if not (tracking.relied_upon and transition.before.row_tracking.relied_upon):
         return
     if commit.operation not in _REWRITES or not (commit.adds and commit.removes):
         return

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.healing import Details, StillOpen
 from airflow_delta_provider.domain.delta.live_file import RowIds
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -24,7 +23,7 @@ def mark_is_too_low(later: Transition, _: Finding | None, details: Details) -> b
     Once ids up to there were assigned again, only the removal of those files helps, with all others or by a RESTORE.
     """
     due = int(details["due"])
-    tracking = row_tracking_of(later.after)
+    tracking = later.after.row_tracking
     if not tracking.assigns or (later.replaces_all and later.commit.metadata):
         return False
     version = later.commit.version
@@ -48,7 +47,7 @@ def highest_added(_: Finding, transition: Transition) -> Details:
 
 def mark_before(_: Finding, transition: Transition) -> Details:
     """Return the high water mark before the commit."""
-    return {"due": row_tracking_of(transition.before).high_water_mark or 0}
+    return {"due": transition.before.row_tracking.high_water_mark or 0}
 
 
 def ids_before(finding: Finding, transition: Transition) -> Details:
@@ -73,11 +72,11 @@ def ids_are_others(later: Transition, finding: Finding, details: Details) -> boo
 
 def names_before(_: Finding, transition: Transition) -> Details:
     """Return the names of the columns of row ids before the commit."""
-    before = row_tracking_of(transition.before)
+    before = transition.before.row_tracking
     return {"names": [before.row_id_column, before.commit_version_column]}
 
 
 def names_are_others(later: Transition, _: Finding, details: Details) -> bool:
     """Until the names are those of before, or no file is left that has them."""
-    now = row_tracking_of(later.after)
+    now = later.after.row_tracking
     return not later.keeps_no_file and list(details["names"]) != [now.row_id_column, now.commit_version_column]

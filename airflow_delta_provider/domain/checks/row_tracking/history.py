@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, last_id, overlaps
@@ -41,7 +41,7 @@ class _Step:
 
 def check_history(transition: Transition) -> Iterator[Finding]:
     """Yield what a commit did wrong to row tracking that stays wrong, whatever its files become."""
-    step = _Step(transition, row_tracking_of(transition.before), row_tracking_of(transition.after))
+    step = _Step(transition, transition.before.row_tracking, transition.after.row_tracking)
     if step.after.state is FeatureState.ABSENT:
         return
     for check in (

@@ -22,7 +22,6 @@ from airflow_delta_provider.domain.delta.column import Column, UnknownColumnErro
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
@@ -136,7 +135,7 @@ def id_ranges(commits: Iterable[RowMoves]) -> list[IdRange]:
     """Return which ids each commit assigned, by commit; those of a commit do not overlap."""
     ranges: list[IdRange] = []
     for moves in commits:
-        mark = row_tracking_of(moves.transition.after).high_water_mark
+        mark = moves.transition.after.row_tracking.high_water_mark
         for file in in_order(moves.new):
             first = base_of(file)
             # Of a file without a row count all ids up to the mark may be its own, or those of the files after it.

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.row_tracking import row_tracking_of
 from airflow_delta_provider.domain.delta.transition import Transition
 
 
@@ -79,7 +78,7 @@ def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_pa
 
 def tracked(transition: Transition) -> bool:
     """Whether rows have ids that may be relied upon both before and after a commit."""
-    return row_tracking_of(transition.before).relied_upon and row_tracking_of(transition.after).relied_upon
+    return transition.before.row_tracking.relied_upon and transition.after.row_tracking.relied_upon
 
 
 def replaces_rows(moves: RowMoves) -> bool:
