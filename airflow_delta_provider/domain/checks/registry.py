@@ -1,55 +1,12 @@
-"""All rules: by family, by code, and by what follows from what. Importing it registers all checks."""
+"""All rules: by family, by code, and by what follows from what. Importing it imports, and so registers, all checks."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 
-import airflow_delta_provider.domain.checks.actions.deletion_vectors
-import airflow_delta_provider.domain.checks.actions.domains
-import airflow_delta_provider.domain.checks.actions.fields
-import airflow_delta_provider.domain.checks.actions.files
-import airflow_delta_provider.domain.checks.actions.partition_values
-import airflow_delta_provider.domain.checks.actions.timestamps
-import airflow_delta_provider.domain.checks.column_mapping.changes
-import airflow_delta_provider.domain.checks.column_mapping.clustering
-import airflow_delta_provider.domain.checks.column_mapping.data_files
-import airflow_delta_provider.domain.checks.column_mapping.file_names
-import airflow_delta_provider.domain.checks.column_mapping.outcome
-import airflow_delta_provider.domain.checks.column_mapping.physical_paths
-import airflow_delta_provider.domain.checks.column_mapping.state
-import airflow_delta_provider.domain.checks.data_files.file_schema
-import airflow_delta_provider.domain.checks.data_files.files
-import airflow_delta_provider.domain.checks.log.catalog_managed
-import airflow_delta_provider.domain.checks.log.checkpoints
-import airflow_delta_provider.domain.checks.log.checksums
-import airflow_delta_provider.domain.checks.log.compaction
-import airflow_delta_provider.domain.checks.log.damaged_files
-import airflow_delta_provider.domain.checks.log.duplicate_files
-import airflow_delta_provider.domain.checks.log.history
-import airflow_delta_provider.domain.checks.metadata.changes
-import airflow_delta_provider.domain.checks.metadata.clustering
-import airflow_delta_provider.domain.checks.metadata.identity
-import airflow_delta_provider.domain.checks.metadata.schema
-import airflow_delta_provider.domain.checks.metadata.state
-import airflow_delta_provider.domain.checks.protocol.changes
-import airflow_delta_provider.domain.checks.protocol.iceberg_compat
-import airflow_delta_provider.domain.checks.protocol.lists
-import airflow_delta_provider.domain.checks.protocol.missing_features
-import airflow_delta_provider.domain.checks.protocol.outcomes
-import airflow_delta_provider.domain.checks.row_tracking.commits
-import airflow_delta_provider.domain.checks.row_tracking.comparison
-import airflow_delta_provider.domain.checks.row_tracking.history
-import airflow_delta_provider.domain.checks.row_tracking.keys
-import airflow_delta_provider.domain.checks.row_tracking.live_files
-import airflow_delta_provider.domain.checks.row_tracking.moved_rows
-import airflow_delta_provider.domain.checks.row_tracking.row_ids
-import airflow_delta_provider.domain.checks.row_tracking.state
-import airflow_delta_provider.domain.checks.type_widening.changes
-import airflow_delta_provider.domain.checks.type_widening.data
-import airflow_delta_provider.domain.checks.type_widening.outcome
-import airflow_delta_provider.domain.checks.type_widening.state
-import airflow_delta_provider.domain.checks.usage_tracking.changes
-import airflow_delta_provider.domain.checks.usage_tracking.state  # noqa: F401
+from airflow_delta_provider.domain import checks
 from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
 from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
@@ -61,6 +18,9 @@ from airflow_delta_provider.domain.checks.row_tracking import family as row_trac
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
 from airflow_delta_provider.domain.checks.type_widening import family as type_widening
 from airflow_delta_provider.domain.checks.usage_tracking import family as usage_tracking
+
+for _module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
+    import_module(_module.name)
 
 FAMILIES: tuple[RuleFamily, ...] = (
     requests.FAMILY,
