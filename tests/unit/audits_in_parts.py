@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
@@ -70,7 +70,7 @@ def content_of(actions: Actions) -> bytes:
     return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
 
 
-def audit_of(storage: Kept, memory: AuditMemory | None = None) -> tuple[HistoryAudit, Judging]:
+def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAudit, Judging]:
     """Audit a log, from where an earlier audit ended."""
     log = TableLog(None, storage, "file:/t")  # type: ignore[arg-type]
     names = log.list_names()
@@ -79,17 +79,17 @@ def audit_of(storage: Kept, memory: AuditMemory | None = None) -> tuple[HistoryA
     return judging.judge(find_span(names, last)) if memory is None else judging.go_on(memory, last), judging
 
 
-def told(storage: Kept, memory: AuditMemory | None = None) -> tuple[list[Finding], AuditMemory, Judging]:
+def told(storage: Kept, memory: AuditState | None = None) -> tuple[list[Finding], AuditState, Judging]:
     """Audit a log; return the findings, what is remembered, and how they came about."""
     audit, judging = audit_of(storage, memory)
     findings = audit.findings()
-    kept = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", judging.facts(audit))
-    return findings, AuditMemory.from_json(json.loads(json.dumps(kept.to_json()))), judging
+    kept = AuditState.of(audit.state(), audit.commit_info, findings, "log", judging.facts(audit))
+    return findings, AuditState.from_json(json.loads(json.dumps(kept.to_json()))), judging
 
 
 def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
     """Audit a history several times while it grows: up to each of ``ends``, then up to its end."""
-    memory: AuditMemory | None = None
+    memory: AuditState | None = None
     found: list[Finding] = []
     for end in (*ends, len(commits) - 1):
         found, memory, _ = told(Kept(commits[: end + 1]), memory)
@@ -114,7 +114,7 @@ def _seen(finding: Finding) -> Seen:
 
 def differences(whole: Callable[[int], Sequence[Finding]], commits: Sequence[Actions], *ends: int) -> list[Any]:
     """Audit a history up to each of ``ends``, one going on from the other; return what is not as in audits of all."""
-    memory: AuditMemory | None = None
+    memory: AuditState | None = None
     wrong: list[Any] = []
     before = -1
     for end in ends:

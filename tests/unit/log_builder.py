@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, additions, first_adds
+from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, additions, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
@@ -514,7 +514,7 @@ class Table:
         return {"remove": remove | {name: add[name] for name in kept if name in add}}
 
 
-class History(LogMemory):
+class History(PastLog):
     """A history that is kept whole, though it is judged from a later version on."""
 
     def __init__(self, commits: Sequence[Actions]) -> None:

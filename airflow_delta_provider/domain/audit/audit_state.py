@@ -1,4 +1,4 @@
-"""What an audit remembers of a table: how far it came, what the table was then, and what was wrong."""
+"""What an audit saves of a table: how far it came, what the table was then, and what was wrong."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SCHEMA_VERSION = 1
 REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
 
 
-class BrokenMemoryError(ValueError):
+class BrokenStateError(ValueError):
     """What was remembered cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
-class AuditMemory:
-    """What the next audit of a table goes on from.
+class AuditState:
+    """What the next audit of a table resumes from.
 
     :param state: of the last version that was judged, without files
     :param commit_info: ``commitInfo`` of that version
@@ -61,7 +61,7 @@ class AuditMemory:
         findings: Iterable[Finding],
         level: str,
         facts: HistoryFacts | None = None,
-    ) -> AuditMemory:
+    ) -> AuditState:
         """Remember what stands after an audit; that older commits were not kept does not concern the next one."""
         told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
         standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
@@ -120,14 +120,14 @@ class AuditMemory:
         }
 
     @classmethod
-    def from_json(cls, wire: Any) -> AuditMemory:
+    def from_json(cls, wire: Any) -> AuditState:
         """Read the wire form.
 
-        :raises BrokenMemoryError: if it is not of this version, or damaged
+        :raises BrokenStateError: if it is not of this version, or damaged
         """
         try:
             if wire["schema_version"] != SCHEMA_VERSION:
-                raise BrokenMemoryError(f"it has schema version {wire['schema_version']}, not {SCHEMA_VERSION}")
+                raise BrokenStateError(f"it has schema version {wire['schema_version']}, not {SCHEMA_VERSION}")
             protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
             state = TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
             findings = tuple(map(Finding.from_json, wire["findings"]))
@@ -137,9 +137,9 @@ class AuditMemory:
             reported = Reported.of(findings) if known is None else Reported.from_json(known)
             return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported, facts)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, BrokenMemoryError):
+            if isinstance(error, BrokenStateError):
                 raise
-            raise BrokenMemoryError(f"it is damaged: {error!r}") from error
+            raise BrokenStateError(f"it is damaged: {error!r}") from error
 
 
 def _is_older(finding: Finding, begin: int) -> bool:

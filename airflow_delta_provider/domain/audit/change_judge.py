@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
 from airflow_delta_provider.domain.audit.written_types import WrittenTypes
@@ -46,7 +46,7 @@ _UNTOLD = (
 class ChangeJudge:
     """Takes the commits that change protocol or metadata, oldest first."""
 
-    def __init__(self, log: LogMemory) -> None:
+    def __init__(self, log: PastLog) -> None:
         self._log = log
         self._paths = PhysicalPaths()
         self._used: frozenset[str] = frozenset()

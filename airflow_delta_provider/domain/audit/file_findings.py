@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.past_log import Addition, LogMemory
+from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
@@ -43,7 +43,7 @@ class FileFindings:
     :param since: leave out what is wrong with files that were added up to this version; None for nothing
     """
 
-    def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: LogMemory, since: int | None) -> None:
+    def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: PastLog, since: int | None) -> None:
         self._violations = violations
         self._tracking = tracking
         self._log = log
@@ -124,9 +124,7 @@ class FileFindings:
             yield finding
 
 
-def blamed(
-    found: Sequence[Finding], files: Iterable[LiveFile], log: LogMemory
-) -> list[tuple[Finding, Addition | None]]:
+def blamed(found: Sequence[Finding], files: Iterable[LiveFile], log: PastLog) -> list[tuple[Finding, Addition | None]]:
     """Return findings, each with the oldest kept commit that wrote what is wrong with the file that it names.
 
     None where it names its version already, or no such commit is kept.

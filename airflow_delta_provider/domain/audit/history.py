@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.audit.healing import (
 )
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit, assigns_ids_without_mark
@@ -73,7 +73,7 @@ class HistoryAudit:
         self,
         replay: Replay,
         base: TableState | None = None,
-        log: LogMemory | None = None,
+        log: PastLog | None = None,
         *,
         known: bool = False,
         recalled: Sequence[StandingViolation] = (),
@@ -82,7 +82,7 @@ class HistoryAudit:
         follow: Callable[[RowMoves], None] | None = None,
     ) -> None:
         self._replay = replay
-        self._log = log or LogMemory()
+        self._log = log or PastLog()
         begun_late = base is not None
         self._knows_files = base is None or base.files is not None
         self._violations = Violations()

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from airflow_delta_provider.domain.audit.history_facts import LiveFiles
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
 from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
 from airflow_delta_provider.domain.delta.commit import Action
@@ -24,7 +24,7 @@ class FileCourse:
     :param begun_late: whether there were commits before the first that it takes
     """
 
-    def __init__(self, log: LogMemory, begun_late: bool) -> None:
+    def __init__(self, log: PastLog, begun_late: bool) -> None:
         self._log = log
         self._begun_late = begun_late
         self._vectors = LiveVectors()

@@ -87,8 +87,8 @@ def first_adds(
     return found
 
 
-class LogMemory:
-    """By default it tells nothing."""
+class PastLog:
+    """What is known of a table's log before the commits that are checked; by default nothing."""
 
     def commit_at(self, version: int) -> Commit | None:
         """Return a commit, None where the log no longer has it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, identity_of, leads_back
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -35,7 +35,7 @@ def restored_by(
     transition: Transition,
     live: Mapping[FileKey, LiveFile],
     states: EarlierStates,
-    log: LogMemory,
+    log: PastLog,
     *,
     begun_late: bool,
 ) -> Restored:
@@ -66,7 +66,7 @@ class Restorations:
     :param begun_late: whether there were versions before those that it takes
     """
 
-    def __init__(self, log: LogMemory, begun_late: bool) -> None:
+    def __init__(self, log: PastLog, begun_late: bool) -> None:
         self._log = log
         self._begun_late = begun_late
         self._states = EarlierStates()

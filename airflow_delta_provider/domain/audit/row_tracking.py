@@ -9,7 +9,7 @@ from functools import cache
 
 from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
@@ -45,7 +45,7 @@ class RowTrackingAudit:
     :param follow: called with what each commit did to rows whose ids may be relied upon
     """
 
-    def __init__(self, log: LogMemory, begun_late: bool, follow: Callable[[RowMoves], None] | None) -> None:
+    def __init__(self, log: PastLog, begun_late: bool, follow: Callable[[RowMoves], None] | None) -> None:
         self._log = log
         self._begun_late = begun_late
         self._follow = follow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -18,7 +18,7 @@ class Touching:
     :param memory: what is known of the version before them
     """
 
-    def __init__(self, memory: AuditMemory) -> None:
+    def __init__(self, memory: AuditState) -> None:
         files = None if memory.facts is None else memory.facts.files
         self._live = None if files is None else files.paths
         # What is wrong already may be so with files that nobody named.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from airflow_delta_provider.domain.audit.past_log import FirstAdd, LogMemory
+from airflow_delta_provider.domain.audit.past_log import FirstAdd, PastLog
 from airflow_delta_provider.domain.audit.violations import worded
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, changed_fields
 from airflow_delta_provider.domain.delta.column import Column
@@ -29,7 +29,7 @@ class WrittenTypes:
     :param live: paths of those files
     """
 
-    def __init__(self, transition: Transition, live: Iterable[str], log: LogMemory) -> None:
+    def __init__(self, transition: Transition, live: Iterable[str], log: PastLog) -> None:
         self._transition = transition
         self._live = live
         self._log = log

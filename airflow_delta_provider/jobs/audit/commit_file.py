@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.touching import Touching
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
@@ -25,7 +25,7 @@ class CommitFile(NamedTuple):
     checksum: bytes | None
 
 
-def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditMemory) -> bool:
+def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditState) -> bool:
     """Return whether commits can only be judged with the files that were live before them: all but mere additions.
 
     :param ahead: takes the commits that had to be looked at

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
@@ -83,7 +83,7 @@ class Judging:
         self.first: int | None = None
         """The first of them."""
 
-    def judge(self, span: Span, *, known: bool = False, memory: AuditMemory | None = None) -> HistoryAudit:
+    def judge(self, span: Span, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
         """Judge the commits of ``span``.
 
         :param known: whether what is wrong with the state that it starts from is left out
@@ -115,7 +115,7 @@ class Judging:
         self._judge(audit, self._read(versions), versions)
         return audit
 
-    def go_on(self, memory: AuditMemory, last: int) -> HistoryAudit:
+    def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
         """Judge what came after an earlier audit; where the log does not lead on from there, from where it does.
 
         :raises BrokenLogError: if a state that is needed cannot be read
@@ -161,7 +161,7 @@ class Judging:
             audit.note(finding)
         return audit
 
-    def leads_on(self, memory: AuditMemory, last: int) -> bool:
+    def leads_on(self, memory: AuditState, last: int) -> bool:
         """Whether the log has all commits from the one on that an earlier audit ended with."""
         few = last - memory.version < len(self._names)  # a name may give any version
         return few and {*map(commit_name, range(memory.version, last + 1))} <= {*self._names}

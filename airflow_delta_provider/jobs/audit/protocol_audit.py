@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.version_range import find_span
@@ -77,7 +77,7 @@ class ProtocolAudit:
         self._store = memory_store(session, options, progress)
         self._receipt = receipt
         self._received = received or {}
-        self._stored: AuditMemory | None = None
+        self._stored: AuditState | None = None
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""
@@ -101,10 +101,10 @@ class ProtocolAudit:
         now = None
         if audit.version == last and not self._data.given_up and audit.is_readable:
             facts = None if self._store is None else judging.facts(audit)
-            now = AuditMemory.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
+            now = AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
         return self._report(findings, memory, now, audit.version, judging, looked)
 
-    def _judge(self, memory: AuditMemory | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
+    def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
         """Judge from where the audit before ended; the whole history where that cannot be.
 
         :raises BrokenLogError: if no state can be made of the log
@@ -145,7 +145,7 @@ class ProtocolAudit:
             said = Commit.from_actions(version, self._log.read_commit(name)).provenance["timestamp"]
         return time_or_none("timestamp", said) or self._log.written_at(name)
 
-    def _memory(self, last: int) -> AuditMemory | None:
+    def _memory(self, last: int) -> AuditState | None:
         """Return what the audit before left, if it was of this very table and looked as deep."""
         memory = None if self._store is None else self._store.load(self._table.location)
         if memory is None or memory.level != self._options.level:
@@ -165,8 +165,8 @@ class ProtocolAudit:
     def _report(
         self,
         findings: list[Finding],
-        before: AuditMemory | None,
-        now: AuditMemory | None,
+        before: AuditState | None,
+        now: AuditState | None,
         version: int,
         judging: Judging | None = None,
         looked: Mapping[str, Any] | None = None,
@@ -202,7 +202,7 @@ class ProtocolAudit:
             return replace(report, verdict=Verdict.VIOLATED)
         return report
 
-    def _remember(self, memory: AuditMemory | None, reported: Reported) -> str | None:
+    def _remember(self, memory: AuditState | None, reported: Reported) -> str | None:
         """Keep what the next audit goes on from; return the receipt, if its confirmation is waited for."""
         if self._store is None or memory is None:
             return None
@@ -212,9 +212,9 @@ class ProtocolAudit:
         return self._receipt if reported.waits_for(self._receipt) else None
 
 
-def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditMemory] | None:
+def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditState] | None:
     """Return where audits of these options remember; each level by itself, since another one finds other things."""
     if options.state_path is None:
         return None
     variant = "" if options.level == "log" else options.level
-    return StateStore(session.storage, options.state_path, progress, AuditMemory.from_json, variant)
+    return StateStore(session.storage, options.state_path, progress, AuditState.from_json, variant)

@@ -62,15 +62,15 @@ class TableChange:
         self._timings = Timings()
 
     def run(self) -> TableReport:
-        """Plan, and unless it is a dry run, commit and verify."""
-        try:
-            with self._timings.phase("read"):
-                before = self._table.log.read_state(with_files=self._needs_files)
-                earlier = self._earlier_commits()
-            change = self._choose(before)(self._options, self._session, self._table, before)
-            plan, refusals = change.planned.plan, change.planned.refusals
-        except BrokenLogError as error:
-            return TableReport.refused(self._name, requests.broken_log(self._name, error))
+        """Plan, and unless it is a dry run, commit and verify.
+
+        :raises BrokenLogError: if the log is damaged
+        """
+        with self._timings.phase("read"):
+            before = self._table.log.read_state(with_files=self._needs_files)
+            earlier = self._earlier_commits()
+        change = self._choose(before)(self._options, self._session, self._table, before)
+        plan, refusals = change.planned.plan, change.planned.refusals
         known: dict[str, Any] = {
             "version": before.version,
             "version_before": before.version,

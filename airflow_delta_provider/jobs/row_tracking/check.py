@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import blamed
-from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -17,7 +16,6 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import check_f
 from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -61,13 +59,13 @@ class RowTrackingCheck:
         self._timings = Timings()
 
     def run(self) -> TableReport:
-        """Check the newest version of the table."""
+        """Check the newest version of the table.
+
+        :raises BrokenLogError: if the log is damaged
+        """
         name = self._table.name.text
-        try:
-            with self._timings.phase("read"):
-                compared = read_compared_history(self._table.log, self._options.compare_to_version)
-        except BrokenLogError as error:
-            return TableReport.refused(name, requests.broken_log(name, error))
+        with self._timings.phase("read"):
+            compared = read_compared_history(self._table.log, self._options.compare_to_version)
         state = compared.history.state
         known: dict[str, Any] = {"version": state.version, "timings": self._timings}
         if undecidable := list(why_undecidable(state)):

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
-from airflow_delta_provider.domain.checks import faults
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -20,7 +21,8 @@ from airflow_delta_provider.jobs.session.progress import Progress, TableCount, s
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
-#: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none.
+#: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none,
+#: and BrokenLogError if its log is damaged.
 Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
 #: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
 _AT_ONCE = 4
@@ -81,6 +83,8 @@ def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, 
         return job(session, text, request, progress)
     except TableError as error:
         return TableReport.refused(text, error.finding)
+    except BrokenLogError as error:
+        return TableReport.refused(text, requests.broken_log(text, error))
     except Exception as failure:
         meaning = understand(failure)
         if meaning.rule is faults.UNEXPECTED:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.checks.log.checkpoints import check_pointer
@@ -162,8 +162,8 @@ def judge(contents: list[bytes], audit: HistoryAudit | None = None) -> list[Find
     assert json.loads(json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()) == wire
     assert render(JobReport.from_json(wire)).encode()
     if audit.is_readable:
-        memory = AuditMemory.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
-        assert AuditMemory.from_json(json.loads(json.dumps(memory.to_json()))).version == audit.version
+        memory = AuditState.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
+        assert AuditState.from_json(json.loads(json.dumps(memory.to_json()))).version == audit.version
     return findings
 
 

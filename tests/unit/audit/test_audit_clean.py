@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -76,7 +76,7 @@ def audited(*commits: Sequence[Action], since: int = -1) -> list[Finding]:
     return audit.findings()
 
 
-class _Log(LogMemory):
+class _Log(PastLog):
     def __init__(self, commits: Sequence[Sequence[Action]]) -> None:
         self._commits = commits
 

@@ -12,7 +12,7 @@ from itertools import chain, product
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -118,7 +118,7 @@ class Lake:
 
     def audit(self, table: str, night: int, receipt: str | None, received: dict[str, None]) -> list[Finding]:
         """Audit a table as the job does."""
-        memory = AuditMemory.from_json(json.loads(self.files[table])) if table in self.files else None
+        memory = AuditState.from_json(json.loads(self.files[table])) if table in self.files else None
         known = Reported() if memory is None else memory.reported.received(received, table)
         self.seen |= {(table, v.code) for v in VIOLATIONS if v.first <= night < v.over}
         since = -1 if memory is None else memory.version
@@ -131,7 +131,7 @@ class Lake:
         compared = known.compare(findings, () if memory is None else memory.findings)
         told = compared.with_status(compared.findings)
         state = TableState(night, Protocol(1, 2), Metadata("id", '{"type":"struct","fields":[]}'), {})
-        kept = replace(AuditMemory.of(state, {}, findings, "log"), reported=compared.reported(told, receipt))
+        kept = replace(AuditState.of(state, {}, findings, "log"), reported=compared.reported(told, receipt))
         self.files[table] = json.dumps(kept.to_json())
         return told
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit import live_paths
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -188,8 +188,8 @@ def test_damage_is_not_forgotten_though_the_log_no_longer_leads_on_from_the_last
 # -- memories of older releases -------------------------------------------------------------------
 
 
-def of_older_release(memory: AuditMemory) -> AuditMemory:
-    return AuditMemory.from_json({key: value for key, value in memory.to_json().items() if key != "facts"})
+def of_older_release(memory: AuditState) -> AuditState:
+    return AuditState.from_json({key: value for key, value in memory.to_json().items() if key != "facts"})
 
 
 @each_case

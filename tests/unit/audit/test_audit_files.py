@@ -10,7 +10,7 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.past_log import Addition, LogMemory
+from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.checks.type_widening import data as type_widening
@@ -60,7 +60,7 @@ def info(operation: str) -> dict[str, Any]:
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": FEATURES}}
 
 
-class Kept(LogMemory):
+class Kept(PastLog):
     """Knows which commit added each file."""
 
     def commits_that_added(
@@ -140,7 +140,7 @@ def test_remembered_findings_of_files_are_looked_at_anew() -> None:
     first = audit()
     first.look_at_files([wrong_type(), data_files.missing_file("a")], no_rows)
     known = first.findings()
-    for log in (Kept(), LogMemory()):
+    for log in (Kept(), PastLog()):
         again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=[*map(StandingViolation.of, known)])
         assert set(told(again)) == {"TW16", "DF01"}
         again.look_at_files([wrong_type()], no_rows)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
@@ -51,7 +51,7 @@ def judge(table, memory=None):
 
 def remembered(table):
     audit, _ = judge(table)
-    return AuditMemory.of(audit.state(), audit.commit_info, audit.findings(), "log", audit.facts())
+    return AuditState.of(audit.state(), audit.commit_info, audit.findings(), "log", audit.facts())
 
 
 def test_commits_that_only_add_files_are_read_once_and_no_other_is(on_disk):

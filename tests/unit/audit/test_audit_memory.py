@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory, BrokenMemoryError
+from airflow_delta_provider.domain.audit.audit_state import AuditState, BrokenStateError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -33,8 +33,8 @@ def finding(code="RT08", **known):
 
 
 def memory(*findings):
-    kept = AuditMemory.of(STATE, {"operation": "WRITE"}, findings, "log")
-    return AuditMemory.from_json(json.loads(json.dumps(kept.to_json())))
+    kept = AuditState.of(STATE, {"operation": "WRITE"}, findings, "log")
+    return AuditState.from_json(json.loads(json.dumps(kept.to_json())))
 
 
 def with_status(findings, before):
@@ -46,7 +46,7 @@ def with_status(findings, before):
 
 def test_memory_survives_the_wire():
     again = memory(finding())
-    assert again == AuditMemory.of(STATE, {"operation": "WRITE"}, [finding()], "log")
+    assert again == AuditState.of(STATE, {"operation": "WRITE"}, [finding()], "log")
     assert (again.state.metadata.not_texts, again.state.metadata.created_time) == (("b",), 5)
 
 
@@ -93,5 +93,5 @@ def test_what_was_said_of_a_file_of_the_log_may_be_so_while_that_is_there_or_mis
 
 @pytest.mark.parametrize("wire", [None, [], {}, {"schema_version": 2}, {"schema_version": 1, "version": "x"}, 7, "x"])
 def test_memory_of_another_kind_is_refused(wire):
-    with pytest.raises(BrokenMemoryError):
-        AuditMemory.from_json(wire)
+    with pytest.raises(BrokenStateError):
+        AuditState.from_json(wire)

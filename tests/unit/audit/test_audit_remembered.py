@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditMemory
+from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -85,7 +85,7 @@ def test_high_water_mark_that_was_lost_before_the_oldest_version_stays_lost_in_l
     for actions in table.commits:
         replay.take(actions)
     audit = HistoryAudit(replay, replay.state(lost), History(table.commits))
-    memory = AuditMemory.of(audit.state(), {}, audit.findings(), "log", audit.facts())
+    memory = AuditState.of(audit.state(), {}, audit.findings(), "log", audit.facts())
     table.append().append()
     again, _, _ = told(Kept(table.commits), memory)
     assert [(f.version, f.at_or_before, f.healed_version) for f in again if f.code == "RT10"] == [(lost, True, None)]
@@ -142,4 +142,4 @@ def test_what_an_older_release_told_by_a_code_that_is_no_longer_is_kept() -> Non
     _, memory, _ = told(storage)
     wire = memory.to_json()
     wire["findings"] = [{"code": "XX99", "severity": "ERROR", "message": "x", "version": 1, "fingerprint": "f"}]
-    assert [finding.code for finding in told(storage, AuditMemory.from_json(wire))[0]] == ["XX99"]
+    assert [finding.code for finding in told(storage, AuditState.from_json(wire))[0]] == ["XX99"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.damages import histories
@@ -80,7 +80,7 @@ def test_types_of_older_files_that_the_log_does_not_show_are_undecided(known: bo
         without_statistics(table)
         found = audited(table.commits)
     else:
-        audit = HistoryAudit(Replay(with_files=True), log=LogMemory())
+        audit = HistoryAudit(Replay(with_files=True), log=PastLog())
         for version, actions in enumerate(table.commits):
             audit.take(version, json.loads(json.dumps(actions)))
         found = audit.findings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import parse_commit
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: LogMemory) -> tuple[Finding, ...]:
+def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: PastLog) -> tuple[Finding, ...]:
     """Return a refusal for each rule that a commit would break; problems of earlier versions do not count.
 
     :param lines: of the commit file, as it would be written

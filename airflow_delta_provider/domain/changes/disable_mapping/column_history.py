@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import LogMemory
+from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import restored_by
 from airflow_delta_provider.domain.delta.column_changes import ChangeKind, column_changes, physical_paths
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
@@ -95,8 +95,8 @@ class ColumnHistory:
     :param log: knows versions before the first that is taken
     """
 
-    def __init__(self, log: LogMemory | None = None) -> None:
-        self._log = log or LogMemory()
+    def __init__(self, log: PastLog | None = None) -> None:
+        self._log = log or PastLog()
         self._states = EarlierStates()
         #: Events by the version since which they count: they start over where the whole table is rewritten.
         self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]

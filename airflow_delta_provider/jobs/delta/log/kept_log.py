@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, LogMemory, first_adds
+from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 
-class KeptLog(LogMemory):
+class KeptLog(PastLog):
     """Asks the log; what it no longer has, nobody knows."""
 
     def __init__(self, log: TableLog) -> None:
