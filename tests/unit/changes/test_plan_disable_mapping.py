@@ -236,7 +236,7 @@ def test_values_that_read_otherwise_are_found() -> None:
     [
         ({"strategy": "metadata_only"}, "Did you mean 'metadata-only'"),
         ({"strategy": None}, "strategy is None"),
-        ({"allow_rewrite": "yes"}, "allow_rewrite is 'yes'"),
+        ({"allow_rewrite": "yes"}, "allow_rewrite has to be True or False, not 'yes'"),
         ({"verify": "data"}, "verify is 'data'"),
         ({"strategy": "metadata-only", "allow_rewrite": True}, "never rewrites"),
     ],
