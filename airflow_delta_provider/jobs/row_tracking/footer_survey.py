@@ -1,4 +1,4 @@
-"""What the footers of a table's files say of row ids and schemas, and which files do not match the log."""
+"""Row ids and schemas according to the footers of a table's files, and the files that do not match the log."""
 
 from __future__ import annotations
 

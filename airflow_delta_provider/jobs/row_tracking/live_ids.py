@@ -1,4 +1,4 @@
-"""The ids of a table's live rows: what the footers of its files say of them, and what the ids themselves say."""
+"""The ids of a table's live rows, from the footers of its files and from the ids themselves."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LiveIds:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """What was looked at."""
+        """What was checked."""
         return {
             "rows": live_rows(self._files, self._surveyed),
             "files_with_materialized_ids": len(self._holding),
@@ -54,7 +54,7 @@ class LiveIds:
     def check(self, session: DeltaSession, name: str, timings: Timings, progress: Progress) -> list[Finding]:
         """Return what is wrong with materialized ids.
 
-        :param name: of the table, for people
+        :param name: of the table, for messages
         """
         if self._level == "footers":
             return list(self._impossible_bounds())
@@ -66,7 +66,7 @@ class LiveIds:
         return proof.findings
 
     def _impossible_bounds(self) -> Iterator[Finding]:
-        """Yield the files whose statistics show impossible ids; where rows are deleted, theirs may be those."""
+        """Yield the files whose statistics show impossible ids; in files with deleted rows, these may have them."""
         mark = trusted_mark(in_order(self._files), self._surveyed.rows_of, self._tracking.high_water_mark)
         for file in self._files:
             ids = self._surveyed.ids.get(file.path)
@@ -77,6 +77,6 @@ class LiveIds:
 
 
 def live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
-    """Return how many rows files have that no deletion vector deletes."""
+    """Return how many rows of files no deletion vector deletes."""
     deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
     return sum(surveyed.rows_of(file) or 0 for file in files) - deleted

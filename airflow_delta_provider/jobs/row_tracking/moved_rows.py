@@ -1,4 +1,4 @@
-"""The rows that commits moved to other files: read with their ids, and compared with what they were before."""
+"""The rows that commits moved to other files: read with their ids, and compared with the rows before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
-#: Why a footer says nothing of row ids, by the rule that a survey finds broken.
+#: Why a footer has no row ids, by the rule that a survey finds violated.
 _REASONS = {
     MISSING.code: "it does not exist",
     DAMAGED.code: "it is damaged",
@@ -55,8 +55,8 @@ class UnreadFilesError(Exception):
 class MovedRowsReader:
     """Reads the ids of rows that commits moved; each footer is read once.
 
-    :param known: what the footers of files say of row ids, by path, as far as they were read already
-    :param column: the column that ``known`` is about
+    :param known: row ids of files whose footers were read before, by path
+    :param column: the column of the row ids in ``known``
     """
 
     def __init__(self, session: DeltaSession, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None):
@@ -109,7 +109,7 @@ class MovedRowsReader:
         return self._new_rows(moves, new).select("id") if new else None
 
     def lost_since(self, commits: Sequence[RowMoves]) -> Finding | None:
-        """Return which file can no longer be read whose rows were live before ``commits`` and removed by them."""
+        """Return the first file that can no longer be read, of those whose rows ``commits`` removed."""
         seen: set[str] = set()
         for moves in commits:
             first = [taken for taken in moves.taken if taken.before.path not in seen]
@@ -162,7 +162,7 @@ class MovedRowsReader:
         return new, findings
 
     def _ids_of(self, files: Sequence[LiveFile], column: str | None) -> list[FileIds | str]:
-        """Return what the footers of files say, or why they do not."""
+        """Return the row ids of files from their footers, or why they are unknown."""
         unknown = [file for file in files if (file.path, column) not in self._footers]
         surveyed = survey(self._data, unknown, column)
         reasons = {finding.path: _REASONS[finding.code] for finding in surveyed.findings if finding.code in _REASONS}

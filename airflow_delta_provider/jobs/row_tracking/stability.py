@@ -1,4 +1,4 @@
-"""Whether rows kept their ids since a version: the commits since then, what they moved, and the keys of both."""
+"""Whether rows kept their ids since a version: the commits since then, the rows that they moved, and keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from airflow_delta_provider.jobs.session.progress import Progress
 
 @dataclass(frozen=True)
 class CommitStep:
-    """A commit, and what earlier ones say of its files.
+    """A commit, and which of its files earlier commits added.
 
     :param suspicious: paths it adds whose ids are those of an earlier commit
     :param earlier: those of them that an earlier commit added
@@ -42,11 +42,11 @@ class CommitStep:
 
 @dataclass(frozen=True)
 class ComparedHistory:
-    """The newest state of a table and how it came there since a version.
+    """The newest state of a table and the commits since a version.
 
-    :param comparable: whether ``history`` goes back to the version that was asked for
-    :param lost: why not, if so
-    :param refusal: that there is no such version
+    :param comparable: whether ``history`` goes back to the requested version
+    :param lost: why it does not
+    :param refusal: the refusal of a version that does not exist
     """
 
     history: History
@@ -81,7 +81,7 @@ def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
 
 
 def step_of(transition: Transition, log: TableLog) -> CommitStep:
-    """Return a commit with what earlier ones say of its files."""
+    """Return a commit, with which of its files earlier commits added."""
     paths = suspicious_paths(transition)
     return CommitStep(
         transition, paths, frozenset(log.added_before(transition.commit.version, paths)) if paths else frozenset()
@@ -89,7 +89,7 @@ def step_of(transition: Transition, log: TableLog) -> CommitStep:
 
 
 class Stability:
-    """Compares a table with what it was.
+    """Compares a table with an earlier version.
 
     :param steps: the commits since, or more of them
     :param since: the version to compare with
@@ -107,10 +107,10 @@ class Stability:
     def check(
         self, state: TableState, data: DeltaFiles, survey: FooterSurvey, column: str | None, keys: Sequence[Column]
     ) -> Iterator[Finding]:
-        """Yield what did not stay the same, and what cannot be decided.
+        """Yield what changed, and what cannot be decided.
 
         :param state: the newest
-        :param survey: the footers of its files, as to the materialized row ids in ``column``
+        :param survey: the footers of its files, with the materialized row ids in ``column``
         """
         transitions = [step.transition for step in self._steps]
         broken = list(untracked(self._since, transitions))
@@ -127,7 +127,7 @@ class Stability:
             yield from KeyStability(self._session, self._table, state, before, commits, reader).check(keys)
 
     def _moves(self, step: CommitStep) -> RowMoves:
-        """Return what a commit did to rows; what no kept commit added may have been added by one that is gone."""
+        """Return what a commit did to rows; a commit that was cleaned up may have added a file."""
         lost = [path for path in step.suspicious if path not in step.earlier]
         return moves_of(step.transition, step.earlier, lost if lost and not self._log_is_whole else ())
 

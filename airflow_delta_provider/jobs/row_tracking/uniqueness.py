@@ -36,7 +36,7 @@ from airflow_delta_provider.jobs.row_tracking.deleted_positions import MISSING, 
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
-#: All rows: what a deletion vector deletes that cannot be read.
+#: All rows, as a bit set: what an unreadable deletion vector counts as deleting.
 UNREADABLE = -1
 
 
@@ -120,7 +120,7 @@ def _compare(
 
 
 class _DeletedRows:
-    """Gives the deleted rows of files, and keeps what is wrong with deletion vectors as findings."""
+    """Returns the deleted rows of files, and collects findings about deletion vectors."""
 
     def __init__(
         self, data: DeltaFiles, survey: FooterSurvey, files: Mapping[str, LiveFile], findings: list[Finding]
@@ -133,7 +133,7 @@ class _DeletedRows:
         self._last: tuple[LiveFile, int] | None = None
 
     def __call__(self, file: RowFile) -> int:
-        """Return them as a bit set; of a vector that cannot be read all rows, once it was reported."""
+        """Return them as a bit set; if the vector cannot be read, all rows, and report that once."""
         file = self.files[file.path]
         if file.deletion_vector is None:
             return 0
@@ -149,7 +149,7 @@ class _DeletedRows:
             return UNREADABLE
 
     def report(self, file: LiveFile, why: str) -> None:
-        """Keep, once, that the deletion vector of a file cannot be read."""
+        """Report once that the deletion vector of a file cannot be read."""
         if file.path in self.reported:
             return
         self.reported.add(file.path)
