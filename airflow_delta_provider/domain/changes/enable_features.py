@@ -48,7 +48,7 @@ def plan_enabling(
     :param by_name: features that this engine adds only if they are also named: for their property alone it adds another
     """
     if blocked := check_table(table.text, state.protocol, engine):
-        return Planned(None, (blocked,))
+        return Planned(None, blocked)
     features = [feature_named(name) for name in options.features]
     refusals = [
         *(refusal for feature in features for refusal in _check_feature(feature, options, engine)),
@@ -69,8 +69,7 @@ def plan_enabling(
             SetProperties(tuple(sorted(properties.items())), tuple(added), commits=_commits(properties, state))
         )
     plan = Plan(table, tuple(steps), state.protocol, protocol_after)
-    refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
-    return Planned(plan, (refused,) if refused else ())
+    return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
 
 
 def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:

@@ -12,7 +12,8 @@ from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
 from airflow_delta_provider.domain.changes.step import AddColumns, SetProperties, Step, WidenColumns
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
+from airflow_delta_provider.domain.delta.column import all_columns
+from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -29,7 +30,8 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
     :param metadata: the action as it is
     """
     properties = {name: value for step in steps if isinstance(step, SetProperties) for name, value in step.properties}
-    types = sorted({name for step in steps for data_type in _new_types(step) for name in _primitives(data_type)})
+    new = StructType(tuple(StructField("c", data_type) for step in steps for data_type in _new_types(step)))
+    types = sorted({c.data_type.name for c in all_columns(new) if isinstance(c.data_type, PrimitiveType)})
     if not (properties or types):
         return None
     schema = json.loads(metadata["schemaString"])
@@ -64,8 +66,7 @@ def with_expected_protocol(
     special = [name for name in unasked if feature_named(name).access is FeatureAccess.SPECIAL]
     if special and not allow_special:
         return real, (_special(table, special, engine),)
-    upgrade = check_upgrade(real, allowed=allow_upgrade) if unasked else None
-    return real, (upgrade,) if upgrade else ()
+    return real, tuple(check_upgrade(real, allowed=allow_upgrade)) if unasked else ()
 
 
 def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
@@ -84,16 +85,3 @@ def _new_types(step: Step) -> Iterator[DataType]:
         yield from (parse_sql_type(column.type) for column in step.columns)
     elif isinstance(step, WidenColumns):
         yield from (parse_sql_type(column.new) for column in step.columns)
-
-
-def _primitives(data_type: DataType) -> Iterator[str]:
-    if isinstance(data_type, PrimitiveType):
-        yield data_type.name
-    elif isinstance(data_type, ArrayType):
-        yield from _primitives(data_type.element)
-    elif isinstance(data_type, MapType):
-        yield from _primitives(data_type.key)
-        yield from _primitives(data_type.value)
-    elif isinstance(data_type, StructType):
-        for field in data_type.fields:
-            yield from _primitives(field.data_type)

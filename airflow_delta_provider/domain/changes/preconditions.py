@@ -19,20 +19,16 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
-def check_table(table: str, protocol: Protocol, engine: Engine) -> Finding | None:
-    """Return a refusal if this engine must not change a table with this protocol."""
+def check_table(table: str, protocol: Protocol, engine: Engine) -> tuple[Finding, ...]:
+    """Return why this engine must not change a table with this protocol; nothing if it may."""
     if managed := managing(protocol, {}):
-        return requests.catalog_managed(table, managed[0])
+        return (requests.catalog_managed(table, managed[0]),)
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
     unknown = sorted(name for name in features if not engine.knows(name))
-    if unknown:
-        return requests.UNSUPPORTED_BY_ENGINE.found(
-            "{engine} does not support these table features of {table}: {features}.",
-            engine=engine,
-            table=table,
-            features=unknown,
-        )
-    return None
+    if not unknown:
+        return ()
+    evidence = "{engine} does not support these table features of {table}: {features}."
+    return (requests.UNSUPPORTED_BY_ENGINE.found(evidence, engine=engine, table=table, features=unknown),)
 
 
 def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Finding:
@@ -47,11 +43,11 @@ def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Fi
     )
 
 
-def check_upgrade(plan: Plan, *, allowed: bool) -> Finding | None:
-    """Return a refusal if the plan changes the protocol and that is not allowed."""
+def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
+    """Yield a refusal if the plan changes the protocol and that is not allowed."""
     if allowed or not plan.upgrades_protocol:
-        return None
-    return requests.PROTOCOL_UPGRADE.found(
+        return
+    yield requests.PROTOCOL_UPGRADE.found(
         "The protocol of {table} would change from {before} to {after}, adding {added}. The plan: {steps}.",
         table=plan.table.text,
         before=plan.protocol_before,

@@ -53,7 +53,7 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     A column that already has its type is left out, so a second run plans nothing.
     """
     if blocked := check_table(table.text, state.protocol, engine):
-        return Planned(None, (blocked,))
+        return Planned(None, blocked)
     if not engine.widens_types:
         return Planned(None, (_engine_too_old(engine),))
     widenings, refusals = resolve_widenings(options, state.metadata)
@@ -71,8 +71,7 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     plan = Plan(table, steps, state.protocol, state.protocol.supporting(needed), notes)
     if preparation and not options.enable_type_widening and _widening_is_off(state):
         return Planned(plan, (_widening_disabled(table),))
-    refused = check_upgrade(plan, allowed=options.allow_protocol_upgrade)
-    return Planned(plan, (refused,) if refused else ())
+    return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
 
 
 def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[list[Widening], list[Finding]]:

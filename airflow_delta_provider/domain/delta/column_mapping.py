@@ -5,10 +5,18 @@ PROTOCOL.md, Column Mapping.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    type_to_json,
+)
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 
@@ -57,31 +65,17 @@ def file_schema(metadata: Metadata, columns: frozenset[str]) -> dict[str, Any]:
     """
     mode = metadata.properties.mapping_mode
     fields = tuple(field for field in metadata.schema.fields if field.name in columns)
-    json = _type_json(StructType(fields), mode)
+    json = type_to_json(StructType(fields), partial(_field_json, mode))
     assert isinstance(json, dict)
     return json
 
 
-def _type_json(data_type: DataType, mode: MappingMode) -> str | dict[str, Any]:
-    if isinstance(data_type, StructType):
-        return {"type": "struct", "fields": [_field_json(field, mode) for field in data_type.fields]}
-    if isinstance(data_type, ArrayType):
-        return {"type": "array", "elementType": _type_json(data_type.element, mode), "containsNull": True}
-    if isinstance(data_type, MapType):
-        return {
-            "type": "map",
-            "keyType": _type_json(data_type.key, mode),
-            "valueType": _type_json(data_type.value, mode),
-            "valueContainsNull": True,
-        }
-    return str(data_type)
-
-
-def _field_json(field: StructField, mode: MappingMode) -> dict[str, Any]:
+def _field_json(mode: MappingMode, field: StructField, path: tuple[str, ...]) -> dict[str, Any]:
+    del path
     by_id = mode is MappingMode.ID and _ID in field.metadata
     return {
         "name": physical_name(field, mode),
-        "type": _type_json(field.data_type, mode),
+        "type": type_to_json(field.data_type, partial(_field_json, mode)),
         "nullable": True,
         "metadata": {_PARQUET_FIELD_ID: field.metadata[_ID]} if by_id else {},
     }

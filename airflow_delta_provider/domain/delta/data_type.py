@@ -6,7 +6,7 @@ PROTOCOL.md, Schema Serialization Format.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -137,16 +137,41 @@ def parse_type(text: str) -> DataType:
     )
 
 
-def sql_name(data_type: DataType) -> str:
-    """Return the type as Spark SQL writes it."""
+def sql_name(data_type: DataType, named: Callable[[str], str] = str) -> str:
+    """Return the type as Spark SQL writes it.
+
+    :param named: returns the name of a field as it is written
+    """
     if isinstance(data_type, PrimitiveType):
         return _SQL_NAMES.get(data_type.name, (data_type.name,))[0]
     if isinstance(data_type, ArrayType):
-        return f"array<{sql_name(data_type.element)}>"
+        return f"array<{sql_name(data_type.element, named)}>"
     if isinstance(data_type, MapType):
-        return f"map<{sql_name(data_type.key)},{sql_name(data_type.value)}>"
+        return f"map<{sql_name(data_type.key, named)},{sql_name(data_type.value, named)}>"
     if isinstance(data_type, StructType):
-        return f"struct<{','.join(f'{f.name}:{sql_name(f.data_type)}' for f in data_type.fields)}>"
+        return f"struct<{','.join(f'{named(f.name)}:{sql_name(f.data_type, named)}' for f in data_type.fields)}>"
+    return str(data_type)
+
+
+def type_to_json(
+    data_type: DataType, to_json: Callable[[StructField, tuple[str, ...]], dict[str, Any]], path: tuple[str, ...] = ()
+) -> str | dict[str, Any]:
+    """Return a type as in a schema's JSON, in which all may be null.
+
+    :param to_json: returns the JSON of a field of the struct at a path
+    """
+    if isinstance(data_type, StructType):
+        return {"type": "struct", "fields": [to_json(field, path) for field in data_type.fields]}
+    if isinstance(data_type, ArrayType):
+        element = type_to_json(data_type.element, to_json, (*path, "element"))
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if isinstance(data_type, MapType):
+        return {
+            "type": "map",
+            "keyType": type_to_json(data_type.key, to_json, (*path, "key")),
+            "valueType": type_to_json(data_type.value, to_json, (*path, "value")),
+            "valueContainsNull": True,
+        }
     return str(data_type)
 
 

@@ -37,13 +37,7 @@ def parse_sql_type(text: str) -> DataType:
 
 def render_sql_type(data_type: DataType) -> str:
     """Return the type as Spark SQL reads it; every name in it is quoted."""
-    if isinstance(data_type, ArrayType):
-        return f"array<{render_sql_type(data_type.element)}>"
-    if isinstance(data_type, MapType):
-        return f"map<{render_sql_type(data_type.key)},{render_sql_type(data_type.value)}>"
-    if isinstance(data_type, StructType):
-        return f"struct<{','.join(f'{quote(f.name)}:{render_sql_type(f.data_type)}' for f in data_type.fields)}>"
-    return sql_name(data_type)
+    return sql_name(data_type, quote)
 
 
 def _type(text: str, level: int) -> tuple[DataType, str]:

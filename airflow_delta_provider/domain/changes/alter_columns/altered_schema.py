@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming
 from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.data_type import StructField, type_to_json
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
 
 Json = dict[str, Any]
@@ -72,7 +73,7 @@ def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
     """Return the schema with a column added at the end of its struct."""
 
     def append(fields: list[Json], above: PhysicalPath) -> list[Json]:
-        return [*fields, _new_field(add.parts[-1], add.data_type, above, mapper)]
+        return [*fields, _new_field(mapper, StructField(add.parts[-1], add.data_type), above)]
 
     return _edited(schema, add.parts, append)
 
@@ -102,24 +103,8 @@ def _named(fields: list[Json], name: str) -> Json:
     raise LookupError(f"there is no field {name!r}")
 
 
-def _new_field(name: str, data_type: DataType, above: PhysicalPath, mapper: Mapper | None) -> Json:
-    metadata = mapper.metadata(name, above) if mapper else {}
-    path = (*above, metadata.get(PHYSICAL_NAME, name))
-    return {"name": name, "type": _new_type(data_type, path, mapper), "nullable": True, "metadata": metadata}
-
-
-def _new_type(data_type: DataType, path: PhysicalPath, mapper: Mapper | None) -> str | Json:
-    if isinstance(data_type, StructType):
-        fields = [_new_field(field.name, field.data_type, path, mapper) for field in data_type.fields]
-        return {"type": "struct", "fields": fields}
-    if isinstance(data_type, ArrayType):
-        element = _new_type(data_type.element, (*path, "element"), mapper)
-        return {"type": "array", "elementType": element, "containsNull": True}
-    if isinstance(data_type, MapType):
-        return {
-            "type": "map",
-            "keyType": _new_type(data_type.key, (*path, "key"), mapper),
-            "valueType": _new_type(data_type.value, (*path, "value"), mapper),
-            "valueContainsNull": True,
-        }
-    return str(data_type)
+def _new_field(mapper: Mapper | None, field: StructField, above: PhysicalPath) -> Json:
+    metadata = mapper.metadata(field.name, above) if mapper else {}
+    path = (*above, metadata.get(PHYSICAL_NAME, field.name))
+    data_type = type_to_json(field.data_type, partial(_new_field, mapper), path)
+    return {"name": field.name, "type": data_type, "nullable": True, "metadata": metadata}

@@ -25,8 +25,7 @@ def plan_altering(
 
     :param past: the columns that the table has had
     """
-    blocked = check_table(table.text, state.protocol, engine)
-    if refused := (*((blocked,) if blocked else ()), *check_not_tracked(table.text, state)):
+    if refused := (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state)):
         return Planned(None, refused)
     alteration, refusals = resolve_allowed(options, state, past)
     if refusals:

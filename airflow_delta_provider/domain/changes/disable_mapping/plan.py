@@ -25,9 +25,7 @@ def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Find
     """Return why the mapping cannot be disabled at all, regardless of the files."""
     if managed := managing(state.protocol, state.metadata.configuration):
         return (requests.catalog_managed(table, managed[0]),)
-    if blocked := check_table(table, state.protocol, engine):
-        return (blocked,)
-    return check_mapping(table, state)
+    return check_table(table, state.protocol, engine) or check_mapping(table, state)
 
 
 def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:

@@ -73,7 +73,7 @@ def plan_drop(
     present = features_of(options, state.protocol)
     without_sql = [name for name in present if name in REMOVALS and REMOVALS[name].without_sql]
     if blocked := check_table(table.text, _without(state.protocol, without_sql), engine):
-        return Planned(None, (blocked,))
+        return Planned(None, blocked)
     refusals = [
         *(refusal for name in asked for refusal in _check_name(name, engine)),
         *(refusal for name in present for refusal in _check_removal(name, present, state, engine)),
