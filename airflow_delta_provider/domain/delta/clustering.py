@@ -38,6 +38,15 @@ def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
     return found
 
 
+def is_clustering(configuration: str) -> bool:
+    """Whether the domain's configuration lists columns: each as its parts, or as a text."""
+    try:
+        listed: Any = parse_json(configuration).get("clusteringColumns")
+    except (ValueError, AttributeError):
+        return False
+    return isinstance(listed, list) and len(clustering_columns(configuration)) == len(listed)
+
+
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
     """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
     try:

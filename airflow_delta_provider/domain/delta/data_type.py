@@ -6,7 +6,7 @@ PROTOCOL.md, Schema Serialization Format.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -87,6 +87,8 @@ FLOAT = PrimitiveType("float")
 DOUBLE = PrimitiveType("double")
 DATE = PrimitiveType("date")
 TIMESTAMP_NTZ = PrimitiveType("timestamp_ntz")
+VARIANT = PrimitiveType("variant")
+VOID = PrimitiveType("void")
 
 #: SQL names of primitive types, those that Spark prints first, by their name in the schema's JSON.
 _SQL_NAMES: dict[str, tuple[str, ...]] = {
@@ -106,6 +108,8 @@ _SQL_NAMES: dict[str, tuple[str, ...]] = {
     "void": ("void",),
 }
 _BY_SQL_NAME = {sql: PrimitiveType(json) for json, names in _SQL_NAMES.items() for sql in names}
+#: As a schema's JSON has it; SQL allows more spellings.
+_JSON_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 MAX_PRECISION = 38
 #: How deep types may be nested: more than anybody's are, and less than rules can follow them.
@@ -183,9 +187,8 @@ def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
     :raises ValueError: if it is no type at all
     """
     if isinstance(wire, str):
-        decimal = _DECIMAL.fullmatch(wire)
-        if decimal and decimal[1]:
-            return DecimalType(int(decimal[1]), int(decimal[2] or 0))
+        if decimal := _JSON_DECIMAL.fullmatch(wire):
+            return DecimalType(int(decimal[1]), int(decimal[2]))
         return PrimitiveType(wire)
     if levels == 0:
         raise ValueError(f"types are nested more than {_MOST_LEVELS} deep")
@@ -201,7 +204,33 @@ def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
             )
         if kind == "struct":
             return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
+        if kind == VARIANT.name:  # an example of PROTOCOL.md has it as an object
+            return VARIANT
     raise ValueError(f"{wire!r:.100} is no type of a Delta schema")
+
+
+def missing_fields(wire: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield which required fields of a schema's JSON are missing that reading it does without, and where.
+
+    :param wire: a type that :func:`type_from_json` reads
+    """
+    if not isinstance(wire, Mapping):
+        return
+    for key in _REQUIRED.get(wire["type"], ()):
+        if wire.get(key) is None:
+            yield at, key
+    for member in wire.get("fields", ()):
+        path = (*at, member["name"])
+        yield from ((path, key) for key in _REQUIRED_OF_FIELDS if member.get(key) is None)
+        yield from missing_fields(member["type"], path)
+    for key, step in _STEPS.items():
+        if key in wire:
+            yield from missing_fields(wire[key], (*at, step))
+
+
+_REQUIRED = {"array": ("containsNull",), "map": ("valueContainsNull",)}
+_REQUIRED_OF_FIELDS = ("nullable", "metadata")
+_STEPS = {"elementType": "element", "keyType": "key", "valueType": "value"}
 
 
 def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
@@ -216,7 +245,9 @@ def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
 
 def _is_true(wire: Mapping[str, Any], key: str) -> bool:
     """Return a value that has to be true or false; true where there is none."""
-    value = wire.get(key, True)
+    value = wire.get(key)
+    if value is None:
+        return True
     if not isinstance(value, bool):
         raise ValueError(f"{key} is neither true nor false")
     return value

@@ -1,37 +1,159 @@
-"""Which columns an SQL expression of a table's metadata refers to.
+"""What the SQL expressions of a table's metadata refer to.
 
-CHECK constraints and generated columns hold expressions as text. A tokenizer is enough to tell the
-names in them, and unlike a parser it reads the dialect of any engine. Where in doubt it says yes:
-the engine decides in the end.
+CHECK constraints, generated columns, invariants and defaults hold expressions as text. A tokenizer is enough to tell
+the names in them, and unlike a parser it reads the dialect of any engine.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.column import folded
+from airflow_delta_provider.domain.delta.column import Column, folded, lowered
 
 _TOKEN = re.compile(
     r"""
-    '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*"        # string literals
-    | \d[\w.]*                                       # numbers, with their suffixes: 10L
+    (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*")
+    | (?P<comment>--[^\n]*|/\*.*?\*/)
+    | (?P<number>\d[\w.]*)                           # with their suffixes: 10L
+    | (?P<member>\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))   # of what a call or an index gives
     | (?P<path>(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*) (?P<call>\s*\()?
-    | .
+    | (?P<arrow>->)
+    | (?P<sign>\S)
     """,
     re.VERBOSE | re.DOTALL,
 )
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^\W\d]\w*)")
+#: Names that may be words of some dialect where they stand without quotes, so that they need not name a column.
+_WORDS = frozenset(
+    """
+    all and any array as asc between both by case cast collate cross current_catalog current_database current_date
+    current_schema current_time current_timestamp current_timezone current_user date day days dayofweek dayofyear
+    decade desc distinct div else end epoch escape except exclude exists extract false filter first following for
+    from group having hour hours ilike in inf infinity interval is isnull last leading like limit local localtime
+    localtimestamp map microsecond microseconds millisecond milliseconds minute minutes month months nan natural not
+    notnull null nulls of on or order over overlay partition placing position preceding quarter quarters range
+    regexp rlike row rows second seconds select separator session_user similar similarto some struct substring
+    symmetric table then time timestamp timestamp_ltz timestamp_ntz timezone to trailing trim true try_cast
+    unbounded unknown user using values void week weeks when where with within without year years yearofweek zone
+    bigint binary boolean byte char dec decimal double float int integer long numeric real short smallint string
+    tinyint variant varchar text xor default row_number grouping sets
+    """.split()  # noqa: SIM905
+)
+#: Signs of what is not understood: casts and paths in a semi-structured value, parameters.
+_FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
+_ARITHMETIC = frozenset("+-*/%()")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A dotted name in an expression that is not called as a function.
+
+    :param parts: as they are written, without quotes
+    :param quoted: whether its first part is in backticks, so that it is not a word of SQL
+    """
+
+    parts: tuple[str, ...]
+    quoted: bool
+
+
+def references(expression: str) -> Iterator[Reference]:
+    """Yield the dotted names in ``expression``; names of functions are left out, words of SQL are not."""
+    for token in _TOKEN.finditer(expression):
+        if token["path"] and not token["call"]:
+            parts = (quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(token["path"]))
+            yield Reference(tuple(parts), token["path"].startswith("`"))
 
 
 def referenced_paths(expression: str) -> Iterator[tuple[str, ...]]:
     """Yield the dotted names in ``expression``, case-folded; names of functions are left out."""
-    for token in _TOKEN.finditer(expression):
-        if token["path"] and not token["call"]:
-            yield folded(quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(token["path"]))
+    return (folded(reference.parts) for reference in references(expression))
 
 
 def refers_to(expression: str, parts: tuple[str, ...]) -> bool:
-    """Whether ``expression`` names the column, a parent of it or a field below it."""
+    """Whether ``expression`` names the column, a parent of it or a field below it. Where in doubt, it does."""
     wanted = folded(parts)
     return any(path[: len(wanted)] == wanted[: len(path)] for path in referenced_paths(expression))
+
+
+@dataclass(frozen=True)
+class UnknownNames:
+    """Names in an expression that no column has.
+
+    :param names: each once, in order
+    :param certain: whether they have to be columns; otherwise the expression has parts that are not understood
+    """
+
+    names: tuple[str, ...]
+    certain: bool
+
+
+def unknown_names(expression: str, columns: Iterable[Column]) -> UnknownNames:
+    """Return which names in ``expression`` no column has, without regard to case.
+
+    A name may be qualified by a table. Words of SQL, and what a lambda function binds, count as known.
+    """
+    known = {lowered(column.parts) for column in columns}
+    bound = _bound_names(expression)
+    missing = {
+        ".".join(reference.parts): None
+        for reference in references(expression)
+        if not _is_known(reference, known) and reference.parts[0].lower() not in bound
+    }
+    certain = not any(
+        token["comment"] or (token["sign"] in _FOREIGN_SIGNS) or (token["path"] or "").lower() == "select"
+        for token in _TOKEN.finditer(expression)
+    )
+    return UnknownNames(tuple(missing), certain)
+
+
+def is_no_condition(expression: str, columns: Iterable[Column]) -> bool:
+    """Whether the value of ``expression`` is certainly not Boolean: a literal, a column, arithmetic of such."""
+    types = {lowered(column.parts): str(column.data_type) for column in columns}
+    for token in _TOKEN.finditer(expression):
+        if token["string"] or token["number"] or token["sign"] in _ARITHMETIC:
+            continue
+        if not token["path"] or token["call"]:
+            return False
+        (reference,) = references(token["path"])
+        if types.get(lowered(reference.parts), "boolean") == "boolean":
+            return False
+    return True
+
+
+def _is_known(reference: Reference, known: set[tuple[str, ...]]) -> bool:
+    parts = lowered(reference.parts)
+    if not reference.quoted and parts[0] in _WORDS:
+        return True
+    # A path may begin with the name of the table, and go on with the keys of a map.
+    return any((part,) in known for part in parts) and not _leaves_a_struct(parts, known)
+
+
+def _leaves_a_struct(parts: tuple[str, ...], known: set[tuple[str, ...]]) -> bool:
+    """Whether a path goes from a struct to a field that the struct does not have."""
+    if parts in known or parts[:1] not in known:
+        return False
+    end = next(length for length in range(1, len(parts) + 1) if parts[:length] not in known)
+    below = {path[-1] for path in known if len(path) == end and path[:-1] == parts[: end - 1]}
+    return bool(below) and not below & {"element", "key", "value"}
+
+
+def _bound_names(expression: str) -> frozenset[str]:
+    """Return the parameters of lambda functions: ``x -> …``, ``(x, y) -> …``."""
+    bound: set[str] = set()
+    before: list[str] = []
+    for token in _TOKEN.finditer(expression):
+        if token["arrow"]:
+            if before and before[-1] == ")":
+                before.pop()
+                while before and before[-1] != "(":
+                    bound.add(before.pop().lower())
+            elif before:
+                bound.add(before[-1].lower())
+        if token["path"]:
+            before.append(token["path"].strip("`"))
+            before += ["("] if token["call"] else []
+        else:
+            before.append(token[0])
+    return frozenset(bound)

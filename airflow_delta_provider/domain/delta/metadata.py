@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, all_columns
-from airflow_delta_provider.domain.delta.data_type import StructType, type_from_json
+from airflow_delta_provider.domain.delta.data_type import (
+    VOID,
+    PrimitiveType,
+    StructType,
+    missing_fields,
+    type_from_json,
+)
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
@@ -18,6 +25,9 @@ from airflow_delta_provider.domain.formats.json_values import integer_or_none, m
 _REQUIRED = ("format", "partitionColumns", "configuration")
 #: One that engines differ about.
 PROVIDER = "format.provider"
+OPTIONS = "format.options"
+#: Fields that are texts where they are there.
+_OPTIONAL_TEXTS = ("name", "description")
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,7 @@ class Metadata:
     :param created_time: milliseconds since 1970, UTC
     :param not_texts: keys of the configuration whose values are no texts in the log
     :param missing: required fields that the log does not have
+    :param not_text_fields: name or description, where the log has something else than text
     """
 
     id: str
@@ -42,6 +53,7 @@ class Metadata:
     created_time: int | None = field(default=None, compare=False)
     not_texts: tuple[str, ...] = ()
     missing: tuple[str, ...] = field(default=(), compare=False)
+    not_text_fields: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
@@ -64,6 +76,7 @@ class Metadata:
             integer_or_none(wire, "createdTime"),
             not_texts,
             tuple(_missing(wire)),
+            tuple(key for key in _OPTIONAL_TEXTS if not isinstance(wire.get(key), (str, type(None)))),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -75,7 +88,7 @@ class Metadata:
             "description": self.description,
             "format": {
                 **({} if PROVIDER in self.missing else {"provider": self.format_provider}),
-                "options": dict(self.format_options),
+                **({} if OPTIONS in self.missing else {"options": dict(self.format_options)}),
             },
             "schemaString": self.schema_string,
             "partitionColumns": list(self.partition_columns),
@@ -91,12 +104,21 @@ class Metadata:
         :raises BrokenLogError: if the schema string is no struct
         """
         try:
-            schema = type_from_json(parse_json(self.schema_string))
+            schema = type_from_json(self._schema_json)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BrokenLogError(f"the schema in the metaData action is damaged: {error!r}") from error
         if not isinstance(schema, StructType):
             raise BrokenLogError("the schema in the metaData action is no struct")
         return schema
+
+    @cached_property
+    def _schema_json(self) -> Any:
+        return parse_json(self.schema_string)
+
+    @property
+    def missing_in_schema(self) -> list[tuple[tuple[str, ...], str]]:
+        """Paths of the columns that lack a field in a schema that can be read all the same, and the field."""
+        return [] if self.readable_columns is None else list(missing_fields(self._schema_json))
 
     @cached_property
     def readable_columns(self) -> tuple[Column, ...] | None:
@@ -110,6 +132,20 @@ class Metadata:
         return columns if sound else None
 
     @cached_property
+    def void_without_file(self) -> str | None:
+        """A column that data files cannot have, as it holds nothing but void: empty for the whole table, None for none.
+
+        An array or map with void in it, or a struct of nothing else.
+        """
+        if not _VOID.search(self.schema_string) or not self.readable_columns:
+            return None
+        for column in self.readable_columns:
+            inside = column.data_type in _VOIDS and set(column.kinds) != {"field"}
+            if inside or (isinstance(column.data_type, StructType) and _is_all_void(column.data_type)):
+                return str(column)
+        return "" if _is_all_void(self.schema) else None
+
+    @cached_property
     def properties(self) -> TableProperties:
         """The properties that Delta gives a meaning, parsed."""
         return TableProperties.parse(self.configuration)
@@ -121,10 +157,19 @@ class Metadata:
         return {key[len(prefix) :]: value for key, value in self.configuration.items() if key.startswith(prefix)}
 
 
+_VOID = re.compile(r'"(?:void|null)"')
+#: As Delta writes it, and as old versions of Spark did.
+_VOIDS = (VOID, PrimitiveType("null"))
+
+
+def _is_all_void(struct: StructType) -> bool:
+    return bool(struct.fields) and all(field.data_type in _VOIDS for field in struct.fields)
+
+
 def _missing(wire: Mapping[str, Any]) -> Iterator[str]:
     yield from (key for key in _REQUIRED if wire.get(key) is None)
-    if wire.get("format") is not None and wire["format"].get("provider") is None:
-        yield PROVIDER
+    if wire.get("format") is not None:
+        yield from (key for key in (PROVIDER, OPTIONS) if wire["format"].get(key.partition(".")[2]) is None)
 
 
 def _text_or_nothing(wire: Mapping[str, Any], key: str) -> str:

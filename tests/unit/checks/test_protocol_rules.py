@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.check_families import check_change, check_first, check_state
+from tests.unit.damages.protocol import CASES
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct
 
 ID = field("id", "long")
@@ -110,9 +111,9 @@ BROKEN = {
         "ERROR",
     ),
     "TF06 readers only": (table(listing("invariants", readers=("deletionVectors",))), "TF06", "ERROR"),
-    "TF07 writers only": (table(listing("deletionVectors", readers=())), "TF07", "WARNING"),
-    "TF07 without a list for readers": (table(listing("timestampNtz")), "TF07", "WARNING"),
-    "TF07 column mapping at reader version 1": (table(listing("columnMapping")), "TF07", "WARNING"),
+    "TF07 writers only": (table(listing("deletionVectors", readers=())), "TF07", "ERROR"),
+    "TF07 without a list for readers": (table(listing("timestampNtz")), "TF07", "ERROR"),
+    "TF07 column mapping at reader version 1": (table(listing("columnMapping")), "TF07", "ERROR"),
     "TF08 row tracking": (table(listing("rowTracking")), "TF08", "ERROR"),
     "TF08 clustering": (table(listing("clustering")), "TF08", "ERROR"),
     "TF08 iceberg": (table(listing("icebergCompatV1")), "TF08", "ERROR"),
@@ -128,9 +129,9 @@ BROKEN = {
         "WARNING",
     ),
     "TF15 a writer's property": (table(LEGACY, CDF), "TF15", "WARNING"),
-    "TF15 a reader's property": (table(Protocol(3, 7, frozenset(), frozenset()), VECTORS), "TF15", "WARNING"),
+    "TF15 a reader's property": (table(Protocol(3, 7, frozenset(), frozenset()), VECTORS), "TF15", "ERROR"),
     "TF15 the checkpoint policy": (table(LEGACY, {"delta.checkpointPolicy": "v2"}), "TF15", "WARNING"),
-    "TF15 two features, one property": (table(LEGACY, {"delta.enableVariantShredding": "true"}), "TF15", "WARNING"),
+    "TF15 two features, one property": (table(LEGACY, {"delta.enableVariantShredding": "true"}), "TF15", "ERROR"),
     "TF16 both": (supporting("typeWidening", "typeWidening-preview"), "TF16", "WARNING"),
     "TF17 for readers": (table(listing("hologram", readers=("hologram",))), "TF17", "UNDECIDED"),
     "TF17 for writers": (table(listing("hologram")), "TF17", "UNDECIDED"),
@@ -145,12 +146,12 @@ BROKEN = {
         "UNDECIDED",
     ),
     "TF20 a later version": (table(Protocol(4, 8, frozenset(), frozenset())), "TF20", "UNDECIDED"),
-    "TF20 no version": (table(Protocol(0, 0)), "TF20", "UNDECIDED"),
+    "TF20 no version": (table(Protocol(0, 0)), "TF20", "ERROR"),
     "TF21 a writer's feature for readers": (table(listing("appendOnly", readers=("appendOnly",))), "TF21", "WARNING"),
     "TF22 a type": (table(LEGACY, schema=NTZ), "TF22", "ERROR"),
     "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),
-    "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "WARNING"),
-    "TF22 a generated column": (table(listing("invariants"), schema=GENERATED), "TF22", "WARNING"),
+    "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "ERROR"),
+    "TF22 a generated column": (table(listing("invariants"), schema=GENERATED), "TF22", "ERROR"),
 }
 
 
@@ -256,7 +257,7 @@ def test_commit_that_loses_nothing_has_no_finding(made: Transition) -> None:
 WRONG = {
     "TF09 two": (transition(table(LEGACY), TRACKED, WIDENING), "TF09", "ERROR"),
     "TF09 the same twice": (transition(table(LEGACY), TRACKED, TRACKED), "TF09", "ERROR"),
-    "TF11 a feature vanished": (transition(table(TRACKED), listing("appendOnly", "invariants")), "TF11", "WARNING"),
+    "TF11 a feature vanished": (transition(table(TRACKED), listing("appendOnly", "invariants")), "TF11", "ERROR"),
     "TF11 another one dropped": (
         transition(
             table(TRACKED),
@@ -265,26 +266,26 @@ WRONG = {
             **DROP,
         ),
         "TF11",
-        "WARNING",
+        "ERROR",
     ),
     "TF11 called RESTORE": (
         transition(table(TRACKED), listing("appendOnly", "invariants"), operation="RESTORE"),
         "TF11",
-        "WARNING",
+        "ERROR",
     ),
-    "TF12 both versions": (transition(table(WIDENING), LEGACY), "TF12", "WARNING"),
-    "TF12 legacy versions": (transition(table(Protocol(1, 4)), Protocol(1, 3)), "TF12", "WARNING"),
+    "TF12 both versions": (transition(table(WIDENING), LEGACY), "TF12", "ERROR"),
+    "TF12 legacy versions": (transition(table(Protocol(1, 4)), Protocol(1, 3)), "TF12", "ERROR"),
     "TF12 readers no longer know": (
         transition(table(WIDENING), listing("typeWidening", "appendOnly", "invariants")),
         "TF12",
-        "WARNING",
+        "ERROR",
     ),
-    "TF14 change data feed on": (transition(table(Protocol(1, 4), CDF), listing("appendOnly")), "TF14", "WARNING"),
-    "TF14 a constraint": (transition(table(Protocol(1, 3), CHECKED), listing("invariants")), "TF14", "WARNING"),
+    "TF14 change data feed on": (transition(table(Protocol(1, 4), CDF), listing("appendOnly")), "TF14", "ERROR"),
+    "TF14 a constraint": (transition(table(Protocol(1, 3), CHECKED), listing("invariants")), "TF14", "ERROR"),
     "TF14 a generated column": (
         transition(table(Protocol(1, 4), schema=GENERATED), listing("invariants")),
         "TF14",
-        "WARNING",
+        "ERROR",
     ),
 }
 
@@ -329,5 +330,5 @@ def test_log_without_protocol_is_said() -> None:
 
 
 def test_every_protocol_rule_has_its_test() -> None:
-    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {"TF10", "TF13", "TF25"}
+    tested = {name[:4] for name in (*BROKEN, *WRONG)} | {case.code for case in CASES} | {"TF10", "TF13"}
     assert tested == {rule.code for rule in FAMILY.rules if rule.scope is not Scope.OUTCOME}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Table
-from tests.unit.mapped_tables import MODE
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Actions, Table, body
+from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field, struct
 
 KEY = field("id", "long")
@@ -92,8 +94,77 @@ def iceberg(version: int) -> Table:
 def counted() -> Table:
     """With an identity column."""
     marks = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.highWaterMark": 20}
-    number = field("number", "long", **marks)
+    number = field("number", "long", **marks, **{"delta.identity.allowExplicitInsert": True})
     return Table(KEY, number, V, features=["identityColumns"]).append(2)
+
+
+def exact() -> Table:
+    """With an identity column of which users give no values: 1, 3, 5 and so on."""
+    marks = {"delta.identity.start": 1, "delta.identity.step": 2, "delta.identity.highWaterMark": 21}
+    number = field("number", "long", **marks, **{"delta.identity.allowExplicitInsert": False})
+    return Table(KEY, number, V, features=["identityColumns"]).append(2)
+
+
+def checked() -> Table:
+    """With a CHECK constraint, an invariant, a generated column and a default."""
+    columns = (
+        KEY,
+        field("v", "integer", **{"delta.invariants": '{"expression":{"expression":"v > 3"}}'}),
+        field("g", "integer", **{"delta.generationExpression": "v + 1"}),
+        field("d", "integer", CURRENT_DEFAULT="7"),
+        S,
+    )
+    features = ["checkConstraints", "generatedColumns", "allowColumnDefaults"]
+    return Table(*columns, features=features, properties={"delta.constraints.c": "v > 0"}).append(2)
+
+
+def variants() -> Table:
+    features = ["variantType", "generatedColumns", "allowColumnDefaults"]
+    return Table(KEY, field("w", "variant"), features=features).append(2)
+
+
+def clustered_by_key() -> Table:
+    """Clustered, with columns that no table can be clustered by."""
+    columns = (KEY, V, field("w", "variant"), field("p", "integer"))
+    table = Table(*columns, features=["clustering", "variantType"]).append()
+    configuration = '{"clusteringColumns":[["id"]]}'
+    action = {"domain": "delta.clustering", "configuration": configuration, "removed": False}
+    table.commit("CLUSTER BY", {"domainMetadata": action})
+    return table.append(2)
+
+
+def with_domains() -> Table:
+    return Table(KEY, V, features=["domainMetadata"]).append(2).append()
+
+
+def with_void() -> Table:
+    """A table that may be altered, but not be written."""
+    return Table(KEY, field("a", ArrayType(PrimitiveType("void"))))
+
+
+def iceberg_nested() -> Table:
+    """Compatible with Apache Iceberg, with ids for what is in arrays and maps."""
+    properties = {MODE: "name", "delta.enableIcebergCompatV2": "true"}
+    number = PrimitiveType("integer")
+    columns = (KEY, field("a", ArrayType(MapType(number, number))))
+    features = ["columnMapping", "icebergCompatV2"]
+    return Table(*columns, features=features, properties=properties, damage=_with_nested_ids).append(2)
+
+
+def _with_nested_ids(actions: Actions) -> None:
+    metadata = body(actions, "metaData")
+    parsed = json.loads(metadata["schemaString"])
+    wire = parsed["fields"][1]["metadata"]
+    paths = ("element", "element.key", "element.value")
+    wire["delta.columnMapping.nested.ids"] = {f"{wire[NAME]}.{path}": 3 + n for n, path in enumerate(paths)}
+    metadata["schemaString"] = json.dumps(parsed)
+    metadata["configuration"]["delta.columnMapping.maxColumnId"] = "5"
+
+
+def iceberg_partitioned() -> Table:
+    properties = {MODE: "name", "delta.enableIcebergCompatV1": "true"}
+    columns, features = (KEY, V, field("p", "integer")), ["columnMapping", "icebergCompatV1"]
+    return Table(*columns, features=features, properties=properties, partition_by=["p"]).append(2)
 
 
 def dropped() -> Table:

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from tests.unit.damages.case import KEPT, Case
-from tests.unit.damages.edits import column, column_of, configured, domain, extra, metadata, schema, twice
-from tests.unit.damages.histories import counted, mapped, partitioned, plain
-from tests.unit.damages.steps import add_column, nothing_that_reads, only_append, set_property
-from tests.unit.log_builder import Table
+import json
+from typing import Any
+
+from tests.unit.damages.case import FILES, KEPT, Case
+from tests.unit.damages.edits import (
+    column,
+    column_of,
+    configured,
+    domain,
+    extra,
+    metadata,
+    nothing,
+    schema,
+    twice,
+)
+from tests.unit.damages.histories import (
+    checked,
+    clustered_by_key,
+    counted,
+    exact,
+    mapped,
+    partitioned,
+    plain,
+    variants,
+    with_domains,
+    with_void,
+)
+from tests.unit.damages.steps import add_column, append, nothing_that_reads, only_append, set_property
+from tests.unit.log_builder import Damage, Table
 from tests.unit.mapped_tables import Json
 
 MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
@@ -21,6 +45,30 @@ def partitioned_rows(table: Table) -> None:
     add = next(iter(table.now.files.values()))
     table.commit("WRITE", {"add": {**add, "path": "another.parquet"}})
 
+
+def of_extra(data_type: Any) -> Damage:
+    """Another type of the column that is added."""
+    return schema(lambda parsed: column_of(parsed, "extra").update(type=data_type))
+
+
+def without_field(name: str, key: str) -> Damage:
+    return schema(lambda parsed: column_of(parsed, name).pop(key))
+
+
+def clustered_by(*columns: str) -> Damage:
+    return extra(domain("delta.clustering", json.dumps({"clusteringColumns": [[name] for name in columns]})))
+
+
+def _without_clustering(table: Table) -> None:
+    body = {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[["id"]]}', "removed": True}
+    table.commit("CLUSTER BY", {"domainMetadata": body})
+
+
+ARRAY = {"type": "array", "elementType": "integer"}
+MAP = {"type": "map", "keyType": "integer", "valueType": "integer"}
+STRUCT = {"type": "struct", "fields": [{"name": "x", "type": "integer", "metadata": {}}]}
+IDENTITY = "delta.identity"
+CLUSTERING = "delta.clustering"
 
 CASES = (
     Case("MD01", plain, set_property, metadata(id=None), "schemaString"),
@@ -86,4 +134,165 @@ CASES = (
     Case("MD17", plain, set_property, metadata(format={"options": {}}), "schemaString", name="provider"),
     Case("MD18", counted, set_property, column("number", metadata={STEP: 0}), STEP, column="number"),
     Case("MD16", plain, set_property, schema(lambda parsed: parsed["fields"].pop()), "schemaString", column="v"),
+    Case(
+        "MD07",
+        plain,
+        set_property,
+        metadata(format={"provider": "parquet", "options": {"a": "b"}}),
+        '"a"',
+        name="options",
+    ),
+    Case("MD13", plain, add_column, of_extra("dec(5,2)"), "schemaString", column="extra", name="alias of decimal"),
+    Case("MD13", plain, add_column, of_extra("decimal(39,2)"), "schemaString", column="extra", name="precision"),
+    Case("MD17", plain, set_property, metadata(name=5), '"name": 5', name="name is no text"),
+    Case("MD17", plain, set_property, metadata(format={"provider": "parquet"}), "parquet", name="options"),
+    Case("MD18", exact, set_property, column("number", metadata={STEP: None}), MARK, column="number", name="missing"),
+    Case(
+        "MD18",
+        exact,
+        set_property,
+        column("number", metadata={f"{IDENTITY}.start": "1"}),
+        MARK,
+        column="number",
+        name="text",
+    ),
+    Case(
+        "MD18",
+        exact,
+        set_property,
+        column("number", metadata={f"{IDENTITY}.allowExplicitInsert": "false"}),
+        MARK,
+        column="number",
+        name="no boolean",
+    ),
+    Case(
+        "MD18",
+        exact,
+        add_column,
+        column("extra", metadata={f"{IDENTITY}.start": 1, STEP: 1, f"{IDENTITY}.allowExplicitInsert": True}),
+        STEP,
+        column="extra",
+        name="type",
+    ),
+    Case("MD19", plain, add_column, without_field("extra", "nullable"), "schemaString", column="extra"),
+    Case(
+        "MD19", plain, add_column, without_field("extra", "metadata"), "schemaString", column="extra", name="metadata"
+    ),
+    Case("MD19", plain, add_column, of_extra(ARRAY), "schemaString", column="extra", name="array"),
+    Case("MD19", plain, add_column, of_extra(MAP), "schemaString", column="extra", name="map"),
+    Case("MD19", plain, add_column, of_extra(STRUCT), "schemaString", column="extra.x", name="nested"),
+    Case("MD20", checked, set_property, configured(delta__constraints__c="gone > 0"), "gone > 0"),
+    Case("MD20", checked, set_property, configured(delta__constraints__c="s.gone > 0"), "s.gone", name="nested"),
+    Case(
+        "MD20",
+        checked,
+        set_property,
+        column("v", metadata={"delta.invariants": '{"expression":{"expression":"gone > 3"}}'}),
+        "gone",
+        column="v",
+        name="invariant",
+    ),
+    Case(
+        "MD20",
+        checked,
+        set_property,
+        column("g", metadata={"delta.generationExpression": "year(gone)"}),
+        "gone",
+        column="g",
+        name="generated",
+    ),
+    Case(
+        "MD20",
+        checked,
+        set_property,
+        column("d", metadata={"CURRENT_DEFAULT": "gone"}),
+        "gone",
+        column="d",
+        name="default",
+    ),
+    Case("MD21", checked, set_property, column("v", metadata={"delta.invariants": "v > 3"}), "v > 3", column="v"),
+    Case("MD21", checked, set_property, configured(delta__constraints__c="v + 1"), "v + 1", name="no condition"),
+    Case("MD21", checked, set_property, configured(delta__constraints__c=" "), "delta.constraints.c", name="empty"),
+    Case(
+        "MD21",
+        checked,
+        set_property,
+        column("g", metadata={"delta.generationExpression": 5}),
+        "schemaString",
+        column="g",
+        name="no text",
+    ),
+    Case(
+        "MD22",
+        variants,
+        set_property,
+        column("w", metadata={"delta.generationExpression": "parse_json('1')"}),
+        "parse_json",
+        column="w",
+    ),
+    Case(
+        "MD22",
+        variants,
+        set_property,
+        column("w", metadata={"CURRENT_DEFAULT": "parse_json('1')"}),
+        "parse_json",
+        column="w",
+        name="default",
+    ),
+    Case(
+        "MD23",
+        checked,
+        add_column,
+        column("extra", metadata={"CURRENT_DEFAULT": "'x'"}),
+        "CURRENT_DEFAULT",
+        column="extra",
+    ),
+    Case("MD24", exact, set_property, column("number", metadata={f"{IDENTITY}.start": 3}), MARK, column="number"),
+    Case("MD24", exact, set_property, column("number", metadata={STEP: 4}), MARK, column="number", name="step"),
+    Case(
+        "MD24",
+        exact,
+        set_property,
+        column("number", metadata={f"{IDENTITY}.allowExplicitInsert": True}),
+        MARK,
+        column="number",
+        name="explicit",
+    ),
+    Case("MD25", exact, set_property, column("number", metadata={MARK: 22}), MARK, column="number"),
+    Case("MD26", plain, set_property, configured(delta__appendOnly="yes"), "yes"),
+    Case("MD26", plain, set_property, configured(delta__logRetentionDuration="soon"), "soon", name="interval"),
+    Case("MD26", plain, set_property, configured(delta__checkpointInterval="ten"), "ten", name="integer"),
+    Case("MD26", plain, set_property, configured(delta__parquet__compression__codec="fast"), "fast", name="codec"),
+    Case("MD26", plain, set_property, configured(delta__parquet__format__version="3.0"), "3.0", name="format version"),
+    Case("MD27", with_void, append, nothing, "add", healed_by=FILES, then=set_property, column="a.element"),
+    Case("MD28", with_domains, append, clustered_by("id"), CLUSTERING),
+    Case(
+        "MD28",
+        with_domains,
+        append,
+        extra(domain("delta.rowTracking", '{"rowIdHighWaterMark":1}')),
+        "delta.rowTracking",
+        name="row tracking",
+    ),
+    Case("MD29", clustered_by_key, append, extra(domain(CLUSTERING, "{")), CLUSTERING),
+    Case(
+        "MD29",
+        clustered_by_key,
+        append,
+        extra(domain(CLUSTERING, '{"clusteringColumns":"id"}')),
+        CLUSTERING,
+        name="no list",
+    ),
+    Case("MD29", clustered_by_key, append, clustered_by("id", "id"), CLUSTERING, column="id", name="twice"),
+    Case("MD29", clustered_by_key, append, clustered_by("w"), CLUSTERING, column="w", name="variant"),
+    Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING),
+    Case(
+        "MD14",
+        partitioned,
+        lambda t: t.support("clustering"),
+        nothing,
+        "clustering",
+        name="feature",
+        healed_by=frozenset({"undo", "replace"}),
+    ),
 )

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from tests.unit.damages.case import KEPT, UNDO, Case
-from tests.unit.damages.edits import column, configured, extra_protocol, nothing, protocol, twice
+from tests.unit.damages.case import FILES, KEPT, UNDO, Case
+from tests.unit.damages.edits import (
+    added,
+    both,
+    column,
+    column_of,
+    configured,
+    extra_protocol,
+    metadata,
+    nothing,
+    protocol,
+    schema,
+    twice,
+)
 from tests.unit.damages.histories import (
     VECTORS,
     iceberg,
+    iceberg_nested,
+    iceberg_partitioned,
     legacy,
     mapped,
     plain,
@@ -16,6 +30,23 @@ from tests.unit.damages.histories import (
     with_vectors,
 )
 from tests.unit.damages.steps import add_column, append, enable_vectors, only_append, set_property
+from tests.unit.log_builder import Table
+from tests.unit.mapped_tables import Json
+
+EXPLICIT = "delta.identity.allowExplicitInsert"
+NESTED = "delta.columnMapping.nested.ids"
+
+
+def _by_logical_name(parsed: Json) -> None:
+    ids = column_of(parsed, "a")["metadata"][NESTED]
+    ids["a.element"] = ids.pop(next(iter(ids)))
+
+
+def _drop_vectors(table: Table) -> None:
+    """A drop that leaves the property as it is."""
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["appendOnly", "invariants"]}
+    table.commit("DROP FEATURE", {"protocol": protocol}, featureName="deletionVectors")
+
 
 INTS = {"type": "array", "elementType": "integer", "containsNull": True}
 
@@ -197,4 +228,86 @@ CASES = (
         name="supported is too much",
     ),
     Case("TF25", lambda: iceberg(1), add_column, column("extra", type=INTS), "metaData", name="array"),
+    Case("TF25", lambda: iceberg(2), add_column, column("extra", type="void"), "metaData", name="void"),
+    Case("TF25", iceberg_nested, set_property, column("a", metadata={NESTED: None}), "metaData", name="no nested ids"),
+    Case("TF25", iceberg_nested, set_property, schema(_by_logical_name), "metaData", name="nested id by logical name"),
+    Case("TF26", lambda: iceberg(1), append, added(stats=None), "add", healed_by=FILES),
+    Case("TF26", lambda: iceberg(2), append, added(stats=None), "add", healed_by=FILES, name="V2"),
+    Case(
+        "TF27",
+        iceberg_partitioned,
+        lambda t: t.overwrite(t.schema),
+        both(metadata(partitionColumns=[]), added(partitionValues={})),
+        "metaData",
+        healed_by=frozenset({"restore"}),
+    ),
+    Case(
+        "TF12",
+        with_vectors,
+        _drop_vectors,
+        nothing,
+        "writerFeatures",
+        follows={"TF15"},
+        healed_by=KEPT,
+        name="dropped while in use",
+        about_operation=True,
+    ),
+    Case(
+        "TF20",
+        plain,
+        lambda t: t.support("domainMetadata"),
+        protocol(minReaderVersion=0),
+        '"minReaderVersion": 0',
+        healed_by=UNDO,
+        name="below one",
+    ),
+    Case(
+        "TF22", plain, set_property, configured(delta__constraints__c="v > 0"), "delta.constraints.c", name="constraint"
+    ),
+    Case(
+        "TF22",
+        plain,
+        set_property,
+        column("v", metadata={"delta.generationExpression": "1"}),
+        "schemaString",
+        column="v",
+        name="generated column",
+    ),
+    Case(
+        "TF22",
+        plain,
+        set_property,
+        column("v", metadata={"CURRENT_DEFAULT": "1"}),
+        "schemaString",
+        column="v",
+        name="default",
+    ),
+    Case(
+        "TF22",
+        plain,
+        set_property,
+        column("id", metadata={f"delta.identity.{name}": 1 for name in ("start", "step")} | {EXPLICIT: True}),
+        "schemaString",
+        column="id",
+        name="identity column",
+    ),
+    Case("TF22", plain, add_column, column("extra", type="variant"), "variant", column="extra", name="variant"),
+    Case(
+        "TF15",
+        plain,
+        set_property,
+        configured(delta__enableVariantShredding="true"),
+        "Shredding",
+        healed_by=KEPT,
+        name="shredding",
+    ),
+    Case(
+        "TF08",
+        plain,
+        lambda t: t.support("clustering"),
+        protocol(writerFeatures=["appendOnly", "invariants", "clustering"]),
+        "clustering",
+        healed_by=UNDO,
+        name="clustering",
+    ),
 )

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.clustering import (
     fields_by_name,
     fields_by_path,
 )
+from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -40,6 +41,7 @@ def _names(state: TableState) -> Iterator[Finding]:
         return
     logical = fields_by_name(schema)
     in_files = fields_by_path(schema) if schema.is_mapped else logical
+    was_mapped = not schema.is_mapped and state.protocol.supports(COLUMN_MAPPING)
     for parts in columns:
         if field_called(parts, in_files) is not None:
             continue
@@ -54,7 +56,7 @@ def _names(state: TableState) -> Iterator[Finding]:
         yield CLUSTERING_NAMES.found(
             f"The table is clustered by {{name}}, but {what}.",
             # Delta Spark itself leaves it so where it disables column mapping.
-            severity=None if schema.is_mapped else Severity.WARNING,
+            severity=Severity.WARNING if was_mapped else None,
             column=name if field is None else field.column,
             name=name,
             physical=None if field is None else ".".join(field.path or ()),

@@ -8,6 +8,7 @@ SPEC = "PROTOCOL.md, Change Metadata"
 ENTRIES = "PROTOCOL.md, Delta Log Entries"
 SCHEMA = "PROTOCOL.md, Schema Serialization Format"
 FILES = "PROTOCOL.md, Consistency Between Table Metadata and Data Files"
+CLUSTERED = "PROTOCOL.md, Writer Requirements for Clustered Table"
 IDENTITY = "PROTOCOL.md, Identity Columns"
 
 FAMILY = RuleFamily(

@@ -1,4 +1,4 @@
-"""Identity columns: MD15 and MD18. PROTOCOL.md, Identity Columns."""
+"""Identity columns: MD15, MD18, MD24 and MD25. PROTOCOL.md, Identity Columns."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from airflow_delta_provider.domain.checks.check import on_change, on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, is_compared
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, IDENTITY, MOST_TEXT, RESTORE
-from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _KEY = "delta.identity"
-_NUMBERS = ("start", "step", "highWaterMark")
-_NUMBER = (int, type(None))
+_EXPLICIT = f"{_KEY}.allowExplicitInsert"
 
 BROKEN_IDENTITY = FAMILY.of(Scope.STATE).error(
     18,
@@ -29,19 +31,107 @@ BROKEN_IDENTITY = FAMILY.of(Scope.STATE).error(
 
 @on_state(BROKEN_IDENTITY)
 def _broken(state: TableState) -> Iterator[Finding]:
-    if _KEY not in state.metadata.schema_string:
-        return
-    for column in state.metadata.readable_columns or ():
-        said = {name: column.field.metadata.get(f"{_KEY}.{name}") for name in _NUMBERS}
-        wrong = {name: f"{value!r:.{MOST_TEXT}}" for name, value in said.items() if type(value) not in _NUMBER}
-        wrong |= {"step": "0"} if said["step"] == 0 else {}
-        if wrong and column.kinds[-1] == "field":
+    for column in _identity_columns(state.metadata):
+        wrong = dict(_wrong(column))
+        if wrong:
             yield BROKEN_IDENTITY.found(
                 "The identity column {column} cannot assign values: its {what}.",
                 column=column,
                 what=Prose(" and its ".join(f"{name} is {value}" for name, value in wrong.items())),
                 wrong=wrong,
             )
+
+
+def _wrong(column: Column) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with an identity column: the name of a property, and its value."""
+    metadata = column.field.metadata
+    for name, needed in (("start", True), ("step", True), ("highWaterMark", False)):
+        value = metadata.get(f"{_KEY}.{name}")
+        if not _is_long(value) and (needed or value is not None):
+            yield name, "missing" if value is None else f"{value!r:.{MOST_TEXT}}"
+    if metadata.get(f"{_KEY}.step") == 0:
+        yield "step", "0"
+    explicit = metadata.get(_EXPLICIT)
+    if not isinstance(explicit, bool):
+        yield "allowExplicitInsert", "missing" if explicit is None else f"{explicit!r:.{MOST_TEXT}}"
+    if column.data_type != LONG:
+        yield "type", str(column.data_type)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+MARK_OFF_SEQUENCE = FAMILY.of(Scope.STATE).error(
+    25,
+    "high water mark of an identity column not one of its values",
+    effect="Delta Spark fails to write rows; other engines assign values that the column should not have.",
+    remedy="Set it again: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
+    source=IDENTITY,
+    follows_from=causes("MD24", "MD15"),
+)
+
+
+@on_state(MARK_OFF_SEQUENCE)
+def _off_sequence(state: TableState) -> Iterator[Finding]:
+    for column in _identity_columns(state.metadata):
+        start, step, mark = (column.field.metadata.get(f"{_KEY}.{name}") for name in ("start", "step", "highWaterMark"))
+        if dict(_wrong(column)) or mark is None:
+            continue
+        before_start = (mark - start) * step < 0
+        if (mark - start) % step or (before_start and not column.field.metadata[_EXPLICIT]):
+            yield MARK_OFF_SEQUENCE.found(
+                "The high water mark of {column} is {mark}, but its values begin with {start} and go on by {step}.",
+                severity=None if (mark - start) % step else Severity.WARNING,
+                effect=None if (mark - start) % step else "The next rows may get values that other rows have.",
+                column=column,
+                mark=mark,
+                start=start,
+                step=step,
+            )
+
+
+IDENTITY_CHANGED = FAMILY.of(Scope.PAIR).warning(
+    24,
+    "identity column defined again",
+    effect="New values may be equal to those of other rows, and do not continue the sequence.",
+    remedy=RESTORE,
+    source=IDENTITY,
+    needs=OF_EARLIER,
+)
+_FIXED = ("start", "step", "allowExplicitInsert")
+
+
+@on_change(IDENTITY_CHANGED)
+def _changed(transition: Transition) -> Iterator[Finding]:
+    if not is_compared(transition) or transition.replaces_all:
+        return
+    columns = {str(column): column for column in transition.after.metadata.readable_columns or ()}
+    for was in _identity_columns(transition.before.metadata):
+        now = columns.get(str(was))
+        if now is None or dict(_wrong(was)) or now.data_type != was.data_type:
+            continue
+        values = {name: tuple(column.field.metadata.get(f"{_KEY}.{name}") for column in (was, now)) for name in _FIXED}
+        changed = {name: list(pair) for name, pair in values.items() if pair[0] != pair[1]}
+        if changed and (not dict(_wrong(now)) or not _is_identity(now)):
+            yield IDENTITY_CHANGED.found(
+                "The commit changes the identity column {column}: its {what}."
+                if _is_identity(now)
+                else "The commit makes the identity column {column} an ordinary one.",
+                column=now,
+                what=Prose(" and its ".join(f"{name} from {pair[0]} to {pair[1]}" for name, pair in changed.items())),
+                changed=changed,
+            )
+
+
+def _identity_columns(metadata: Metadata) -> Iterator[Column]:
+    """Yield the columns whose metadata speaks of identity."""
+    if _KEY in metadata.schema_string:
+        yield from filter(_is_identity, metadata.readable_columns or ())
+
+
+def _is_identity(column: Column) -> bool:
+    return column.kinds[-1] == "field" and any(key.startswith(_KEY) for key in column.field.metadata)
 
 
 IDENTITY_SET_BACK = FAMILY.of(Scope.PAIR).warning(

@@ -1,4 +1,4 @@
-"""The schema of one version: MD02, MD05, MD06, and MD13 of types. PROTOCOL.md, Schema Serialization Format."""
+"""The schema of one version: MD02, MD05, MD06, MD19, and MD13 of types. PROTOCOL.md, Schema Serialization Format."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.column import all_columns
+from airflow_delta_provider.domain.delta.column import all_columns, path_text
 from airflow_delta_provider.domain.delta.data_type import (
     MAX_PRECISION,
+    VARIANT,
     ArrayType,
     DataType,
     DecimalType,
@@ -48,7 +49,6 @@ _PRIMITIVES = frozenset(
 )
 #: Types with parameters of the features geospatial and geospatial-dev.
 _GEOSPATIAL = ("geometry", "geography")
-_VARIANT = PrimitiveType("variant")
 _USER_DEFINED = '"type":"udt"'
 _state = FAMILY.of(Scope.STATE)
 
@@ -113,6 +113,11 @@ BAD_PARTITION_COLUMNS = _state.error(
 
 @on_state(BAD_PARTITION_COLUMNS)
 def _partition_columns(state: TableState) -> Iterator[Finding]:
+    found = list(_wrong_partition_columns(state))
+    yield from found or _only_partition_columns(state.metadata)
+
+
+def _wrong_partition_columns(state: TableState) -> Iterator[Finding]:
     columns = state.metadata.readable_columns
     if columns is None:
         return
@@ -130,7 +135,7 @@ def _partition_columns(state: TableState) -> Iterator[Finding]:
             yield BAD_PARTITION_COLUMNS.found(
                 "The table is partitioned by {column!r}, which is not a top-level column of its schema.", column=name
             )
-        elif isinstance(column.data_type, (ArrayType, MapType, StructType)) or column.data_type == _VARIANT:
+        elif isinstance(column.data_type, (ArrayType, MapType, StructType)) or column.data_type == VARIANT:
             yield BAD_PARTITION_COLUMNS.found(
                 "The table is partitioned by {column}, but partition values cannot have its type {type}.",
                 remedy="Rewrite the table with other partitions.",
@@ -147,6 +152,43 @@ def _partition_columns(state: TableState) -> Iterator[Finding]:
                 name=name,
                 spelled=column.parts[0],
             )
+
+
+def _only_partition_columns(metadata: Metadata) -> Iterator[Finding]:
+    names = {column.parts[0].lower() for column in metadata.readable_columns or ()}
+    if names and names <= {str(name).lower() for name in metadata.partition_columns}:
+        yield BAD_PARTITION_COLUMNS.found(
+            "The table is partitioned by all of its columns, which leaves none for data files.",
+            severity=Severity.WARNING,
+            effect="Engines refuse to write the table.",
+            remedy="Add a column that is not a partition column.",
+        )
+
+
+FIELD_OF_SCHEMA_MISSING = _state.error(
+    19,
+    "schema lacks a required field",
+    effect="Strict readers, such as delta-rs and Delta Kernel, cannot open the table; others assume a value.",
+    remedy="RESTORE the table to the previous version, and update the engine that wrote the schema.",
+    source=SCHEMA,
+)
+#: Missing fields that are named.
+_MOST_NAMED = 5
+
+
+@on_state(FIELD_OF_SCHEMA_MISSING)
+def _fields_missing(state: TableState) -> Iterator[Finding]:
+    missing = state.metadata.missing_in_schema
+    if missing:
+        named = [f"{field} of {path_text(path)}" for path, field in missing[:_MOST_NAMED]]
+        more = " and {more} more" if len(missing) > _MOST_NAMED else ""
+        yield FIELD_OF_SCHEMA_MISSING.found(
+            f"The schema lacks {{fields:required field}}: {{missing}}{more}.",
+            column=path_text(missing[0][0]),
+            fields=len(missing),
+            missing=named,
+            more=len(missing) - _MOST_NAMED,
+        )
 
 
 DUPLICATE_COLUMN = _state.error(

@@ -51,15 +51,18 @@ def _no_id(state: TableState) -> Iterator[Finding]:
 
 FIELD_MISSING = _state.error(
     17,
-    "required field missing",
+    "required field missing, or of another type",
     effect="Engines cannot open the table; Delta Spark fails with an internal error.",
-    remedy="Restore the log file from a backup, or write a metaData action that has all required fields.",
+    remedy="Restore the log file from a backup, or write a metaData action that has all required fields, with their "
+    "types.",
 )
 
 
 @on_state(FIELD_MISSING)
 def _fields_missing(state: TableState) -> Iterator[Finding]:
     missing = [name for name in state.metadata.missing if name != PROVIDER]
+    for name in state.metadata.not_text_fields:
+        yield FIELD_MISSING.found("The {subject} in the metaData action is not a string.", subject=name)
     if missing:
         yield FIELD_MISSING.found(
             "The metaData action lacks {fields:required field}: {missing}.",
@@ -67,7 +70,7 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
             fields=len(missing),
             missing=missing,
         )
-    elif state.metadata.missing:
+    elif PROVIDER in state.metadata.missing:
         yield FIELD_MISSING.found(
             "The format in the metaData action has no provider.",
             severity=Severity.WARNING,
@@ -77,7 +80,7 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
         )
 
 
-OTHER_FORMAT = _state.warning(
+OTHER_FORMAT = _state.error(
     7,
     "format is not parquet",
     effect="Engines refuse the table, or read its files as plain Parquet.",
@@ -96,6 +99,8 @@ def _other_format(state: TableState) -> Iterator[Finding]:
     elif metadata.format_options:
         yield OTHER_FORMAT.found(
             "The format has options, which Parquet tables do not have: {options}.",
+            severity=Severity.WARNING,
+            effect="Engines ignore them.",
             options=sorted(metadata.format_options),
         )
 

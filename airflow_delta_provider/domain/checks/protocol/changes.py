@@ -73,7 +73,7 @@ def _several(transition: Transition) -> Iterator[Finding]:
     return _several_in_first(transition.commit)
 
 
-FEATURE_VANISHED = _pair.warning(
+FEATURE_VANISHED = _pair.error(
     11,
     "feature removed from the protocol without DROP FEATURE",
     effect="Files and properties that need the feature may still be there, and engines no longer know.",
@@ -81,7 +81,7 @@ FEATURE_VANISHED = _pair.warning(
     source=SUPPORTED,
     needs=(Need.STATE, Need.VERSIONS),
 )
-VERSION_LOWERED = _pair.warning(
+VERSION_LOWERED = _pair.error(
     12,
     "protocol version lowered",
     effect="Engines that do not know the removed features may read and write the table again, incorrectly.",
@@ -90,7 +90,7 @@ VERSION_LOWERED = _pair.warning(
     threads=("delta-io/delta#1432",),
     needs=(Need.STATE, Need.VERSIONS),
 )
-USED_FEATURE_NOT_LISTED = _pair.warning(
+USED_FEATURE_NOT_LISTED = _pair.error(
     14,
     "feature in use not listed after an upgrade",
     effect="Writers no longer support a feature that the table uses or used.",
@@ -115,7 +115,8 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
         return  # another table, or an earlier version of this one
     gone = {name for name in before.features if not has_feature(after.features, name)}
     gone |= {name for name in reader_features(before) if not has_feature(reader_features(after), name)}
-    lost = gone - _dropped(transition.commit, gone)
+    in_use = used_features(transition.after)
+    lost = gone - {name for name in _dropped(transition.commit, gone) if not has_feature(in_use, name)}
     if not lost:
         return
     lower = after.min_reader_version < before.min_reader_version or after.min_writer_version < before.min_writer_version
@@ -128,7 +129,10 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
         )
     elif before.min_writer_version == WRITER_FEATURES_VERSION:
         yield FEATURE_VANISHED.found(
-            "The commit removed {lost} from the protocol without dropping the feature.", lost=sorted(lost)
+            "The commit removed {lost} from the protocol without dropping the feature."
+            if not lost & in_use
+            else "The commit removed {lost} from the protocol, though the table uses it.",
+            lost=sorted(lost),
         )
     elif used := lost & transition.past.used_features.union(*map(used_features, (transition.before, transition.after))):
         yield USED_FEATURE_NOT_LISTED.found(
@@ -141,10 +145,7 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
 
 
 def _dropped(commit: Commit, lost: Collection[str]) -> frozenset[str]:
-    """Return those of ``lost`` that the commit says it drops: its name has to do, as a drop leaves nothing to see.
-
-    What a drop has to remove is checked where it would be: TF15, TF22, and the families' own rules.
-    """
+    """Return those of ``lost`` that the commit says it drops: its name has to do, as a drop leaves nothing to see."""
     if commit.operation != "DROP FEATURE":
         return frozenset()
     parameters = commit.info.get("operationParameters")

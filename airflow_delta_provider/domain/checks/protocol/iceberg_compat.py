@@ -1,4 +1,4 @@
-"""What a table must not have while it is kept compatible with Apache Iceberg: TF25.
+"""What a table must not have while it is kept compatible with Apache Iceberg: TF25 to TF27.
 
 PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. TW13 checks changes of types, and TF08 that column mapping
 is supported.
@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
-from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
 from airflow_delta_provider.domain.delta.features.state import is_active
+from airflow_delta_provider.domain.delta.mapped_schema import ID, NESTED_IDS, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
+SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2"
 #: Types that Iceberg, as these versions write it, does not have.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
@@ -30,7 +34,7 @@ NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE).error(
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
     remedy="Remove what is incompatible, or set delta.enableIcebergCompatV1 or -V2 to false.",
-    source="PROTOCOL.md, Iceberg Compatibility V1 and V2",
+    source=SOURCE,
     follows_from=causes("TF11", "TF12"),
     shows="metaData",
 )
@@ -60,11 +64,103 @@ def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str
     ):
         enabled = "deletion vectors are enabled" if compat == ICEBERG_COMPAT_V2 else "the protocol has deletionVectors"
         yield DELETION_VECTORS.name, enabled
+    if compat == ICEBERG_COMPAT_V2:
+        yield from _nested_ids(state.metadata)
     for column in state.metadata.readable_columns or ():
         nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
         if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
             yield f"{column}: {column.data_type}", f"the column {column} is of the type {column.data_type}"
             return
+
+
+def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
+    """Yield which elements, keys and values have no id: CM02 and CM04 say it of ids that are wrong."""
+    if metadata.readable_columns is None or not metadata.properties.is_mapped:
+        return
+    for field in MappedSchema.of(metadata).fields:
+        if field.name is None or not isinstance(field.column.data_type, (ArrayType, MapType)):
+            continue
+        missing = [key for key in _keys(field.column.data_type, field.name) if key not in field.nested_ids]
+        if missing:
+            yield f"{field.column}: {missing[0]}", f"{field.column} has no id for {', '.join(missing)} in {NESTED_IDS}"
+
+
+def _keys(data_type: DataType, prefix: str) -> Iterator[str]:
+    """Yield the keys that ids of what is in an array or map are stored under, below the nearest field."""
+    inner: dict[str, DataType] = {}
+    if isinstance(data_type, ArrayType):
+        inner = {"element": data_type.element}
+    elif isinstance(data_type, MapType):
+        inner = {"key": data_type.key, "value": data_type.value}
+    for step, of in inner.items():
+        yield f"{prefix}.{step}"
+        yield from _keys(of, f"{prefix}.{step}")
+
+
+NO_ROW_COUNT = FAMILY.of(Scope.COMMIT).error(
+    26,
+    "file without numRecords, though the table has to be compatible with Iceberg",
+    effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
+    remedy="Write the file again with statistics, for example with OPTIMIZE, and update the engine that wrote it.",
+    source=SOURCE,
+    shows="add",
+)
+
+
+@on_transition(NO_ROW_COUNT)
+def _no_row_count(transition: Transition) -> Iterator[Finding]:
+    without = [file for file in transition.commit.adds if file.num_records is None]
+    if without and (compat := _active(transition.after)):
+        yield NO_ROW_COUNT.found(
+            "{subject} is enabled, but the commit adds {files:file} without numRecords, for example {path}.",
+            path=without[0].path,
+            subject=compat[0].name,
+            files=len(without),
+        )
+
+
+PARTITIONS_REPLACED = FAMILY.of(Scope.PAIR).error(
+    27,
+    "partition columns replaced, though the table has to be compatible with Iceberg",
+    effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
+    remedy="RESTORE the table to the previous version, and write to a new table instead.",
+    source=SOURCE,
+    needs=(Need.STATE, Need.VERSIONS),
+    survives_replacement=True,
+    shows="metaData",
+)
+
+
+@on_change(PARTITIONS_REPLACED)
+def _partitions_replaced(transition: Transition) -> Iterator[Finding]:
+    if transition.restores or not transition.commit.metadata:
+        return
+    before, after = transition.before.metadata, transition.after.metadata
+    if not before.partition_columns or not (set(_active(transition.before)) & set(_active(transition.after))):
+        return
+    renamed = {was.name: now.name for was, now in _same_columns(before, after)}
+    if [renamed.get(name, name) for name in before.partition_columns] != list(after.partition_columns):
+        yield PARTITIONS_REPLACED.found(
+            "{subject} is enabled, but the commit changes the partition columns from {before} to {after}.",
+            subject=_active(transition.after)[0].name,
+            before=list(before.partition_columns),
+            after=list(after.partition_columns) or "none",
+        )
+
+
+def _same_columns(before: Metadata, after: Metadata) -> Iterator[tuple[StructField, StructField]]:
+    """Yield the top-level columns of one id before and after."""
+    if before.readable_columns is None or after.readable_columns is None:
+        return
+    now = {field.metadata.get(ID): field for field in after.schema.fields}
+    for field in before.schema.fields:
+        number = field.metadata.get(ID)
+        if number is not None and number in now:
+            yield field, now[number]
+
+
+def _active(state: TableState) -> list[Feature]:
+    return [compat for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if _is_active(state, compat)]
 
 
 def _is_active(state: TableState, compat: Feature) -> bool:

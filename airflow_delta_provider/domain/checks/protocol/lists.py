@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES, feat
 from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _LIST_FEATURES = "Write a protocol action that lists the features in use."
 _LIST_IN_BOTH = "Enable the feature again with an engine that lists it for readers and for writers."
@@ -63,6 +64,10 @@ def _unknown_version(state: TableState) -> Iterator[Finding]:
         yield UNKNOWN_VERSION.found(
             "The protocol has reader version {reader} and writer version {writer}; the known versions are 1 to 3 and "
             "1 to 7.",
+            severity=Severity.ERROR if _is_below_one(state.protocol) else None,
+            effect="There are no such versions, and strict engines refuse the table."
+            if _is_below_one(state.protocol)
+            else None,
             reader=state.protocol.min_reader_version,
             writer=state.protocol.min_writer_version,
         )
@@ -181,7 +186,7 @@ def _reader_feature_only(state: TableState) -> Iterator[Finding]:
         yield READER_FEATURE_ONLY.found("In readerFeatures, but not in writerFeatures: {only}.", only=sorted(only))
 
 
-WRITER_FEATURE_ONLY = _state.warning(
+WRITER_FEATURE_ONLY = _state.error(
     7,
     "reader feature listed for writers only",
     effect="Readers that do not know the feature still open the table and may read it incorrectly; some engines "
@@ -204,7 +209,12 @@ def _writer_feature_only(state: TableState) -> Iterator[Finding]:
         if feature_named(name).kind is FeatureKind.READER_WRITER
     }
     if only:
-        yield WRITER_FEATURE_ONLY.found("In writerFeatures, but not required of readers: {only}.", only=sorted(only))
+        yield WRITER_FEATURE_ONLY.found(
+            "In writerFeatures, but not required of readers: {only}.",
+            # The protocol says "should" of reader features in general, and "must" in the section of each that it has.
+            severity=None if any(feature_named(name).is_specified for name in only) else Severity.WARNING,
+            only=sorted(only),
+        )
 
 
 WRITERS_FEATURE_FOR_READERS = _state.warning(
@@ -282,6 +292,10 @@ LISTS = (
     WRITER_VERSION_TOO_LOW,
     READER_FEATURE_ONLY,
 )
+
+
+def _is_below_one(protocol: Protocol) -> bool:
+    return min(protocol.min_reader_version, protocol.min_writer_version) < 1
 
 
 def _has_known_versions(protocol: Protocol) -> bool:

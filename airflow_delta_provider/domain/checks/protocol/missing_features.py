@@ -14,16 +14,23 @@ from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY,
 from airflow_delta_provider.domain.checks.protocol.feature_usage import needed_features
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list, reader_features
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW, VARIANT_SHREDDING
+from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Features whose property the rules of other families check.
 _CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
+#: Features without which Delta Spark does not write a table that has their property, whatever its versions; the first
+#: is demanded by the protocol. Without the others it writes where versions imply features, and fails where they are
+#: listed.
+_DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
 _LOST = causes("TF11", "TF12", "TF14")
 _state = FAMILY.of(Scope.STATE)
 
@@ -79,11 +86,16 @@ def _orphans(state: TableState) -> Iterator[Finding]:
             served.add(key)
         else:
             lacking.setdefault(key, feature.name)
+    are_listed = state.protocol.min_writer_version >= WRITER_FEATURES_VERSION
     for key, name in lacking.items():
         if key not in served:
             yield ORPHAN_PROPERTY.found(
                 "The property {property} is {value!r}, but the protocol ({protocol}) does not have {feature}.",
                 property=key,
+                severity=Severity.ERROR if are_listed or name in _DEMANDED_BY_PROPERTY else None,
+                effect="Delta Spark fails to open the table; others follow the property, or the protocol."
+                if are_listed
+                else None,
                 value=state.metadata.configuration[key],
                 protocol=str(state.protocol),
                 feature=name,
@@ -112,7 +124,6 @@ def _needs(state: TableState) -> Iterator[Finding]:
             continue
         yield FEATURE_NEEDED.found(
             "{what} needs the feature {feature}, which the protocol ({protocol}) does not have.",
-            severity=None if feature_named(name).column_type else Severity.WARNING,
             column=column,
             what=Prose(what),
             feature=name,

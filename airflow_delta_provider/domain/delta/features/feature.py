@@ -174,6 +174,11 @@ class Feature:
         return self.legacy_writer is not None
 
     @property
+    def is_specified(self) -> bool:
+        """Whether PROTOCOL.md specifies it, rather than an RFC or an engine alone."""
+        return self.source.startswith("PROTOCOL.md")
+
+    @property
     def support_property(self) -> str:
         """The property that makes Delta Spark list the feature in the protocol."""
         return f"{SUPPORT_PREFIX}{self.name}"

@@ -1,0 +1,152 @@
+"""Expressions that the metadata holds: MD20 to MD22.
+
+PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns. Names are looked up as Spark
+does, without regard to case; an expression that is not understood, and names what no column has, is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.data_type import VARIANT
+from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
+from airflow_delta_provider.domain.delta.features.columns import (
+    ALLOW_COLUMN_DEFAULTS,
+    GENERATED_COLUMNS,
+    INVARIANTS,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_state = FAMILY.of(Scope.STATE)
+
+
+@dataclass(frozen=True)
+class _Expression:
+    """An expression in the metadata.
+
+    :param holder: what has it, as the subject of a sentence
+    :param text: None where the log has none: ``wire`` is of another form
+    :param is_condition: whether its value has to be Boolean
+    """
+
+    holder: str
+    text: str | None
+    wire: Any
+    column: str | None = None
+    is_condition: bool = False
+
+
+COLUMN_OF_EXPRESSION_MISSING = _state.error(
+    20,
+    "expression names a column that the table lacks",
+    effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
+    remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
+    source="PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
+    threads=("delta-io/delta-rs#2882",),
+)
+UNUSABLE_EXPRESSION = _state.error(
+    21,
+    "expression that writers cannot use",
+    effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
+    remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
+    source="PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
+)
+
+
+@on_state(COLUMN_OF_EXPRESSION_MISSING, UNUSABLE_EXPRESSION)
+def _expressions(state: TableState) -> Iterator[Finding]:
+    columns = state.metadata.readable_columns
+    if columns is None:
+        return
+    for found in _held(state.metadata, columns):
+        where: dict[str, Any] = {"column": found.column, "subject": found.holder}
+        if found.text is None:
+            yield UNUSABLE_EXPRESSION.found(
+                "{subject} should hold an expression as text, but is {wire}.",
+                wire=f"{found.wire!r:.{MOST_TEXT}}",
+                **where,
+            )
+        elif not found.text.strip():
+            yield UNUSABLE_EXPRESSION.found("{subject} is empty.", **where)
+        elif (unknown := unknown_names(found.text, columns)).names:
+            yield COLUMN_OF_EXPRESSION_MISSING.found(
+                "{subject} is {expression!r}, but the table has no column {missing}."
+                if unknown.certain
+                else "{subject} is {expression!r}. It may need a column {missing}, which the table does not have.",
+                severity=None if unknown.certain else Severity.UNDECIDED,
+                expression=found.text[:MOST_TEXT],
+                missing=list(unknown.names),
+                **where,
+            )
+        elif found.is_condition and is_no_condition(found.text, columns):
+            yield UNUSABLE_EXPRESSION.found(
+                "{subject} is {expression!r}, which is not a condition.", expression=found.text[:MOST_TEXT], **where
+            )
+
+
+def _held(metadata: Metadata, columns: tuple[Column, ...]) -> Iterator[_Expression]:
+    for name, text in metadata.check_constraints.items():
+        yield _Expression(f"The CHECK constraint {name}", text, text, is_condition=True)
+    if not any(key in metadata.schema_string for key in _KEYS):
+        return
+    for column in columns:
+        for key, what in _KEYS.items() if column.kinds[-1] == "field" else ():
+            wire = column.field.metadata.get(key)
+            if wire is not None:
+                is_invariant = key == INVARIANTS.field_key
+                text = _of_invariant(wire) if is_invariant else wire
+                yield _Expression(
+                    what.format(column), text if isinstance(text, str) else None, wire, str(column), is_invariant
+                )
+
+
+def _of_invariant(wire: Any) -> Any:
+    """Return the expression of an invariant: ``{"expression": {"expression": …}}``, as JSON text."""
+    try:
+        return parse_json(wire)["expression"]["expression"]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+_KEYS = {
+    INVARIANTS.field_key: "The invariant of {}",
+    GENERATED_COLUMNS.field_key: "The generation expression of {}",
+    ALLOW_COLUMN_DEFAULTS.field_key: "The default of {}",
+}
+
+VARIANT_BY_EXPRESSION = _state.error(
+    22,
+    "generated variant, or variant with a default",
+    effect="Engines refuse to write the table.",
+    remedy=RESTORE,
+    source="PROTOCOL.md, Compatibility with other Delta Features and Default Columns",
+)
+
+
+@on_state(VARIANT_BY_EXPRESSION)
+def _variants(state: TableState) -> Iterator[Finding]:
+    for column in state.metadata.readable_columns or ():
+        if column.data_type != VARIANT or column.kinds[-1] != "field":
+            continue
+        generated = column.field.metadata.get(GENERATED_COLUMNS.field_key)
+        default = column.field.metadata.get(ALLOW_COLUMN_DEFAULTS.field_key)
+        if generated is not None:
+            yield VARIANT_BY_EXPRESSION.found(
+                "{column} is a generated column, which a variant cannot be.", column=column, expression=str(generated)
+            )
+        if isinstance(default, str) and "null" not in default.lower():
+            yield VARIANT_BY_EXPRESSION.found(
+                "{column} is a variant, which defaults to null only, but its default is {default!r}.",
+                column=column,
+                default=default[:MOST_TEXT],
+            )
