@@ -64,7 +64,7 @@ class State:
             elif "domainMetadata" in action:
                 body = action["domainMetadata"]
                 self.domains.pop(body["domain"], None)
-                if not body["removed"]:
+                if not body.get("removed"):
                     self.domains[body["domain"]] = body["configuration"]
             elif "add" in action:
                 self.files[_key(action["add"])] = action["add"]

@@ -120,8 +120,10 @@ def undo(case: Case, table: Table, version: int) -> None:
     for name in {**table.now.domains, **sound.now.domains}:
         configuration = sound.now.domains.get(name)
         if configuration != table.now.domains.get(name):
-            removed = configuration is None
-            domain = {"domain": name, "configuration": configuration or "{}", "removed": removed}
+            stays = name == "delta.clustering" and sound.supports("clustering")  # engines write that no column is left
+            removed = configuration is None and not stays
+            configuration = configuration or ('{"clusteringColumns":[]}' if stays else "{}")
+            domain = {"domain": name, "configuration": configuration, "removed": removed}
             actions.append({"domainMetadata": domain})
     assert actions
     table.commit("REPAIR", *actions)

@@ -288,6 +288,18 @@ def test_first_version_needs_one_metadata() -> None:
     assert codes(check_first(commit(BEFORE, BEFORE, version=0), "MD")) == ["MD03"]
 
 
+def test_clustering_by_what_has_no_order_is_said() -> None:
+    schema = struct(ID, field("w", "variant"), field("a", ArrayType(LONG)))
+    domains = {"delta.clustering": '{"clusteringColumns":[["id"],["w"],["a"]]}'}
+    protocol = LEGACY.supporting(["clustering", "variantType"])
+    found = check_state(TableState(3, protocol, metadata(schema), domains), "MD")
+    assert [(finding.code, finding.column) for finding in found] == [("MD29", "w"), ("MD29", "a")]
+
+
+def test_variant_that_is_an_object_as_in_the_protocol_s_example_is_read() -> None:
+    assert check_state(state(raw(type={"type": "variant"})), "MD") == []
+
+
 def test_log_without_metadata_is_said() -> None:
     finding = no_metadata(7)
     assert (finding.code, finding.severity, finding.version) == ("MD09", Severity.ERROR, 7)

@@ -118,4 +118,13 @@ CASES = (
     Case("AC16", plain, update, removed(dataChange=None), "remove", healed_by=NEVER, name="remove"),
     Case("AC17", plain, append, extra({"sidecar": {"path": "s.parquet"}}), "s.parquet", healed_by=NEVER),
     Case("AC16", plain, append, extra({"txn": {"appId": "a"}}), "appId", healed_by=NEVER, name="transaction"),
+    Case(
+        "AC16",
+        lambda: plain().support("domainMetadata"),
+        append,
+        extra({"domainMetadata": {"domain": "a", "configuration": "{}"}}),
+        "domainMetadata",
+        healed_by=NEVER,
+        name="domain",
+    ),
 )

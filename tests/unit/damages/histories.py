@@ -137,11 +137,6 @@ def with_domains() -> Table:
     return Table(KEY, V, features=["domainMetadata"]).append(2).append()
 
 
-def with_void() -> Table:
-    """A table that may be altered, but not be written."""
-    return Table(KEY, field("a", ArrayType(PrimitiveType("void"))))
-
-
 def iceberg_nested() -> Table:
     """Compatible with Apache Iceberg, with ids for what is in arrays and maps."""
     properties = {MODE: "name", "delta.enableIcebergCompatV2": "true"}

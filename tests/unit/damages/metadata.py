@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.damages.case import FILES, KEPT, Case
+from tests.unit.damages.case import FILES, KEPT, UNDO, Case
 from tests.unit.damages.edits import (
     column,
     column_of,
@@ -27,11 +27,11 @@ from tests.unit.damages.histories import (
     plain,
     variants,
     with_domains,
-    with_void,
 )
 from tests.unit.damages.steps import add_column, append, nothing_that_reads, only_append, set_property
 from tests.unit.log_builder import Damage, Table
 from tests.unit.mapped_tables import Json
+from tests.unit.states import field, struct, type_to_json
 
 MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
 
@@ -55,6 +55,15 @@ def without_field(name: str, key: str) -> Damage:
     return schema(lambda parsed: column_of(parsed, name).pop(key))
 
 
+def typed(**types: Any) -> Damage:
+    """Other types of columns."""
+    return schema(lambda parsed: [column_of(parsed, name).update(type=of) for name, of in types.items()])
+
+
+def _overwrite(table: Table) -> None:
+    table.overwrite(table.schema)
+
+
 def clustered_by(*columns: str) -> Damage:
     return extra(domain("delta.clustering", json.dumps({"clusteringColumns": [[name] for name in columns]})))
 
@@ -66,6 +75,8 @@ def _without_clustering(table: Table) -> None:
 
 ARRAY = {"type": "array", "elementType": "integer"}
 MAP = {"type": "map", "keyType": "integer", "valueType": "integer"}
+VOIDS = {"type": "array", "elementType": "void", "containsNull": True}
+VOID_STRUCT = type_to_json(struct(field("n", "void")))
 STRUCT = {"type": "struct", "fields": [{"name": "x", "type": "integer", "metadata": {}}]}
 IDENTITY = "delta.identity"
 CLUSTERING = "delta.clustering"
@@ -126,7 +137,7 @@ CASES = (
         lambda t: t.support("clustering"),
         extra(domain("delta.clustering", '{"clusteringColumns":[["id"]]}')),
         "delta.clustering",
-        healed_by=frozenset({"undo", "replace"}),
+        healed_by=frozenset({"replace"}),
     ),
     Case("MD15", counted, set_property, column("number", metadata={MARK: 19}), MARK, column="number"),
     Case("MD15", counted, set_property, column("number", metadata={MARK: None}), STEP, column="number", name="lost"),
@@ -181,8 +192,16 @@ CASES = (
     Case("MD19", plain, add_column, of_extra(ARRAY), "schemaString", column="extra", name="array"),
     Case("MD19", plain, add_column, of_extra(MAP), "schemaString", column="extra", name="map"),
     Case("MD19", plain, add_column, of_extra(STRUCT), "schemaString", column="extra.x", name="nested"),
-    Case("MD20", checked, set_property, configured(delta__constraints__c="gone > 0"), "gone > 0"),
-    Case("MD20", checked, set_property, configured(delta__constraints__c="s.gone > 0"), "s.gone", name="nested"),
+    Case("MD20", checked, set_property, configured(delta__constraints__c="gone > 0"), "gone > 0", healed_by=KEPT),
+    Case(
+        "MD20",
+        checked,
+        set_property,
+        configured(delta__constraints__c="s.gone > 0"),
+        "s.gone",
+        name="nested",
+        healed_by=KEPT,
+    ),
     Case(
         "MD20",
         checked,
@@ -211,8 +230,24 @@ CASES = (
         name="default",
     ),
     Case("MD21", checked, set_property, column("v", metadata={"delta.invariants": "v > 3"}), "v > 3", column="v"),
-    Case("MD21", checked, set_property, configured(delta__constraints__c="v + 1"), "v + 1", name="no condition"),
-    Case("MD21", checked, set_property, configured(delta__constraints__c=" "), "delta.constraints.c", name="empty"),
+    Case(
+        "MD21",
+        checked,
+        set_property,
+        configured(delta__constraints__c="v + 1"),
+        "v + 1",
+        name="no condition",
+        healed_by=KEPT,
+    ),
+    Case(
+        "MD21",
+        checked,
+        set_property,
+        configured(delta__constraints__c=" "),
+        "delta.constraints.c",
+        name="empty",
+        healed_by=KEPT,
+    ),
     Case(
         "MD21",
         checked,
@@ -259,13 +294,60 @@ CASES = (
         name="explicit",
     ),
     Case("MD25", exact, set_property, column("number", metadata={MARK: 22}), MARK, column="number"),
-    Case("MD26", plain, set_property, configured(delta__appendOnly="yes"), "yes"),
-    Case("MD26", plain, set_property, configured(delta__logRetentionDuration="soon"), "soon", name="interval"),
-    Case("MD26", plain, set_property, configured(delta__checkpointInterval="ten"), "ten", name="integer"),
-    Case("MD26", plain, set_property, configured(delta__parquet__compression__codec="fast"), "fast", name="codec"),
-    Case("MD26", plain, set_property, configured(delta__parquet__format__version="3.0"), "3.0", name="format version"),
-    Case("MD27", with_void, append, nothing, "add", healed_by=FILES, then=set_property, column="a.element"),
-    Case("MD28", with_domains, append, clustered_by("id"), CLUSTERING),
+    Case("MD26", plain, set_property, configured(delta__appendOnly="yes"), "yes", healed_by=KEPT),
+    Case(
+        "MD26",
+        plain,
+        set_property,
+        configured(delta__logRetentionDuration="soon"),
+        "soon",
+        name="interval",
+        healed_by=KEPT,
+    ),
+    Case(
+        "MD26", plain, set_property, configured(delta__checkpointInterval="ten"), "ten", name="integer", healed_by=KEPT
+    ),
+    Case(
+        "MD26",
+        plain,
+        set_property,
+        configured(delta__parquet__compression__codec="fast"),
+        "fast",
+        name="codec",
+        healed_by=KEPT,
+    ),
+    Case(
+        "MD26",
+        plain,
+        set_property,
+        configured(delta__parquet__format__version="3.0"),
+        "3.0",
+        name="format version",
+        healed_by=KEPT,
+    ),
+    Case("MD27", plain, _overwrite, typed(v=VOIDS), "add", column="v.element", healed_by=FILES, then=set_property),
+    Case(
+        "MD27",
+        plain,
+        _overwrite,
+        typed(v=VOID_STRUCT),
+        "add",
+        column="v",
+        healed_by=FILES,
+        then=set_property,
+        name="struct",
+    ),
+    Case(
+        "MD27",
+        plain,
+        _overwrite,
+        typed(id="void", v="void"),
+        "add",
+        healed_by=FILES,
+        then=set_property,
+        name="all columns",
+    ),
+    Case("MD28", with_domains, append, clustered_by("id"), CLUSTERING, healed_by=UNDO),
     Case(
         "MD28",
         with_domains,
@@ -273,8 +355,9 @@ CASES = (
         extra(domain("delta.rowTracking", '{"rowIdHighWaterMark":1}')),
         "delta.rowTracking",
         name="row tracking",
+        healed_by=UNDO,
     ),
-    Case("MD29", clustered_by_key, append, extra(domain(CLUSTERING, "{")), CLUSTERING),
+    Case("MD29", clustered_by_key, append, extra(domain(CLUSTERING, "{")), CLUSTERING, healed_by=UNDO),
     Case(
         "MD29",
         clustered_by_key,
@@ -282,10 +365,20 @@ CASES = (
         extra(domain(CLUSTERING, '{"clusteringColumns":"id"}')),
         CLUSTERING,
         name="no list",
+        healed_by=UNDO,
     ),
-    Case("MD29", clustered_by_key, append, clustered_by("id", "id"), CLUSTERING, column="id", name="twice"),
-    Case("MD29", clustered_by_key, append, clustered_by("w"), CLUSTERING, column="w", name="variant"),
-    Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING),
+    Case(
+        "MD29",
+        clustered_by_key,
+        append,
+        clustered_by("id", "id"),
+        CLUSTERING,
+        column="id",
+        name="twice",
+        healed_by=UNDO,
+    ),
+    Case("MD31", plain, add_column, column("extra", nullable=False), "schemaString", column="extra"),
+    Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING, healed_by=frozenset({"undo", "replace"})),
     Case(
         "MD14",
         partitioned,

@@ -262,7 +262,13 @@ CASES = (
         name="below one",
     ),
     Case(
-        "TF22", plain, set_property, configured(delta__constraints__c="v > 0"), "delta.constraints.c", name="constraint"
+        "TF22",
+        plain,
+        set_property,
+        configured(delta__constraints__c="v > 0"),
+        "delta.constraints.c",
+        name="constraint",
+        healed_by=KEPT,
     ),
     Case(
         "TF22",

@@ -43,6 +43,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "remove": ("dataChange",),
     "cdc": ("path",),
     "txn": ("appId", "version"),
+    "domainMetadata": ("removed",),
 }
 _LOOKED_AT = {
     kind: [(name, what, name in _REQUIRED.get(kind, ())) for name, what in fields.items()]

@@ -117,6 +117,8 @@ def _columns(configuration: str, schema: MappedSchema) -> Iterator[Finding]:
 
 
 def _is_still_gone(later: Transition, _: Finding, __: Details) -> bool:
+    if later.replaces_all and later.commit.metadata:
+        return False
     return CLUSTERING_DOMAIN not in later.after.domains and later.after.protocol.supports(CLUSTERING)
 
 
@@ -125,7 +127,7 @@ CLUSTERING_LOST = FAMILY.of(Scope.PAIR, CLUSTERED).error(
     "clustering columns removed from a clustered table",
     effect="Engines no longer know how the table is clustered.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…); to end clustering, CLUSTER BY NONE.",
-    healing=Healing(_is_still_gone, by_restore=True),
+    healing=Healing(_is_still_gone),
     needs=(Need.STATE, Need.VERSIONS),
     shows="domainMetadata",
 )
