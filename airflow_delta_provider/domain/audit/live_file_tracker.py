@@ -10,6 +10,8 @@ from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
 from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
+from airflow_delta_provider.domain.checks.metadata.clustering import check_clustering_statistics, clustering_paths
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
@@ -118,6 +120,7 @@ class FileCourse:
         :param old: paths that it adds which were there before
         """
         mapped = state.metadata.properties.is_mapped
+        clustered = clustering_paths(state) if CLUSTERING in state.domains else ()
         for action in actions:
             add = action.get("add")
             if not add:
@@ -128,6 +131,8 @@ class FileCourse:
                 found = list(check_added_file(add, state.metadata))
             yield from found
             yield from check_partition_values(add, state.metadata)
+            if clustered:
+                yield from check_clustering_statistics(add, clustered)
 
 
 def _matters(state: TableState) -> bool:

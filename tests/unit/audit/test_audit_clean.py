@@ -108,7 +108,8 @@ def test_restore_of_an_older_type_notes_in_commit_timestamps_anew():
 
 def test_restore_of_an_older_type_keeps_the_mark_of_identity_columns():
     def identity(**mark: int) -> Action:
-        return column("i", "long", **{"delta.identity.start": 1, "delta.identity.step": 1, **mark})
+        fixed = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": False}
+        return column("i", "long", **fixed, **mark)
 
     first, second = {"delta.identity.highWaterMark": 4}, {"delta.identity.highWaterMark": 8}
     assert not audited(

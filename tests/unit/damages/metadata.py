@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.unit.damages.case import FILES, KEPT, UNDO, Case
 from tests.unit.damages.edits import (
+    added,
     column,
     column_of,
     configured,
@@ -15,6 +16,7 @@ from tests.unit.damages.edits import (
     metadata,
     nothing,
     schema,
+    statistics,
     twice,
 )
 from tests.unit.damages.histories import (
@@ -62,6 +64,11 @@ def typed(**types: Any) -> Damage:
 
 def _overwrite(table: Table) -> None:
     table.overwrite(table.schema)
+
+
+def _without_key(stats: Json) -> None:
+    for name in ("minValues", "maxValues", "nullCount"):
+        del stats[name]["id"]
 
 
 def clustered_by(*columns: str) -> Damage:
@@ -376,6 +383,10 @@ CASES = (
         column="id",
         name="twice",
         healed_by=UNDO,
+    ),
+    Case("MD32", clustered_by_key, append, added(stats=None), "add", column="id", healed_by=FILES),
+    Case(
+        "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"
     ),
     Case("MD31", plain, add_column, column("extra", nullable=False), "schemaString", column="extra"),
     Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING, healed_by=frozenset({"undo", "replace"})),

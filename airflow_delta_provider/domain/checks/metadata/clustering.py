@@ -1,15 +1,24 @@
-"""Clustering and partitioning: MD14. PROTOCOL.md, Clustered Table."""
+"""Clustering, with partitions and without statistics: MD14 and MD32. PROTOCOL.md, Clustered Table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.metadata.family import CLUSTERED, FAMILY
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
+from airflow_delta_provider.domain.delta.clustering import (
+    CLUSTERING,
+    clustering_columns,
+    field_called,
+    fields_by_name,
+    fields_by_path,
+)
 from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING as CLUSTERING_FEATURE
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -28,7 +37,8 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
     if not state.metadata.partition_columns:
         return
     columns = clustering_columns(state.domains.get(CLUSTERING))
-    if columns or state.protocol.supports(CLUSTERING_FEATURE):
+    says_none = CLUSTERING in state.domains  # as CLUSTER BY NONE does
+    if columns or (state.protocol.supports(CLUSTERING_FEATURE) and not says_none):
         yield CLUSTERED_AND_PARTITIONED.found(
             "The table is partitioned by {partitioned} and clustered by {clustered}; only one of the two is allowed."
             if columns
@@ -39,3 +49,61 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
             partitioned=list(map(str, state.metadata.partition_columns)),
             clustered=[".".join(parts[0]) for parts in columns],
         )
+
+
+NO_STATISTICS = FAMILY.of(Scope.COMMIT).error(
+    32,
+    "file without statistics of a clustering column",
+    effect="Engines cannot cluster the file, and queries by the column cannot skip it.",
+    remedy="Write the file again with statistics of these columns, for example with OPTIMIZE.",
+    source=CLUSTERED,
+    shows="add",
+)
+_STATISTICS = ("minValues", "maxValues", "nullCount")
+
+
+@on_demand(NO_STATISTICS)
+def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
+    """Yield whether an ``add`` action says nothing about a clustering column.
+
+    :param paths: of the clustering columns in files: :func:`clustering_paths`
+    """
+    missing = [path for path in paths if not _is_described(path, _statistics(add))]
+    if missing:
+        yield NO_STATISTICS.found(
+            "The file {path} has no statistics of {column}, by which the table is clustered.",
+            path=str(add.get("path")),
+            column=".".join(missing[0]),
+        )
+
+
+def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
+    """Return where the columns that a table is clustered by lie in files, as far as its schema has them."""
+    configuration = state.domains.get(CLUSTERING)
+    if configuration is None or state.metadata.readable_columns is None:
+        return ()
+    schema = MappedSchema.of(state.metadata)
+    fields = fields_by_path(schema) if schema.is_mapped else fields_by_name(schema)
+    found = (field_called(parts, fields) for parts in clustering_columns(configuration))
+    return tuple((field.path if schema.is_mapped else field.column.parts) or () for field in found if field)
+
+
+def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    stats = add.get("stats")
+    try:
+        parsed = parse_json(stats) if isinstance(stats, str) else {}
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _is_described(path: PhysicalPath, stats: Mapping[str, Any]) -> bool:
+    return stats.get("numRecords") == 0 or any(_at(path, stats.get(name)) for name in _STATISTICS)
+
+
+def _at(path: PhysicalPath, values: Any) -> bool:
+    for part in path:
+        if not isinstance(values, dict) or part not in values:
+            return False
+        values = values[part]
+    return True
