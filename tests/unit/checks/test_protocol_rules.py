@@ -146,7 +146,7 @@ BROKEN = {
         "UNDECIDED",
     ),
     "TF20 a later version": (table(Protocol(4, 8, frozenset(), frozenset())), "TF20", "UNDECIDED"),
-    "TF20 no version": (table(Protocol(0, 0)), "TF20", "ERROR"),
+    "TF28 no version": (table(Protocol(0, 0)), "TF28", "ERROR"),
     "TF21 a writer's feature for readers": (table(listing("appendOnly", readers=("appendOnly",))), "TF21", "WARNING"),
     "TF22 a type": (table(LEGACY, schema=NTZ), "TF22", "ERROR"),
     "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),

@@ -253,7 +253,7 @@ CASES = (
         about_operation=True,
     ),
     Case(
-        "TF20",
+        "TF28",
         plain,
         lambda t: t.support("domainMetadata"),
         protocol(minReaderVersion=0),

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     SUPPORTED,
 )
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.protocol.missing_features import CHECKED_ELSEWHERE
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.feature import stable_name
@@ -115,7 +116,7 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
         return  # another table, or an earlier version of this one
     gone = {name for name in before.features if not has_feature(after.features, name)}
     gone |= {name for name in reader_features(before) if not has_feature(reader_features(after), name)}
-    in_use = used_features(transition.after)
+    in_use = used_features(transition.after) - {feature.name for feature in CHECKED_ELSEWHERE}
     lost = gone - {name for name in _dropped(transition.commit, gone) if not has_feature(in_use, name)}
     if not lost:
         return

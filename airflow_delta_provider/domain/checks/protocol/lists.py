@@ -1,4 +1,4 @@
-"""The versions and the lists of features in one protocol action: TF01 to TF07, TF13, TF16, TF17, TF20 and TF21.
+"""The versions and the lists of features in one protocol action: TF01 to TF07, TF13, TF16, TF17, TF20, TF21 and TF28.
 
 Where a list is missing, the rules that would look into it are silent.
 """
@@ -58,16 +58,27 @@ UNKNOWN_VERSION = _state.undecided(
 )
 
 
-@on_state(UNKNOWN_VERSION)
+NO_VERSION = _state.error(
+    28,
+    "protocol version below 1",
+    effect="There are no such versions, and strict engines refuse the table.",
+    remedy=_LIST_FEATURES,
+    source=EVOLUTION,
+)
+
+
+@on_state(UNKNOWN_VERSION, NO_VERSION)
 def _unknown_version(state: TableState) -> Iterator[Finding]:
-    if not _has_known_versions(state.protocol):
+    if min(state.protocol.min_reader_version, state.protocol.min_writer_version) < 1:
+        yield NO_VERSION.found(
+            "The protocol has reader version {reader} and writer version {writer}; both begin at 1.",
+            reader=state.protocol.min_reader_version,
+            writer=state.protocol.min_writer_version,
+        )
+    elif not _has_known_versions(state.protocol):
         yield UNKNOWN_VERSION.found(
             "The protocol has reader version {reader} and writer version {writer}; the known versions are 1 to 3 and "
             "1 to 7.",
-            severity=Severity.ERROR if _is_below_one(state.protocol) else None,
-            effect="There are no such versions, and strict engines refuse the table."
-            if _is_below_one(state.protocol)
-            else None,
             reader=state.protocol.min_reader_version,
             writer=state.protocol.min_writer_version,
         )
@@ -292,10 +303,6 @@ LISTS = (
     WRITER_VERSION_TOO_LOW,
     READER_FEATURE_ONLY,
 )
-
-
-def _is_below_one(protocol: Protocol) -> bool:
-    return min(protocol.min_reader_version, protocol.min_writer_version) < 1
 
 
 def _has_known_versions(protocol: Protocol) -> bool:

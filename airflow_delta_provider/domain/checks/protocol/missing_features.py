@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Features whose property the rules of other families check.
-_CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
+CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
 #: Features without which Delta Spark does not write a table that has their property, whatever its versions; the first
 #: is demanded by the protocol. Without the others it writes where versions imply features, and fails where they are
 #: listed.
@@ -60,7 +60,7 @@ def _dependencies(state: TableState) -> Iterator[Finding]:
             )
 
 
-ORPHAN_PROPERTY = _state.warning(
+ORPHAN_PROPERTY = _state.error(
     15,
     "property of a feature that the table lacks",
     effect="Some engines follow the property and others the protocol, and some refuse the table.",
@@ -82,7 +82,7 @@ def _orphans(state: TableState) -> Iterator[Finding]:
         key = feature.enabling_property
         if key is None or not feature.is_enabled_by(state.metadata):
             continue
-        if feature in _CHECKED_ELSEWHERE or state.protocol.supports(feature):
+        if feature in CHECKED_ELSEWHERE or state.protocol.supports(feature):
             served.add(key)
         else:
             lacking.setdefault(key, feature.name)
@@ -92,7 +92,7 @@ def _orphans(state: TableState) -> Iterator[Finding]:
             yield ORPHAN_PROPERTY.found(
                 "The property {property} is {value!r}, but the protocol ({protocol}) does not have {feature}.",
                 property=key,
-                severity=Severity.ERROR if are_listed or name in _DEMANDED_BY_PROPERTY else None,
+                severity=None if are_listed or name in _DEMANDED_BY_PROPERTY else Severity.WARNING,
                 effect="Delta Spark fails to open the table; others follow the property, or the protocol."
                 if are_listed
                 else None,
