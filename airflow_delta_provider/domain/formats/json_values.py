@@ -25,7 +25,7 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
     if isinstance(text, bytes):
         text = text.decode("utf-8-sig")
     try:
-        value = (_UNIQUE if unique else _DECODER).decode(text)
+        value = _decoded(_UNIQUE if unique else _DECODER, text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
@@ -34,12 +34,21 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
         raise
     if text.count("{") + text.count("[") > _MOST_LEVELS and _levels_exceed(value, _MOST_LEVELS):
         raise ValueError(f"it is nested deeper than {_MOST_LEVELS} levels")
-    if "\\ud" in text or "\\uD" in text:
+    if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("it has half of a character (a lone surrogate), which is no text") from None
     return value
+
+
+def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
+    """Decode a document; most have no blanks around them, which :meth:`json.JSONDecoder.decode` looks for first."""
+    try:
+        value, end = decoder.raw_decode(text)
+    except json.JSONDecodeError:
+        end = -1
+    return value if end == len(text) else decoder.decode(text)
 
 
 def text_of(body: Mapping[str, Any], key: str) -> str:
