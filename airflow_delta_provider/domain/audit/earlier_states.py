@@ -10,7 +10,6 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLEMENT_TIMESTAMP,
@@ -54,7 +53,7 @@ class EarlierStates:
         """Take the state that the history starts from, with its files."""
         self._files = 0
         for file in (state.files or {}).values():
-            self._files = (self._files + _number(file)) & _MASK
+            self._files = (self._files + hash(file.key)) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
         self._seen[self._files, self._metadata] = (self._highest, state.version)
@@ -68,9 +67,9 @@ class EarlierStates:
         """
         here = (self._files, self._metadata)
         for file in (*transition.removed_files.values(), *transition.added_again.values()):
-            self._files = (self._files - _number(file)) & _MASK
-        for file in {file.key: file for file in transition.commit.adds}.values():
-            self._files = (self._files + _number(file)) & _MASK
+            self._files = (self._files - hash(file.key)) & _MASK
+        for key in transition.commit.added:
+            self._files = (self._files + hash(key)) & _MASK
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
             self._highest = transition.after.metadata.properties.max_column_id or 0
@@ -126,10 +125,6 @@ def leads_back(earlier: TableState, now: TableState) -> bool:
 def identity_of(metadata: Metadata) -> tuple[str, int | None]:
     """Return what is the table's own, however its columns and properties change."""
     return metadata.id, metadata.created_time
-
-
-def _number(file: LiveFile) -> int:
-    return hash(file.key)
 
 
 def _metadata_number(metadata: Metadata) -> int:

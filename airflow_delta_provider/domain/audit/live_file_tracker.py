@@ -71,6 +71,8 @@ class FileCourse:
 
     def gone(self, transition: Transition) -> list[str]:
         """Return the paths that a commit takes away."""
+        if not transition.removed_files:
+            return []
         added = {file.path for file in transition.commit.adds}
         return [path for path in transition.removed_files if path not in added]
 
@@ -79,7 +81,7 @@ class FileCourse:
 
         With the row ids that the files had; None for none.
         """
-        self.size += sum(file.size for file in {file.key: file for file in transition.commit.adds}.values())
+        self.size += sum(file.size for file in transition.commit.added.values())
         self.size -= sum(file.size for file in transition.before_files.values())
         gone = self.gone(transition)
         self._written.difference_update(gone)

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -73,6 +74,11 @@ class Commit:
         kinds = ("add", "remove", "protocol", "metaData", "domainMetadata", "txn")
         adds, removes, protocols, metadata, domains, transactions = (tuple(found[kind]) for kind in kinds)
         return cls(version, info, adds, removes, protocols, metadata, domains, transactions, first)
+
+    @cached_property
+    def added(self) -> Mapping[FileKey, LiveFile]:
+        """The logical files that it adds; of one that it adds twice, the last."""
+        return {file.key: file for file in self.adds}
 
     @property
     def operation(self) -> str | None:

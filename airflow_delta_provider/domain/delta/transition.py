@@ -165,5 +165,5 @@ def _live_before(
     """Return which files a commit removes, and which it adds again, of those that were live, each by path."""
     return (
         {file.path: live[file.key] for file in commit.removes if file.key in live},
-        {file.path: live[file.key] for file in commit.adds if file.key in live},
+        {key[0]: live[key] for key in commit.added if key in live},
     )
