@@ -63,9 +63,8 @@ def outcome_of(context: Context) -> Outcome:
     error = context.get("exception")
     report = getattr(error, "report", None) if isinstance(error, DeltaReportError) else None
     if isinstance(report, JobReport):
-        return _of_report(
-            origin, report, getattr(error, "place", None), None if _has_findings(report) else _NO_FINDINGS
-        )
+        failure = None if any(table.findings for table in report.tables) else _NO_FINDINGS
+        return _of_report(origin, report, getattr(error, "place", None), failure)
     failure = None if _went_well(context) else _failure(error)
     here: Any = getattr(context.get("task"), "kept_report", None)
     if isinstance(here, KeptReport):
@@ -94,10 +93,6 @@ def _of_report(origin: Origin, report: JobReport, place: ReportPlace | None, fai
         failure=failure,
         place=place,
     )
-
-
-def _has_findings(report: JobReport) -> bool:
-    return any(table.findings for table in report.tables)
 
 
 def _read(path: Any) -> KeptReport | None:

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
-from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, TableFinding, worst_first
+from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, worst_first
 from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
 from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
@@ -104,7 +104,8 @@ class DeltaViolationNotifier(BaseNotifier):
         :raises DeltaAlertError: if one of them failed, after all were called
         """
         whole = outcome_of(context)
-        outcome = replace(whole, findings=tuple(filter(self._is_told_of, whole.findings)))
+        wanted = tuple(found for found in whole.findings if found.finding.severity in self.severities)
+        outcome = replace(whole, findings=wanted)
         refusals: list[Exception] = []
         state, traces = self._remembered(context, refusals)
         memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
@@ -141,9 +142,6 @@ class DeltaViolationNotifier(BaseNotifier):
             if key_of(found) not in untold:
                 had[found.table].append(identity(found.finding))
         delivery.told(self.recipients, had if outcome.truncated or untold else None)
-
-    def _is_told_of(self, found: TableFinding) -> bool:
-        return found.finding.severity in self.severities
 
     def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, dict[str, Trace]]:
         """Return the file and what it remembers; without it, rather send something twice than not at all.

@@ -111,7 +111,8 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         :raises RequestError: if a rendered text cannot be read
         """
         owned = tuple(entry for entry in self._owned_tables() if not isinstance(entry, str))
-        return {**super().given(), "waivers": tuple(self._waivers()), "ownership": owned}
+        waivers = tuple(self._entries("waivers", self.waivers or ()))
+        return {**super().given(), "waivers": waivers, "ownership": owned}
 
     def _tables(self) -> tuple[str, ...]:
         if self.tables is None:
@@ -123,9 +124,6 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         if self.tables is None:
             return ()
         return self._entries("tables", self.tables)
-
-    def _waivers(self) -> Sequence[Any]:
-        return self._entries("waivers", self.waivers or ())
 
     def _entries(self, argument: str, value: Any) -> Sequence[Any]:
         """Return what an argument lists, itself or in the YAML file that it names, relative to the DAG's file."""

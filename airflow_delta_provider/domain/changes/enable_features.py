@@ -61,7 +61,7 @@ def plan_enabling(
     asked = [feature.name for feature in features]
     protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
     steps: list[SetProperties] = []
-    if any(_is_suspended(feature, state) for feature in features):
+    if FeatureState.SUSPENDED in (feature_state(feature, state.protocol, state.metadata) for feature in features):
         steps.append(SetProperties(((ROW_TRACKING_SUSPENDED, "false"),)))
     if properties:
         added = sorted(protocol_after.features - state.protocol.features)
@@ -203,10 +203,6 @@ def _enabled_by(property_name: str) -> list[Feature]:
         if (feature.enabling_property or "").casefold() == property_name.casefold()
     ]
     return sorted(enabled, key=lambda feature: (feature.asked_by_name, feature.access is FeatureAccess.SPECIAL))
-
-
-def _is_suspended(feature: Feature, state: TableState) -> bool:
-    return feature_state(feature, state.protocol, state.metadata) is FeatureState.SUSPENDED
 
 
 def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:

@@ -38,11 +38,6 @@ def heading(item: Item) -> str:
     return " ".join(filter(None, (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)))
 
 
-def facts(item: Item) -> list[tuple[str, str]]:
-    """Return what is known of a finding, as label and value; the table first."""
-    return [("table", item.table), *_known(item, _FACTS)]
-
-
 def message(item: Item) -> str:
     """Return what is wrong and what to do; if the end had to be cut off, with the remedy that the rule gives."""
     said = item.finding.message.strip()
@@ -72,12 +67,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """Several findings of a rule: what they have in common is said once.
+    """One finding, or several of a rule: what these have in common is said once.
 
     :param heading: why they are sent, their severity, the rule, and how many they are
     :param text: evidence, effect and remedy, as far as they are the same of all, a paragraph each
-    :param facts: what is the same of all, as label and value
-    :param rows: the findings
+    :param facts: what is the same of all, as label and value; of one finding with its table
+    :param rows: the findings, if they are several
     """
 
     heading: str
@@ -87,7 +82,11 @@ class Listing:
 
     @classmethod
     def of(cls, group: Group) -> Listing:
-        """Return what is said of a group of several findings."""
+        """Return what is said of a group of findings."""
+        first = group.first
+        if len(group.items) == 1:
+            text = (message(first),) if first in group.in_full else ()
+            return cls(heading(first), text, (("table", first.table), *_known(first, _FACTS)), ())
         facts_of = [_known(item, _ROW_FACTS) for item in group.items]
         same = set(facts_of[0]).intersection(*facts_of[1:])
         said = [_said(item) for item in group.items]
@@ -103,7 +102,7 @@ class Listing:
             for item, known, own in zip(group.items, facts_of, said)
         )
         return cls(
-            f"{heading(group.first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
+            f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
             tuple(filter(None, common)),
             tuple(fact for fact in facts_of[0] if fact in same),
             tuple(rows),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
-from airflow_delta_provider.notifications.formats.facts import Listing, closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, News
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
 
 _RED, _GREEN = "#b3261e", "#1b6e3c"
 _CELL = 'style="padding: 0 1em 0 0; vertical-align: top; text-align: left;"'
@@ -32,13 +32,13 @@ def _parts(alert: Alert) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    if len(group.items) == 1:
-        yield from _item(group.first, in_full=group.first in group.in_full)
-        return
     listing = Listing.of(group)
-    yield _heading(listing.heading, group.first)
-    yield from map(_paragraph, listing.text)
+    color = _GREEN if group.first.news is News.RESOLVED else _RED
+    yield f'<h3 style="color: {color};">{escape(listing.heading)}</h3>'
     yield from _facts(listing.facts)
+    yield from map(_paragraph, listing.text)
+    if not listing.rows:
+        return
     # A column for each fact that is not the same of all, in their order.
     labels = list(dict.fromkeys(label for row in listing.rows for label, _ in row.facts))
     yield '<table style="margin-top: 0.6em;">'
@@ -50,18 +50,6 @@ def _group(group: Group) -> Iterator[str]:
         if row.message:
             yield f'<tr><td colspan="{len(cells)}" {_NOTE}>{_lines(row.message)}</td></tr>'
     yield "</table>"
-
-
-def _item(item: Item, *, in_full: bool) -> Iterator[str]:
-    yield _heading(heading(item), item)
-    yield from _facts(facts(item))
-    if in_full:
-        yield _paragraph(message(item))
-
-
-def _heading(said: str, item: Item) -> str:
-    color = _GREEN if item.news is News.RESOLVED else _RED
-    return f'<h3 style="color: {color};">{escape(said)}</h3>'
 
 
 def _facts(known: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from airflow_delta_provider.notifications.alert import Alert, Group, Item
-from airflow_delta_provider.notifications.formats.facts import Listing, Row, closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group
+from airflow_delta_provider.notifications.formats.facts import Listing, Row, closing, origin
 
 #: What means something inside a line, in CommonMark or in what trackers and chats add to it.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
@@ -47,13 +47,10 @@ def _paragraphs(alert: Alert) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    if len(group.items) == 1:
-        yield from _item(group.first, in_full=group.first in group.in_full)
-        return
     listing = Listing.of(group)
     yield f"### {escape(listing.heading)}"
-    yield from map(_text, listing.text)
     yield "\n".join(f"- {label}: {code(value)}" for label, value in listing.facts)
+    yield from map(_text, listing.text)
     yield "\n".join(map(_row, listing.rows))
 
 
@@ -61,13 +58,6 @@ def _row(row: Row) -> str:
     said = ", ".join((code(row.table), *(f"{label} {code(value)}" for label, value in row.facts)))
     message = _text(row.message).replace("\n", "\n  ")
     return f"* {said}\\\n  {message}" if message else f"* {said}"
-
-
-def _item(item: Item, *, in_full: bool) -> Iterator[str]:
-    yield f"### {escape(heading(item))}"
-    yield "\n".join(f"- {label}: {code(value)}" for label, value in facts(item))
-    if in_full:
-        yield _text(message(item))
 
 
 def _text(text: str) -> str:

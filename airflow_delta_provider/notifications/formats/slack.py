@@ -10,15 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from airflow_delta_provider.notifications.alert import Alert, Group, Item
+from airflow_delta_provider.notifications.alert import Alert, Group
 from airflow_delta_provider.notifications.formats.facts import (
     MAX_MESSAGE,
     Listing,
     Row,
     closing,
-    facts,
-    heading,
-    message,
     origin,
     shortened,
 )
@@ -76,20 +73,19 @@ def _head(alert: Alert) -> Iterator[Block]:
 
 
 def _group(group: Group, longest: int) -> Iterator[Part]:
-    if len(group.items) == 1:
-        yield from _item(group.first, longest if group.first in group.in_full else 0)
-        return
     listing = Listing.of(group)
-    yield _section(listing.heading, listing.facts), 0
-    if listing.text:
-        yield _plain("\n".join(shortened(paragraph, MAX_TEXT // 2) for paragraph in listing.text)), 0
+    yield _section(listing.heading, listing.facts), 0 if listing.rows else 1
+    limit = MAX_TEXT // 2 if listing.rows else longest
+    if listing.text and limit:
+        yield _plain("\n".join(shortened(paragraph, limit) for paragraph in listing.text) or "-"), 0
     lines: list[str] = []
     for line in (_row(row, longest) for row in listing.rows):
         if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
             yield _plain("\n".join(lines)), len(lines)
             lines = []
         lines.append(line)
-    yield _plain("\n".join(lines)), len(lines)
+    if lines:
+        yield _plain("\n".join(lines)), len(lines)
 
 
 def _row(row: Row, longest: int) -> str:
@@ -99,12 +95,6 @@ def _row(row: Row, longest: int) -> str:
         filter(None, ("  ".join((shortened(row.table, _MAX_FACT), *known)), shortened(row.message, longest)))
     )
     return shortened(said, MAX_TEXT)
-
-
-def _item(item: Item, longest: int) -> Iterator[Part]:
-    yield _section(heading(item), facts(item)), 1
-    if longest:
-        yield _plain(shortened(message(item), longest) or "-"), 0
 
 
 def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:

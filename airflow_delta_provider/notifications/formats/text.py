@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_delta_provider.notifications.alert import Alert, Group, Item
-from airflow_delta_provider.notifications.formats.facts import Listing, closing, facts, heading, message, origin
+from airflow_delta_provider.notifications.alert import Alert, Group
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
 
 _WIDTH = 100
 _INDENT = "    "
@@ -35,9 +35,6 @@ def _lines(alert: Alert) -> Iterator[str]:
 
 
 def _group(group: Group) -> Iterator[str]:
-    if len(group.items) == 1:
-        yield from _item(group.first, in_full=group.first in group.in_full)
-        return
     listing = Listing.of(group)
     yield listing.heading
     for label, value in listing.facts:
@@ -47,14 +44,6 @@ def _group(group: Group) -> Iterator[str]:
     for row in listing.rows:
         yield f"{_INDENT}- {'  '.join([row.table, *(f'{label} {value}' for label, value in row.facts)])}"
         yield from _wrapped(row.message, f"{_INDENT}    ")
-
-
-def _item(item: Item, *, in_full: bool) -> Iterator[str]:
-    yield heading(item)
-    for label, value in facts(item):
-        yield f"{_INDENT}{label}: {value}"
-    if in_full:
-        yield from _wrapped(message(item), _INDENT)
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
