@@ -11,9 +11,7 @@ from typing import Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_delta_provider.domain.engine.delta_library import (
-    UnknownSparkError,
-)
+from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError
 from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -31,10 +29,7 @@ from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.settings_file import settings_options, take_settings
 from airflow_delta_provider.hooks.spark_connection import check_connection, refused
-from airflow_delta_provider.hooks.spark_installation import (
-    NoSparkError,
-    find_spark_submit,
-)
+from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
 from airflow_delta_provider.hooks.supervision import supervised
 from airflow_delta_provider.hooks.workspace import Workspace

@@ -11,15 +11,8 @@ from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import M
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import Alteration, Step
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.disable import (
-    check_disabling_tracked,
-    plan_disabling_tracked,
-)
-from airflow_delta_provider.domain.changes.usage_tracking.enable import (
-    Evidence,
-    needs_footers,
-    plan_tracking,
-)
+from airflow_delta_provider.domain.changes.usage_tracking.disable import check_disabling_tracked, plan_disabling_tracked
+from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, needs_footers, plan_tracking
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.widen_types import (
-    Widening,
-    plan_widening,
-    resolve_widenings,
-    verify_widened,
-)
+from airflow_delta_provider.domain.changes.widen_types import Widening, plan_widening, resolve_widenings, verify_widened
 from airflow_delta_provider.domain.checks.type_widening.data import VALUES_CHANGED
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -10,10 +10,7 @@ from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious
 from airflow_delta_provider.domain.checks.row_tracking.comparison import lost_version, no_such_version, untracked
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.log_files import (
-    BrokenLogError,
-    commit_name,
-)
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding

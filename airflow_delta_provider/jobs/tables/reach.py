@@ -7,12 +7,7 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.allowed_locations import (
-    allowed_roots,
-    check_beside,
-    check_found,
-    check_path,
-)
+from airflow_delta_provider.domain.request.allowed_locations import allowed_roots, check_beside, check_found, check_path
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.tables.table_formats import metadata_folder

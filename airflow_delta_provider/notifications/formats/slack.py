@@ -11,14 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from airflow_delta_provider.notifications.alert import Alert, Group
-from airflow_delta_provider.notifications.formats.facts import (
-    MAX_MESSAGE,
-    Listing,
-    Row,
-    closing,
-    origin,
-    shortened,
-)
+from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin, shortened
 
 #: Blocks of a message.
 MAX_BLOCKS = 50
