@@ -195,10 +195,7 @@ def _google(connection: StorageConnection, *, local: bool, keep: Keep) -> dict[s
             }
         path = str(keep("google-key.json", json.dumps(document)))
     if path:
-        settings |= {
-            "fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE",
-            "fs.gs.auth.service.account.json.keyfile": path,
-        }
+        settings |= {"fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE", "fs.gs.auth.service.account.json.keyfile": path}
     return settings
 
 

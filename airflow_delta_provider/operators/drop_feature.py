@@ -83,11 +83,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         self.check_literals()
 
     def execute_complete(
-        self,
-        context: Context,
-        event: Any = None,
-        reports: str | None = None,
-        waits: int = _MOST_WAITS,
+        self, context: Context, event: Any = None, reports: str | None = None, waits: int = _MOST_WAITS
     ) -> dict[str, Any]:
         """
         Finish the tables that had to wait.

@@ -36,11 +36,7 @@ _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 
 
 def plan_enabling(
-    table: TableName,
-    options: EnableFeatureOptions,
-    state: TableState,
-    engine: Engine,
-    by_name: Collection[str] = (),
+    table: TableName, options: EnableFeatureOptions, state: TableState, engine: Engine, by_name: Collection[str] = ()
 ) -> Planned:
     """Plan to enable the features in one statement; suspended row tracking is resumed first.
 

@@ -154,11 +154,7 @@ def _planned(table: TableReport) -> dict[str, Any]:
     """Return what a dry run found out: what would be done, by which statements, and what it costs."""
     if table.plan is None:
         return {}
-    return {
-        "plan": dict(table.plan),
-        "protocol_before": table.protocol_before,
-        "protocol_after": table.protocol_after,
-    }
+    return {"plan": dict(table.plan), "protocol_before": table.protocol_before, "protocol_after": table.protocol_after}
 
 
 def _shorten_plans(rows: list[dict[str, Any]], excess: int) -> None:

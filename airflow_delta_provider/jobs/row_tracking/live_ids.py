@@ -27,12 +27,7 @@ class LiveIds:
     """
 
     def __init__(
-        self,
-        data: DeltaFiles,
-        files: Collection[LiveFile],
-        surveyed: FooterSurvey,
-        tracking: RowTracking,
-        level: str,
+        self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking, level: str
     ) -> None:
         self._data = data
         self._files = files

@@ -89,12 +89,7 @@ def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, 
         meaning = understand(failure)
         if meaning.rule is faults.UNEXPECTED:
             progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
-        return TableReport(
-            text,
-            meaning.verdict,
-            retryable=meaning.retryable,
-            findings=(meaning.finding(),),
-        )
+        return TableReport(text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.finding(),))
 
 
 def _now() -> str:

@@ -42,12 +42,7 @@ class StateStore(Generic[S]):
     """
 
     def __init__(
-        self,
-        storage: HadoopStorage,
-        directory: str,
-        progress: Progress,
-        parse: Callable[[Any], S],
-        variant: str = "",
+        self, storage: HadoopStorage, directory: str, progress: Progress, parse: Callable[[Any], S], variant: str = ""
     ) -> None:
         self._parse = parse
         self._storage = storage

@@ -44,11 +44,7 @@ def verify_altered(alteration: Alteration, before: TableState, after: TableState
         elif render_sql_type(added.column.data_type) != add.type:
             actual = render_sql_type(added.column.data_type)
             yield _not_as_asked(
-                "{column} should have been added as {type}, but is {actual}",
-                after,
-                text,
-                type=add.type,
-                actual=actual,
+                "{column} should have been added as {type}, but is {actual}", after, text, type=add.type, actual=actual
             )
         elif old.is_mapped and (added.path in old.by_path or added.id in old.ids):
             yield REUSED_PATH.found(

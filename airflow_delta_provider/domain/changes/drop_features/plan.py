@@ -57,12 +57,7 @@ class DropSurvey:
 
 
 def plan_drop(
-    table: TableName,
-    options: DropFeatureOptions,
-    state: TableState,
-    engine: Engine,
-    survey: DropSurvey,
-    now: datetime,
+    table: TableName, options: DropFeatureOptions, state: TableState, engine: Engine, survey: DropSurvey, now: datetime
 ) -> Planned:
     """Plan to drop the features, one statement each; a feature whose history is too recent is left for later.
 

@@ -103,10 +103,7 @@ def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -
     after = alter_tracked(text.schema, state.metadata, alteration, past, reserved_names(state))
     operation, parameters = _operation(alteration)
     return Edit(
-        operation,
-        parameters,
-        schema_string=replace(text, schema=after.schema).write(),
-        set_properties=after.properties,
+        operation, parameters, schema_string=replace(text, schema=after.schema).write(), set_properties=after.properties
     )
 
 
