@@ -27,7 +27,6 @@ from airflow_delta_provider.hooks.spark_installation import spark_version, spark
 class JobJars:
     """Jars that a job gets.
 
-    :param paths: files
     :param coordinates: Maven coordinates that spark-submit resolves
     """
 

@@ -136,7 +136,6 @@ class Origin:
 class Alert:
     """What is sent about one task run.
 
-    :param origin: the task run
     :param verdict: of its report; None where there is none
     :param items: the findings that are sent, see :func:`worst_first`
     :param unchanged: how many open findings were sent before

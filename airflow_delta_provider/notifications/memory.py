@@ -19,7 +19,6 @@ _BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
 class Trace:
     """What is remembered of one finding.
 
-    :param table: its table
     :param source: the task that reported it
     :param told: when it was last sent, or first seen as known; None if it has to be sent once it is open
     :param standing: whether it stood then
@@ -47,8 +46,6 @@ class Memory:
     """What is remembered, asked and brought up to date by one task run.
 
     :param traces: by the keys of findings, see :func:`key_of`; empty without a memory
-    :param source: the task
-    :param now: the time
     """
 
     def __init__(self, traces: Mapping[str, Trace], source: str, now: datetime) -> None:

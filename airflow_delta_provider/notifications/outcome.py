@@ -32,7 +32,6 @@ _NO_FINDINGS = "The report lists no findings; the task's log has it."
 class Outcome:
     """What is known of a task run when its callback is called.
 
-    :param origin: the task run
     :param verdict: of the report; None where there is none
     :param findings: of the report
     :param looked_at: tables whose findings are all there

@@ -27,10 +27,8 @@ _DIGEST_NAMES = {
 class Plan:
     """Steps for one table, in order, and the resulting protocol.
 
-    :param table: the table
     :param steps: empty if there is nothing to do
     :param protocol_before: protocol of the version that the plan was made on
-    :param protocol_after: protocol after the steps
     :param notes: what users should know beforehand
     :param once: whether carrying it out again would discard data written since
     """

@@ -12,10 +12,7 @@ from airflow_delta_provider.domain.request.value import Flag
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeOptions(Options):
-    """Options of a kind that changes tables.
-
-    :param allow_unsafe_log_store: allow commits where Delta's log store does not keep writers apart
-    """
+    """Options of a kind that changes tables."""
 
     changes: ClassVar[bool] = True
 
@@ -26,30 +23,21 @@ class ChangeOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class UpgradesProtocol(ChangeOptions):
-    """Options of a change that may add table features.
-
-    :param allow_protocol_upgrade: allow what locks older readers and writers out
-    """
+    """Options of a change that may add table features."""
 
     allow_protocol_upgrade: bool = option(Flag(), "allow protocol upgrades that lock out older readers and writers")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewritesFiles(ChangeOptions):
-    """Options of a change that may rewrite data files.
-
-    :param allow_rewrite: allow it
-    """
+    """Options of a change that may rewrite data files."""
 
     allow_rewrite: bool = option(Flag(), "allow rewriting all data files")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocksWritersOut(ChangeOptions):
-    """Options of a change after which no engine may be able to write to the table.
-
-    :param acknowledge_writer_lockout: say that this is meant
-    """
+    """Options of a change after which no engine may be able to write to the table."""
 
     acknowledge_writer_lockout: bool = option(
         Flag(), "allow columnMappingUsageTracking (experimental), with which no engine can write to the table"

@@ -20,7 +20,6 @@ class JobRequest:
     """What a job is to do.
 
     :param tables: tables as the user named them, each once
-    :param options: options of the kind
     :param dry_run: plan and report, change nothing
     :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
     :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all

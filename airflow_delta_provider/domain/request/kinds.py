@@ -22,9 +22,7 @@ class Kind:
     """A kind of job. Its parts are written as ``module:name``, the module as seen from this package.
 
     :param name: its name in requests, in reports and on the command line
-    :param options: class of its options
     :param job: function that does what a request asks for to one table, and reports on it; on Spark
-    :param operator: class of its operator
     """
 
     name: str

@@ -50,7 +50,6 @@ def message(item: Item) -> str:
 class Row:
     """One finding of several of a rule.
 
-    :param item: the finding
     :param facts: what is known of it that is not the same of all, as label and value; without the table
     :param message: what it says that the others do not; empty where it is not written out
     """

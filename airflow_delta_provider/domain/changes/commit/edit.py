@@ -28,8 +28,6 @@ class Edit:
     :param parameters: of the operation; values that are not strings are written as JSON strings, as Delta Spark does
     :param protocol: the new protocol; None if it stays
     :param schema_string: the new schema, as JSON; None if it stays
-    :param set_properties: properties to set
-    :param unset_properties: properties to remove
     """
 
     operation: str

@@ -37,10 +37,7 @@ _USUAL = Protocol(1, 2)
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table to create.
-
-    :param metadata: its metaData action
-    """
+    """A table to create."""
 
     metadata: dict[str, Any]
     protocol: Protocol
