@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.timings import Timings
-from airflow_delta_provider.jobs.tables.table_session import parse_table_name
+from airflow_delta_provider.jobs.tables.table_session import TableError, parse_table_name
 
 _TRIES = 10
 
@@ -33,13 +33,20 @@ _TRIES = 10
 def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
     """Create a table, unless it exists: then it has to be the same.
 
-    :raises TableError: if the name is invalid, or the job must not reach the place
+    :raises TableError: if the name is not that of a place, or the job must not reach it
     """
     options = request.options
     assert isinstance(options, CreateTableOptions)
     name = parse_table_name(text)
     if name.location is None:
-        return TableReport.refused(text, _no_location(text))
+        raise TableError(
+            requests.NO_SUCH_TABLE.found(
+                "{table} is a catalog name, but tables are created at a location.",
+                remedy="Name the directory by path or URI; afterwards CREATE TABLE … USING delta LOCATION '…' "
+                "registers the table in the catalog.",
+                table=text,
+            )
+        )
     location = session.storage.qualify(name.location)
     session.check_reach(name, location)
     return _Creation(session, name, location, options, progress).run(request)
@@ -61,7 +68,7 @@ class _Creation:
         table, refusals = new_table(self._options)
         if table is None:
             return self._refused(*refusals)
-        if self._names("_delta_log") is not None and has_log(self._names("_delta_log") or ()):
+        if has_log(self._names("_delta_log")):
             return self._compare(table, request)
         if self._names():
             return self._refused(self._taken("it has files"))
@@ -94,7 +101,7 @@ class _Creation:
         for _ in range(_TRIES):
             if put.put(0, lines):
                 return True
-            if has_log(self._names("_delta_log") or ()):
+            if has_log(self._names("_delta_log")):
                 break
         return False
 
@@ -105,34 +112,18 @@ class _Creation:
         protocol = there.protocol.to_json()
         plan = Plan(self._name, (), there.protocol, there.protocol).to_json()
         created = 0 in earlier_commits(self._log, request.labels, request.retry_since)
-        return TableReport.judged(
-            self._name.text,
-            version=there.version,
-            changed=created,
-            version_before=None if created else there.version,
-            protocol_before=None if created else protocol,
-            protocol_after=protocol,
-            plan=plan,
-            timings=self._timings,
-        )
+        known: dict[str, Any] = {} if created else {"version_before": there.version, "protocol_before": protocol}
+        known |= {"protocol_after": protocol, "plan": plan, "timings": self._timings}
+        return TableReport.judged(self._name.text, version=there.version, changed=created, **known)
 
-    def _names(self, below: str = "") -> list[str] | None:
+    def _names(self, below: str = "") -> list[str]:
         try:
             return self._session.storage.list_names(f"{self._location.rstrip('/')}/{below}".rstrip("/"))
         except MissingFileError:
-            return None
+            return []
 
     def _taken(self, why: str) -> Finding:
         return requests.TABLE_EXISTS.found("No table can be created at {table}: {why}.", table=self._name.text, why=why)
 
     def _refused(self, *findings: Finding, **known: Any) -> TableReport:
         return TableReport.refused(self._name.text, *findings, **known)
-
-
-def _no_location(text: str) -> Finding:
-    return requests.NO_SUCH_TABLE.found(
-        "{table} is a catalog name, but tables are created at a location.",
-        remedy="Name the directory by path or URI; afterwards CREATE TABLE … USING delta LOCATION '…' registers the "
-        "table in the catalog.",
-        table=text,
-    )
