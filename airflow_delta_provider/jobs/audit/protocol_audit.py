@@ -133,9 +133,11 @@ class ProtocolAudit:
         later = bisect(versions, 0, key=lambda version: time is None or self._made_at(version) > time)
         if later:
             return versions[later - 1]
-        return requests.NO_SUCH_VERSION.finding(
-            f"No version that the log still has is as old as {text}. The oldest commit is that of version "
-            f"{versions[0] if versions else None}. Give a later time, or a version."
+        return requests.NO_SUCH_VERSION.found(
+            "No version that the log still has is as old as {timestamp}; the oldest commit is that of version {oldest}.",
+            remedy="Give a later time, or a version.",
+            timestamp=text,
+            oldest=versions[0] if versions else None,
         )
 
     def _made_at(self, version: int) -> datetime:
