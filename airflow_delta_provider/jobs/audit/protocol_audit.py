@@ -134,7 +134,7 @@ class ProtocolAudit:
         if later:
             return versions[later - 1]
         return requests.NO_SUCH_VERSION.found(
-            "No version that the log still has is as old as {timestamp}; the oldest commit is that of version {oldest}.",
+            "No version that the log still has is as old as {timestamp}; its oldest commit is version {oldest}.",
             remedy="Give a later time, or a version.",
             timestamp=text,
             oldest=versions[0] if versions else None,
