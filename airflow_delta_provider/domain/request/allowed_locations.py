@@ -8,6 +8,7 @@ allows everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
@@ -36,9 +37,7 @@ def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
     """Return a refusal if ``table``, as it is named, is outside every entry of ``allowed``."""
     if not allowed or any(_allows(entry, table) for entry in allowed):
         return None
-    return requests.LOCATION_NOT_ALLOWED.found(
-        "{table!r} lies outside the allowed locations ({allowed}).", table=table.text, allowed=allowed
-    )
+    return _outside("{table!r} lies outside", allowed, table=table.text)
 
 
 def check_found(table: TableName, location: str, roots: Sequence[str]) -> Finding | None:
@@ -49,13 +48,8 @@ def check_found(table: TableName, location: str, roots: Sequence[str]) -> Findin
     """
     if not roots or any(is_below(location, root) for root in roots):
         return None
-    return requests.LOCATION_NOT_ALLOWED.found(
-        "{table!r} stands for {location}, which lies outside the allowed locations ({allowed}): a catalog entry, a "
-        "symbolic link or a mount leads there.",
-        table=table.text,
-        location=location,
-        allowed=roots,
-    )
+    what = "{table!r} stands for {location}, where a catalog entry, a symbolic link or a mount leads, outside"
+    return _outside(what, roots, table=table.text, location=location)
 
 
 def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | None:
@@ -77,12 +71,7 @@ def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | No
         )
     if not allowed or any(is_below(path, root) for root in allowed_roots(allowed)):
         return None
-    return requests.LOCATION_NOT_ALLOWED.found(
-        "{argument} is {place!r}, outside the allowed locations ({allowed}).",
-        argument=argument,
-        place=path,
-        allowed=allowed,
-    )
+    return _outside("{argument} is {place!r}, outside", allowed, argument=argument, place=path)
 
 
 def check_beside(argument: str, path: str, table: str) -> Finding | None:
@@ -103,6 +92,10 @@ def check_beside(argument: str, path: str, table: str) -> Finding | None:
         place=path,
         table=table,
     )
+
+
+def _outside(what: str, allowed: Sequence[str], **facts: Any) -> Finding:
+    return requests.LOCATION_NOT_ALLOWED.found(f"{what} the allowed locations ({{allowed}}).", allowed=allowed, **facts)
 
 
 def _allows(entry: str, table: TableName) -> bool:

@@ -30,11 +30,6 @@ class Names(Value):
         """Return the list; a text is read as one if it is written as one, else it is the only name."""
         return tuple(rendered.as_list(option, value or ()))
 
-    def from_items(self, option: str, items: list[Any]) -> tuple[Any, ...]:
-        """Return the names."""
-        del option
-        return tuple(items)
-
 
 class DistinctNames(Names):
     """A list of names in which none may be repeated, since the last one would then do something else."""

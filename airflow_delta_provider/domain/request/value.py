@@ -48,7 +48,8 @@ class Value(ABC):
 
     def from_items(self, option: str, items: list[Any]) -> Any:
         """Return the value whose items a repeated flag gave."""
-        raise NotImplementedError(option, items)
+        del option
+        return tuple(items)
 
 
 class Flag(Value):
