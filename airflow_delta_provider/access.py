@@ -27,7 +27,7 @@ _LOCAL = "file://"
 class Access:
     """What tasks may reach, by ``[delta_provider] allowed_locations``.
 
-    Keeps tasks from places that nobody meant: mistakes, and values that come from params, XCom or triggers. It
+    Keeps tasks from unintended places: mistakes, and values that come from params, XCom or triggers. It
     cannot keep out who writes DAGs: their code runs where this runs.
 
     :param allowed: locations and catalog prefixes; none means all
@@ -45,7 +45,7 @@ class Access:
         Check the name of a table.
 
         :param read_here: whether this process is what reads it: then symbolic links are followed
-        :raises DeltaRequestError: if it is no name, or names what is not allowed
+        :raises DeltaRequestError: if it is not a name, or names what is not allowed
         """
         try:
             table = TableName.parse(text)

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.request.table_name import TableName, TableNam
 
 #: Scheme of tables that a catalog names; Airflow leaves what begins with ``x-`` as it is.
 CATALOG_SCHEME = "x-delta"
-#: What would end the path of a URI, or be taken for an escape.
+#: What would end the path of a URI, or be mistaken for an escape.
 _RESERVED = re.compile("[%?#]")
 
 

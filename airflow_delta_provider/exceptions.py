@@ -1,6 +1,6 @@
 """Every error that this provider raises in Airflow.
 
-What a retry cannot mend derives from ``AirflowFailException``; lost races and infrastructure faults
+What a retry cannot fix derives from ``AirflowFailException``; lost races and infrastructure faults
 do not, so that Airflow retries them.
 """
 
@@ -20,7 +20,7 @@ class DeltaProviderError(AirflowException):
 
 
 class DeltaRequestError(DeltaProviderError, AirflowFailException, ValueError):
-    """The arguments of a task are wrong, whatever the table; the message has the remedy."""
+    """The arguments of a task are wrong, for any table; the message has the remedy."""
 
 
 class DeltaConnectionError(DeltaProviderError, AirflowFailException):
@@ -53,13 +53,13 @@ class DeltaViolationError(DeltaReportError, AirflowFailException):
 
 
 class DeltaUndeterminedError(DeltaReportError, AirflowFailException):
-    """Something could not be decided, and the task was told to fail then."""
+    """Something could not be decided, and the task is set to fail then."""
 
     headline = "A table could not be judged"
 
 
 class DeltaFaultError(DeltaReportError, AirflowFailException):
-    """The provider or the platform failed in a way that another try does not mend."""
+    """The provider or the platform failed in a way that another try does not fix."""
 
     headline = "The job failed on a table"
 
@@ -67,7 +67,7 @@ class DeltaFaultError(DeltaReportError, AirflowFailException):
 class DeltaRetryableError(DeltaReportError):
     """Every failure may be gone at the next try: lost races, infrastructure faults."""
 
-    headline = "The job failed on a table in a way that another try may mend"
+    headline = "The job failed on a table in a way that another try may fix"
 
 
 class DeltaReportUnavailableError(DeltaProviderError):
@@ -75,7 +75,7 @@ class DeltaReportUnavailableError(DeltaProviderError):
 
 
 class DeltaAlertError(DeltaProviderError):
-    """An alert did not reach everybody; whoever could be reached was.
+    """An alert did not reach all recipients.
 
     :param errors: what went wrong, one a notifier
     """

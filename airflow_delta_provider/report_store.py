@@ -115,7 +115,7 @@ def check_report_path(path: Any) -> str:
         )
     if not _ABSOLUTE.match(path):
         raise DeltaRequestError(
-            f"report_path is {path!r}, relative to the folder of whichever process reads it. Give an absolute path or "
+            f"report_path is {path!r}, relative to the folder of the process that reads it. Give an absolute path or "
             "a URI."
         )
     return path

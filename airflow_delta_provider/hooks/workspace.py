@@ -18,7 +18,7 @@ from airflow_delta_provider.hooks.job_archive import write_job_archive
 _PREFIX = "airflow-delta-provider-"
 #: The file that is locked as long as the submission may run.
 _LOCK = "submitter.lock"
-#: Seconds after which a folder that nobody holds is of a process that was killed, and not just being made.
+#: Seconds after which a folder without a lock is of a process that was killed, and not just being made.
 _ABANDONED = 60.0
 _JOB = """\
 import sys

@@ -44,7 +44,7 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
         the first for paths and the second for names. (templated)
     :param state_path: directory for incremental state, one file per table: the next check starts after the last
         snapshot that passed. After a rollback, whose new snapshots reuse ids, it starts over. (templated)
-    :param fail_on_reassigned: whether it is an error where Paimon itself gave rows new ids that nobody changed, as
+    :param fail_on_reassigned: whether it is an error if Paimon itself gave unchanged rows new ids, as
         sort compaction does, and MERGE on tables with deletion vectors; otherwise a warning. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.

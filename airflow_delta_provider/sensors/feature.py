@@ -59,7 +59,7 @@ class DeltaFeatureSensor(TableSensor):
         return FeatureWatch(self.table, self._condition(), self.storage_conn_id or None, failures=failures)
 
     def new_trigger(self, deadline: float) -> DeltaFeatureTrigger:
-        """Return the trigger that goes on waiting."""
+        """Return the trigger that keeps waiting."""
         condition = self._condition()
         return DeltaFeatureTrigger(
             table=self.table,
@@ -75,7 +75,7 @@ class DeltaFeatureSensor(TableSensor):
         return f"{self.features} did not become {self.state} on {self.table} within {self.timeout:g} seconds."
 
     def _check_literals(self) -> None:
-        """Refuse what is wrong whatever the templates render to.
+        """Refuse what is wrong regardless of how templates are rendered.
 
         :raises DeltaRequestError: with the remedy
         """

@@ -47,7 +47,7 @@ class PaimonRowTrackingSensor(TableSensor):
         self._check_literals()
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once; what is known goes on to the next process where there is one."""
+        """Look once; what is known is passed on to the next process if there is one."""
         seen = super().poke(context)
         memory = self._memory(context)
         if memory is not None and self._known[0] is not None:
@@ -63,7 +63,7 @@ class PaimonRowTrackingSensor(TableSensor):
         return SnapshotWatch(self.table, since, uuid, self.storage_conn_id or None, failures=failures)
 
     def new_trigger(self, deadline: float) -> PaimonSnapshotTrigger:
-        """Return the trigger that goes on waiting."""
+        """Return the trigger that keeps waiting."""
         since, uuid = self._known
         return PaimonSnapshotTrigger(
             table=self.table,
@@ -92,7 +92,7 @@ class PaimonRowTrackingSensor(TableSensor):
         return watch.since, watch.since_uuid
 
     def _check_literals(self) -> None:
-        """Refuse what is wrong whatever the templates render to.
+        """Refuse what is wrong regardless of how templates are rendered.
 
         :raises DeltaRequestError: with the remedy
         """

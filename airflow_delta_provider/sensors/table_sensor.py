@@ -26,7 +26,7 @@ from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 #: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
 _GRACE = 300.0
 #: Rescheduled sooner, a task fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
-#: and the scheduler takes that end for the end of a task that is queued anew.
+#: and the scheduler takes that end for the end of a task that is queued again.
 _SHORTEST_RESCHEDULE = 10.0
 _FAILURES = "delta_feature_sensor_failures"
 
@@ -93,7 +93,7 @@ class TableSensor(BaseSensorOperator):
 
     @abstractmethod
     def new_trigger(self, deadline: float) -> TableTrigger:
-        """Return the trigger that goes on waiting after the first look."""
+        """Return the trigger that keeps waiting after the first look."""
 
     @abstractmethod
     def timeout_message(self) -> str:

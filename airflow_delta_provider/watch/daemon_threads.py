@@ -1,4 +1,4 @@
-"""Threads that nothing waits for: neither the end of the process, nor whoever comes next."""
+"""Threads that nothing waits for, neither the end of the process nor later callers."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from airflow_delta_provider.exceptions import DeltaProviderError
 
 
 class DeltaLogUnreadableError(DeltaProviderError):
-    """Storage, connection or log stayed unreadable; another try of the task may find them mended."""
+    """Storage, connection or log stayed unreadable; another try of the task may succeed."""
 
 
 class DeltaWatchImpossibleError(DeltaProviderError, AirflowFailException):
-    """What the log is read with is missing, or the log does not tell; no retry mends that."""
+    """What the log is read with is missing, or the log does not say; a retry does not help."""
 
 
 class StorageSetupError(DeltaWatchImpossibleError):

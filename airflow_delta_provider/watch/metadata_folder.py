@@ -85,13 +85,13 @@ class MetadataFolder:
 
     @property
     def _directory(self) -> _Directory:
-        # No cached_property: before Python 3.12 it lets one thread at a time in, whichever log is asked.
+        # No cached_property: before Python 3.12 it lets only one thread in at a time, for all logs.
         if self._opened is None:
             self._opened = self._open()
         return self._opened
 
     def _open(self) -> _Directory:
-        # Seconds, the first time in a process: hence here, in whichever thread reads.
+        # Seconds, the first time in a process: hence here, in the thread that reads.
         from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, ObjectStoragePath
 
         address = self._address

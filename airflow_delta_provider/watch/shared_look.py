@@ -1,4 +1,4 @@
-"""Looks at tables: one at a time for all who watch a table, and one that hangs delays nobody else."""
+"""Looks at tables: one at a time for all watchers of a table; one that hangs delays no other table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SharedLook(Generic[Read]):
             if self._latest is not None and (self._begun >= since or self._is_under_way(self._latest)):
                 return self._latest
             look: Future[Read] = Future()
-            look.set_running_or_notify_cancel()  # so that nobody who waits cancels it for all
+            look.set_running_or_notify_cancel()  # so no single waiter cancels it for all
             self._latest, self._begun = look, time.monotonic()
             # A method of this object, which is kept by that as long as the look is under way.
             run_in_thread(partial(self._run, look, self._reader))

@@ -49,7 +49,7 @@ class StorageAddress:
             )
         if "://" not in name.location and not name.location.startswith(("/", "file:/")):
             raise TableNameError(
-                f"{table!r} is relative to the folder of whichever process reads it. Give an absolute path or a URI."
+                f"{table!r} is relative to the folder of the process that reads it. Give an absolute path or a URI."
             )
         scheme, _, rest = normal_location(name.location).partition("://")
         scheme = _SCHEMES.get(scheme, scheme)

@@ -45,7 +45,7 @@ class TableWatch(ABC, Generic[Seen]):
 
     #: What is read, for messages.
     subject: ClassVar[str]
-    #: Seconds after which a look counts as failed. It goes on, and the next one waits for the same.
+    #: Seconds after which a look counts as failed. It continues, and the next one waits for it.
     time_limit: ClassVar[float] = 60.0
 
     def __init__(self, table: str, *, failures: int = 0) -> None:

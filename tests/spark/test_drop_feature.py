@@ -64,7 +64,7 @@ def test_features_are_refused_until_all_that_it_costs_is_allowed_and_then_droppe
     refused = drop(path, "typewidening")
     assert (refused.verdict, codes(refused)) == (Verdict.REFUSED, ["RQ09", "RQ32"])
     upgrade, rewrite = (finding.message for finding in refused.findings)
-    assert "Of those that wrote the table of late, delta-rs 0.30.0." in upgrade
+    assert "Recent writers that would be locked out: delta-rs 0.30.0." in upgrade
     assert "Trino" in upgrade
     old = {file["path"]: file["size"] for v in (1, 2) for a in log.commits(path)[v] if (file := a.get("add"))}
     assert f"rewrites 2 data files ({size_text(sum(old.values()))})" in rewrite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Another writer changed what the statement was planned on: plan anew.
+#: Another writer changed what the statement was planned on: plan again.
 METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
 #: Another writer changed files only: the same statement may run again.
 FILE_CONFLICTS = frozenset(

@@ -14,7 +14,7 @@ PACKAGES, PROVIDED = "packages", "provided"
 
 
 def default_delta_jars(master: str) -> str:
-    """Return where Delta's jars come from where nobody said: a platform has its own, a local master none."""
+    """Return where Delta's jars come from by default: a platform has its own, a local master none."""
     return PACKAGES if is_local(master) else PROVIDED
 
 

@@ -48,4 +48,4 @@ def who_is_locked_out(feature: str, engines: Sequence[LockedOut], writers: Itera
     known = f"known are {', '.join(map(str, engines))}" if engines else "which those are is not known"
     sentence = f"Writers that do not know {feature} are locked out; {known}."
     hit = sorted({writer for writer in writers if any(engine.is_written_by(writer) for engine in engines)})
-    return f"Of those that wrote the table of late, {', '.join(hit)}. {sentence}" if hit else sentence
+    return f"Recent writers that would be locked out: {', '.join(hit)}. {sentence}" if hit else sentence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-#: What is shown in place of a secret.
+#: What is shown instead of a secret.
 HIDDEN = "******"
 #: For ``spark.redaction.regex``, which Spark goes by in its web UI, event logs and log lines; Java's syntax.
 REDACTION_REGEX = (
@@ -73,7 +73,7 @@ def shown(name: str, value: str) -> str:
 
 
 def masked_text(text: str) -> str:
-    """Return a text, such as a line of a log, without the secrets that can be told from their looks or names."""
+    """Return a text, such as a line of a log, without the secrets that are recognizable by form or name."""
     masked, end = "", 0
     for start, stop in sorted(_spans(text)):
         if start >= end:

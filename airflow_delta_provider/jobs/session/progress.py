@@ -1,4 +1,4 @@
-"""Telling whoever waits how far a job has come."""
+"""Reporting the progress of a job."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 #: Takes one line for people.
 Progress = Callable[[str], None]
 
-#: With more tables than this, only their number is told.
+#: With more tables than this, only their number is reported.
 _TOLD_ONE_BY_ONE = 20
 _SECONDS_BETWEEN = 30.0
 
 
 def silent(_: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class TableCount:
-    """Tells of a few tables each step, of many from time to time how many are done.
+    """Reports each step of a few tables; of many, from time to time how many are done.
 
     :param total: number of tables
     :param progress: takes the lines

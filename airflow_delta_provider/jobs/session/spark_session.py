@@ -65,7 +65,7 @@ def jvm_runs() -> bool:
 
 
 def platform_defaults() -> dict[str, str]:
-    """Return what ``spark-defaults.conf`` sets: whoever sets it again overrides it."""
+    """Return what ``spark-defaults.conf`` sets, which other settings override."""
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
     try:
         return parse_defaults(Path(folder, "spark-defaults.conf").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Whether the process that submitted a job still lives.
 
-A process that is killed outright cannot end what it started: its driver would go on changing tables while the next try
+A process that is killed outright cannot end what it started: its driver would keep changing tables while the next try
 of the same task runs.
 """
 
@@ -22,7 +22,7 @@ _EXIT_CODE = 75
 
 
 class SubmitterGoneError(BaseException):
-    """The process that submitted the job is gone: nobody waits for the rest, and another try may be under way.
+    """The process that submitted the job is gone: nothing waits for the result, and another try may be running.
 
     Like ``KeyboardInterrupt``, it ends the job, and is not a failure of the table that is being worked on.
     """
@@ -64,7 +64,7 @@ class Submitter:
             raise SubmitterGoneError("The process that submitted this job is gone. Nothing more is done.")
 
     def watch(self) -> None:
-        """End this process within seconds after the submitter, whatever it is doing: commits are atomic."""
+        """End this process within seconds after the submitter, in the middle of anything: commits are atomic."""
         if self._lock is not None:
             threading.Thread(target=self._end_with_it, name="submitter-watch", daemon=True).start()
 

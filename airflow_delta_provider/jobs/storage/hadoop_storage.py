@@ -193,7 +193,7 @@ class HadoopStorage:
 
     @_persistent
     def write(self, path: str, content: bytes) -> None:
-        """Write a file as a whole, in place of the one that is there; readers meanwhile see the one or the other."""
+        """Replace a file as a whole; readers see the old one or the new one."""
         local = _local_path(path)
         if local is not None:
             os.makedirs(os.path.dirname(local), exist_ok=True)

@@ -2,7 +2,7 @@
 
 Py4J sends bytes as text, which Python decodes one by one, and what it sends beyond 8 KiB waits some 40 ms for the
 network's delayed acknowledgement (RFC 896 meets RFC 1122, 4.2.3.2). A file of the machine that both run on takes a few
-milliseconds whatever the size: 3 ms for 100 KB and 6 ms for 5 MB, where Py4J takes 49 and 350.
+milliseconds for any size: 3 ms for 100 KB and 6 ms for 5 MB, where Py4J takes 49 and 350.
 """
 
 from __future__ import annotations

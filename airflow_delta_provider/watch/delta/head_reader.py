@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 class _Seen:
     head: TableHead
     stamp: str
-    """State of that version's commit file: a table made anew has other ones under the same names."""
+    """State of that version's commit file: a table that was created again has other ones under the same names."""
 
 
 class HeadReader:
     """Reads a table's newest protocol and metadata; a poll of an unchanged table asks for two files, however many.
 
-    Commits are numbered without gaps, so the version after the one that is known says whether there is news. That the
-    known one is still the same says that the table was not made anew. Now and then the log is listed all the same, for
+    Commits are numbered without gaps, so the version after the known one says whether there is news. That the
+    known one is still the same says that the table was not created again. Still, the log is listed now and then, for
     what only a listing shows, such as a gap.
 
     From the newest commit backwards until both are known: from commits, from the first ``.crc`` that
@@ -61,7 +61,7 @@ class HeadReader:
             try:
                 return self._read_on(seen)
             except FileNotFoundError:
-                log.info("A commit went away while it was read; the log is listed anew.")
+                log.info("A commit went away while it was read; the log is listed again.")
         return self._read_listed()
 
     def _still_valid(self) -> _Seen | None:

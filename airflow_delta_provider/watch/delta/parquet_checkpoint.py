@@ -19,7 +19,7 @@ def head_actions(name: str, stream: BinaryIO) -> Iterator[Action]:
 
     :param name: name of the file, for messages
     :param stream: the file, opened for reading; only the ranges of the two columns are read
-    :raises BrokenLogError: if it is no Parquet file
+    :raises BrokenLogError: if it is not a Parquet file
     :raises StorageSetupError: if pyarrow is not installed
     """
     try:

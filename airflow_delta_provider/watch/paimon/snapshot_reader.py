@@ -18,7 +18,7 @@ class Newest:
 
     :param snapshot: its id; 0 where there is none
     :param uuid: its uuid; None where it has none, or was not read
-    :param known: whether the snapshot that was known is there still, as far as that can be told
+    :param known: whether the snapshot that was known still exists, as far as that is known
     """
 
     snapshot: int
@@ -34,7 +34,7 @@ class SnapshotReader:
     same.
 
     :param storage: the table's directory of snapshots
-    :param since: id of the snapshot that is known; 0 for none, None for whichever is the newest now
+    :param since: id of the snapshot that is known; 0 for none, None for the newest one now
     :param since_uuid: its uuid; None where that is not known
     :param listing_interval: seconds after which the directory is listed again
     """
@@ -83,7 +83,7 @@ class SnapshotReader:
 
     def _compared(self, newest: int) -> Newest:
         since = self._since
-        # Whoever knows an id alone cannot tell another snapshot of that id.
+        # An id alone does not identify a snapshot: another one may have it.
         alone = self._since_uuid is None
         if not newest or (newest == since and alone):
             return Newest(newest, None, known=not since or newest == since)

@@ -191,7 +191,7 @@ def test_plan_says_what_is_rewritten_and_what_stays_behind():
     )
     assert "domainMetadata stays" in planned.plan.notes[2]
     assert planned.plan.notes[3].startswith(
-        "Of those that wrote the table of late, Delta Spark 3.2.1, delta-rs 0.30.0. Writers that do not know"
+        "Recent writers that would be locked out: Delta Spark 3.2.1, delta-rs 0.30.0. Writers that do not know"
     )
     assert explain(planned.plan.steps[0]) == (
         "drop typeWidening, which rewrites 1,200 data files (5.0 MB) (about 4 commits)"

@@ -23,7 +23,7 @@ def read_actions(content: bytes, kinds: Collection[str], file_fields: Collection
 
     :param kinds: of actions to read besides ``add``
     :param file_fields: of ``add`` to read; with ``stats``, of which the number of rows is kept. Empty leaves files out
-    :raises BrokenLogError: if the content is no Parquet file
+    :raises BrokenLogError: if the content is not a Parquet file
     """
     import pyarrow as pa
     from pyarrow import parquet

@@ -16,7 +16,7 @@ from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
 
 class KeptLog(PastLog):
-    """Asks the log; what it no longer has, nobody knows."""
+    """Asks the log; what it no longer has is unknown."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log

@@ -35,7 +35,7 @@ from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10
-#: Commits that are read at once where nobody knows how many are wanted.
+#: Commits that are read at once if it is unknown how many are wanted.
 _AT_ONCE = 100
 
 
