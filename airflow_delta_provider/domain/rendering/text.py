@@ -26,7 +26,7 @@ _WIDTH = 100
 
 
 def render(report: JobReport, place: ReportPlace | None = None) -> str:
-    """Return a few lines: the tables, worst first, with their steps and findings.
+    """Return a few lines: the tables, worst first, with their steps and findings; then what was not checked.
 
     :param place: where the whole report is kept, if that was tried
     """
@@ -37,9 +37,17 @@ def render(report: JobReport, place: ReportPlace | None = None) -> str:
     lines += [f"{_heading(table)}: {_codes(table.findings) or 'no findings'}" for table in named]
     if len(rest) > len(named):
         lines.append(f"… and {len(rest) - len(named)} more tables, none worse")
+    lines += _not_checked(ranked)
     if place is not None:
         lines.append(place.shown)
     return "\n".join(lines)
+
+
+def _not_checked(tables: Iterable[TableReport]) -> Iterator[str]:
+    """Yield once what no table was checked for."""
+    phrases = dict.fromkeys(phrase for table in tables for phrase in (table.evidence or {}).get("not_checked", ()))
+    if phrases:
+        yield from textwrap.wrap(f"Not checked: {'; '.join(phrases)}.", _WIDTH, subsequent_indent="    ")
 
 
 def _table(table: TableReport) -> Iterator[str]:

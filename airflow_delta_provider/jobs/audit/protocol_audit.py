@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.audit.ownership import Ownership
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
@@ -194,6 +195,7 @@ class ProtocolAudit:
             "level": options.level,
             "first_version": judging.first if judging else None,
             "commits": judging.commits if judging else 0,
+            "not_checked": not_checked(options.level),
             **(looked or {}),
         }
         if ownership is not None and ownership.owner is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import blamed
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -80,6 +81,7 @@ class RowTrackingCheck:
             "files": len(files),
             "row_id_high_water_mark": tracking.high_water_mark,
             "compare_to_version": self._options.compare_to_version,
+            "not_checked": not_checked(self._options.level),
         }
         with self._timings.phase("rules"):
             steps = [step_of(transition, self._table.log) for transition in compared.history.transitions]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -394,3 +395,11 @@ def test_text_of_many_findings_counts_those_it_does_not_list():
     text = render(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
     assert text.endswith("… and 5 more findings: RT05 ×5")
     assert os.linesep + os.linesep not in text
+
+
+def test_what_a_level_does_not_look_at_is_said_once() -> None:
+    tables = [TableReport.judged(str(n), version=1, evidence={"not_checked": not_checked("log")}) for n in range(60)]
+    text = render(report_of(*tables))
+    assert text.count("Not checked: data files and deletion vectors") == 1
+    assert text.splitlines()[-1].endswith("(level data).")
+    assert not_checked("data") == []
