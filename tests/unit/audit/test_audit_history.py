@@ -28,7 +28,7 @@ WITHOUT_STATES = {"TF10", "TF13", "MD04", "MD09"}
 #: What follows from a rule of the protocol in each case: see below.
 FOLLOWING = {"UT08"}
 #: What is healed by an attempt that leaves the property wrong for another reason.
-OTHERWISE = {"UT03", "UT04", "UT05", "UT06"}
+OTHERWISE = {"CM01", "TW01", "UT03", "UT04", "UT05", "UT06"}
 #: Not told of a log alone: data, checkpoints and other files, and the reports of other jobs.
 NOT_OF_COMMITS = {"LG01", "LG02", "LG05", "LG07", "LG08", "LG09", "LG10", "LG11", "LG12", "LG13"} | {
     f"RT{number}" for number in (25, 26, 27, 30)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.unit.damages.case import FILES, KEPT, UNDO, Case
-from tests.unit.damages.edits import added, both, column, column_of, configured, domain, extra, schema, statistics
+from tests.unit.damages.edits import (
+    added,
+    both,
+    column,
+    column_of,
+    configured,
+    domain,
+    extra,
+    protocol,
+    schema,
+    statistics,
+)
 from tests.unit.damages.histories import (
     clustered,
     clustered_unmapped,
@@ -25,6 +36,11 @@ def _renamed_in_statistics(stats: Json) -> None:
         stats[bound] = {"id": 1, "w": 1, "s": {"x": 1}} | dict.fromkeys(physical[3:], 1)
 
 
+def _nested(parsed: Json) -> Json:
+    found: Json = column_of(parsed, "s")["type"]["fields"][0]
+    return found
+
+
 def _undo_mapping(parsed: Json) -> None:
     for wire in parsed["fields"]:
         wire["metadata"] = {}
@@ -40,8 +56,27 @@ def _swap_extra(parsed: Json, change: Callable[[str], str] = str) -> None:
 
 CASES = (
     Case("CM01", plain, set_property, configured(delta__columnMapping__mode="name"), MODE, healed_by=KEPT),
+    Case(
+        "CM01",
+        plain,
+        lambda t: t.enable_mapping(),
+        protocol(minReaderVersion=3, readerFeatures=[], writerFeatures=["columnMapping", "appendOnly", "invariants"]),
+        MODE,
+        follows={"TF07"},
+        healed_by=UNDO,
+        name="required of writers only",
+    ),
     Case("CM02", mapped, add_column, column("extra", metadata={ID: None}), "schemaString", column="extra"),
     Case("CM03", mapped, add_column, column("extra", metadata={NAME: None}), "schemaString", column="extra"),
+    Case(
+        "CM03",
+        mapped,
+        set_property,
+        schema(lambda parsed: _nested(parsed)["metadata"].pop(NAME)),
+        "schemaString",
+        column="s.x",
+        name="nested",
+    ),
     Case("CM04", mapped, add_column, column("extra", metadata={ID: 1}), "schemaString", column="extra"),
     Case("CM05", mapped, add_column, schema(_swap_extra), "schemaString", column="extra"),
     Case(
@@ -101,6 +136,24 @@ CASES = (
     ),
     Case("CM10", mapped, set_property, configured(delta__columnMapping__maxColumnId="3"), MAX, follows={"CM07"}),
     Case("CM11", mapped, set_property, column("w", metadata={NAME: "w"}), "schemaString", column="w"),
+    Case(
+        "CM11",
+        mapped,
+        set_property,
+        schema(lambda parsed: _nested(parsed)["metadata"].update({NAME: "other"})),
+        "schemaString",
+        column="s.x",
+        name="nested",
+    ),
+    Case(
+        "CM13",
+        lambda: mapped(mode="id").drop_column("w").append(),
+        add_column,
+        column("extra", metadata={ID: 2}),
+        "schemaString",
+        column="extra",
+        name="mode id",
+    ),
     Case(
         "CM12",
         mapped,

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from tests.unit.damages.case import KEPT, Case
-from tests.unit.damages.edits import column, configured, nothing
+from airflow_delta_provider.domain.delta.data_type import SHORT, MapType, PrimitiveType
+from tests.unit.damages.case import KEPT, UNDO, Case
+from tests.unit.damages.edits import column, column_of, configured, nothing, protocol, schema
 from tests.unit.damages.histories import KEY, V, plain, widening, widening_empty
 from tests.unit.damages.steps import set_property
 from tests.unit.log_builder import CHANGES, WIDENING, Table
-from tests.unit.mapped_tables import MODE, fields_of
+from tests.unit.mapped_tables import MODE, Json, fields_of
 from tests.unit.states import field
+
+
+def _nested() -> Table:
+    columns = KEY, field("m", MapType(PrimitiveType("string"), SHORT))
+    return Table(*columns, features=["typeWidening"], properties={WIDENING: "true"}).append(2)
+
+
+def _widen_value(parsed: Json, record: list[Json] | None, to: str = "integer") -> None:
+    wire = column_of(parsed, "m")
+    wire["type"]["valueType"] = to
+    if record is not None:
+        wire["metadata"][CHANGES] = record
+
+
+def _iceberg(version: int) -> Table:
+    return Table(
+        KEY,
+        V,
+        field("d", "date"),
+        field("e", "decimal(6,2)"),
+        features=["typeWidening", "timestampNtz", f"icebergCompatV{version}"],
+        properties={WIDENING: "true", MODE: "name", f"delta.enableIcebergCompatV{version}": "true"},
+    ).append(2)
 
 
 def _drop_with_records(table: Table) -> None:
@@ -27,6 +51,16 @@ def _drop_with_records(table: Table) -> None:
 
 CASES = (
     Case("TW01", plain, set_property, configured(delta__enableTypeWidening="true"), WIDENING, healed_by=KEPT),
+    Case(
+        "TW01",
+        plain,
+        lambda t: t.support("typeWidening", delta__enableTypeWidening="true"),
+        protocol(readerFeatures=[]),
+        WIDENING,
+        follows={"TF07"},
+        healed_by=UNDO,
+        name="required of writers only",
+    ),
     Case(
         "TW02",
         plain,
@@ -64,6 +98,73 @@ CASES = (
         ),
         "schemaString",
         column="v",
+    ),
+    Case(
+        "TW03",
+        widening,
+        lambda t: t.widen("v", "long"),
+        column("v", metadata={CHANGES: [{"toType": "long"}]}),
+        "schemaString",
+        column="v",
+        name="no fromType",
+    ),
+    Case(
+        "TW03",
+        widening,
+        lambda t: t.widen("v", "long"),
+        column("v", metadata={CHANGES: [{"fromType": "integer"}]}),
+        "schemaString",
+        column="v",
+        name="no toType",
+    ),
+    Case(
+        "TW05",
+        _nested,
+        set_property,
+        schema(lambda parsed: _widen_value(parsed, [{"fromType": "short", "toType": "integer"}])),
+        "schemaString",
+        column="m",
+        follows={"TW09"},
+        name="none for the value of a map",
+    ),
+    Case(
+        "TW08",
+        _nested,
+        set_property,
+        schema(lambda parsed: _widen_value(parsed, None, "byte")),
+        "schemaString",
+        column="m.value",
+        name="value of a map",
+    ),
+    Case(
+        "TW09",
+        _nested,
+        set_property,
+        schema(lambda parsed: _widen_value(parsed, None)),
+        "schemaString",
+        column="m.value",
+        name="value of a map",
+    ),
+    *(
+        Case(
+            "TW13",
+            lambda: _iceberg(1),
+            lambda t, name=name, wider=wider: t.widen(name, wider),
+            nothing,
+            "schemaString",
+            column=name,
+            name=f"{name} to {wider}",
+        )
+        for name, wider in (("v", "double"), ("d", "timestamp_ntz"), ("e", "decimal(8,3)"), ("v", "decimal(12,1)"))
+    ),
+    Case(
+        "TW13",
+        lambda: _iceberg(1).set_properties(delta__enableIcebergCompatV1="false"),
+        lambda t: t.widen("v", "double"),
+        nothing,
+        "schemaString",
+        column="v",
+        name="supported",
     ),
     Case(
         "TW06",

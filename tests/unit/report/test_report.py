@@ -400,6 +400,6 @@ def test_text_of_many_findings_counts_those_it_does_not_list():
 def test_what_a_level_does_not_look_at_is_said_once() -> None:
     tables = [TableReport.judged(str(n), version=1, evidence={"not_checked": not_checked("log")}) for n in range(60)]
     text = render(report_of(*tables))
-    assert text.count("Not checked: data files and deletion vectors") == 1
+    assert text.count("Not checked: that data files exist") == 1
     assert text.splitlines()[-1].endswith("(level data).")
     assert not_checked("data") == []

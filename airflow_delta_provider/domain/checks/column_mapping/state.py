@@ -8,10 +8,11 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, PATH, READERS, RESTORE, SPEC
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column, lowered
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.lists import reader_features
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
@@ -64,6 +65,7 @@ UNSUPPORTED_MODE = _state.error(
     remedy="RESTORE the table to the previous version, or enable the feature columnMapping.",
     source=SPEC,
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
+    leads_to=(WRITER_FEATURE_ONLY,),
 )
 
 
@@ -288,8 +290,7 @@ def _ever_mapped(state: TableState) -> MappedSchema | None:
 
 
 def _is_supported(state: TableState) -> bool:
-    # A feature that only one of the two lists has is the protocol's fault.
-    return state.protocol.supports(COLUMN_MAPPING) and state.protocol.min_reader_version > 1
+    return state.protocol.supports(COLUMN_MAPPING) and COLUMN_MAPPING.name in reader_features(state.protocol)
 
 
 def _each(rule: Rule, wrong: Sequence[_Wrong]) -> Iterator[Finding]:

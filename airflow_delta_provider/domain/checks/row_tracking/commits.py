@@ -1,4 +1,4 @@
-"""What a commit does to row tracking, as its own actions and the state before it show: RT13 to RT18."""
+"""What a commit does to row tracking, as its own actions and the state before it show: RT13 to RT18, and RT33."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_
 from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking
+from airflow_delta_provider.domain.delta.table_properties import ROW_TRACKING_SUSPENDED
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -35,7 +36,15 @@ def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iter
     tracking = transition.after.row_tracking
     if tracking.state is FeatureState.ABSENT:
         return
-    for check in (_without_ids, _reassigned, _reissued, _other_commit_version, _names_changed, _not_preserved):
+    for check in (
+        _without_ids,
+        _reassigned,
+        _reissued,
+        _other_commit_version,
+        _names_changed,
+        _not_preserved,
+        _while_suspended,
+    ):
         for finding in check(transition, tracking, earlier_paths):
             yield replace(finding, **transition.commit.provenance)
 
@@ -213,14 +222,44 @@ def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[
     commit = transition.commit
     if not (tracking.relied_upon and transition.before.row_tracking.relied_upon):
         return
-    if commit.operation not in _REWRITES or not (commit.adds and commit.removes):
+    if not (commit.adds and commit.removes) or not (commit.operation in _REWRITES or _only_moves(commit)):
         return
     preserved = commit.tags.get(PRESERVED_TAG)
     if str(preserved).lower() != "true":
         yield NOT_PRESERVED.found(
-            "{rewrite} moved rows, but its commitInfo does not confirm that they kept their ids: the tag {tag} is "
-            + ("missing." if preserved is None else "{preserved!r}."),
+            f"{'{rewrite}' if commit.operation else 'The commit'} moved rows, but its commitInfo does not confirm that "
+            "they kept their ids: the tag {tag} is " + ("missing." if preserved is None else "{preserved!r}."),
             rewrite=commit.operation,
             tag=PRESERVED_TAG,
             preserved=preserved,
         )
+
+
+def _only_moves(commit: Commit) -> bool:
+    """Whether a commit writes the same rows into other files, whatever it calls itself."""
+    return not (any(file.data_change for file in commit.removes) or any(file.data_change for file in commit.adds))
+
+
+ASSIGNED_WHILE_SUSPENDED = _commit.warning(
+    33,
+    "row ids assigned while row tracking is suspended",
+    effect="Files with and without row ids get mixed, and the ids cannot be relied upon.",
+    remedy="If row tracking is to be dropped, drop it again with ALTER TABLE … DROP FEATURE; otherwise unset "
+    "delta.rowTrackingSuspended.",
+    about_live_files=True,
+)
+
+
+@on_demand(ASSIGNED_WHILE_SUSPENDED)
+def _while_suspended(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
+    if not tracking.suspended or tracking.enabled:
+        return  # RT02 says it where both are set
+    version = transition.commit.version
+    for file in transition.new_files:
+        if file.base_row_id is not None and file.default_row_commit_version in (None, version):
+            yield ASSIGNED_WHILE_SUSPENDED.found(
+                "{property} is true, but the commit adds the new file {path} with baseRowId {base}.",
+                path=file.path,
+                property=ROW_TRACKING_SUSPENDED,
+                base=file.base_row_id,
+            )

@@ -166,6 +166,7 @@ REMOVED_WITH_OTHER_BASE = _pair.error(
 def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
     if step.before.state is FeatureState.ABSENT:
         return
+    keeps = step.before.assigns and step.after.assigns
     for removed in step.transition.commit.removes:
         live = step.transition.removed_files.get(removed.path)
         if live is None:
@@ -174,10 +175,12 @@ def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
             ("baseRowId", removed.base_row_id, live.base_row_id),
             ("defaultRowCommitVersion", removed.default_row_commit_version, live.default_row_commit_version),
         ):
-            if None in (now, was) or now == was:
+            if was is None or now == was or (now is None and not keeps):
                 continue
             yield REMOVED_WITH_OTHER_BASE.found(
-                "The commit removes {path} with {field} {removed}, but the file was live with {live}.",
+                "The commit removes {path} "
+                + ("without {field}" if now is None else "with {field} {removed}")
+                + ", but the file was live with {live}.",
                 path=removed.path,
                 field=field,
                 removed=now,

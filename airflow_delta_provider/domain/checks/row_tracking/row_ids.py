@@ -77,7 +77,7 @@ IMPOSSIBLE_ROW_ID = _data.error(
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     remedy=_FIND_WRITER,
     source=READERS,
-    follows_from=causes("RT07", "RT22", "RT11", "RT10", later=True),
+    follows_from=causes("RT07", "RT15", "RT22", "RT11", "RT10", later=True),
 )
 
 

@@ -47,7 +47,7 @@ UNRECORDED_TYPE_CHANGE = _pair.error(
     "type change not recorded in delta.typeChanges",
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
     remedy="RESTORE the table to the previous version, and widen the column again with an engine that records it.",
-    follows_from=causes("TW11", "TW04"),
+    follows_from=causes("TW11", "TW04", "TW05"),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     about_older_files=True,
 )

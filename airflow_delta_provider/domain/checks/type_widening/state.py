@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS
+from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import (
     FAMILY,
@@ -25,6 +25,7 @@ from airflow_delta_provider.domain.checks.type_widening.type_record import (
     TypeRecord,
     between_texts,
     is_enabled,
+    is_required_of_readers,
     is_supported,
     named_type,
     records_of,
@@ -44,6 +45,7 @@ from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WID
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _state = FAMILY.of(Scope.STATE)
 
@@ -55,6 +57,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property.",
     source=SPEC,
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15", *LISTS),
+    leads_to=(WRITER_FEATURE_ONLY,),
 )
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
@@ -125,13 +128,16 @@ TIMESTAMP_WITHOUT_FEATURE = _state.error(
 
 @on_state(ENABLED_WITHOUT_FEATURE)
 def _enabled_without_feature(state: TableState) -> Iterator[Finding]:
-    if is_enabled(state.metadata) and not is_supported(state.protocol):
-        yield ENABLED_WITHOUT_FEATURE.found(
-            "{property} is true, but the protocol ({protocol}) does not list {feature}.",
-            property=ENABLE_TYPE_WIDENING,
-            protocol=str(state.protocol),
-            feature=TYPE_WIDENING,
-        )
+    if not is_enabled(state.metadata) or is_required_of_readers(state.protocol):
+        return
+    listed = is_supported(state.protocol)
+    yield ENABLED_WITHOUT_FEATURE.found(
+        "{property} is true, but the protocol ({protocol}) "
+        + ("requires {feature} of writers only." if listed else "does not list {feature}."),
+        property=ENABLE_TYPE_WIDENING,
+        protocol=str(state.protocol),
+        feature=TYPE_WIDENING,
+    )
 
 
 @on_state(
@@ -250,15 +256,18 @@ def _preview_leftover(state: TableState, records: Sequence[TypeRecord]) -> Itera
 
 def _iceberg(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Finding]:
     for compat in FEATURES.values():
-        if compat.widening is None or not is_active(compat, state.protocol, state.metadata):
+        if compat.widening is None or not state.protocol.supports(compat):
             continue
+        active = is_active(compat, state.protocol, state.metadata)
         for record in records:
             for change in record.changes or ():
                 old, new = named_type(change.from_type), named_type(change.to_type)
                 if can_widen(old, new) and not compat.widening(old, new):
                     yield ICEBERG_COMPATIBILITY.found(
                         f"{{column}} was widened from {{old}} to {{new}}{_at(change)}, which Iceberg "
-                        "cannot read, while {compatibility} is enabled.",
+                        f"cannot read, while {{compatibility}} is {'enabled' if active else 'supported'}.",
+                        # Delta Spark allows it while the property is not set.
+                        severity=None if active else Severity.WARNING,
                         column=record.column,
                         **_facts(change),
                         compatibility=str(compat),

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.data_type import BYTE, INTEGER, SHORT, DataType, PrimitiveType, type_from_json
+from airflow_delta_provider.domain.delta.features.lists import reader_features
 from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
 from airflow_delta_provider.domain.delta.mapped_schema import field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -48,6 +49,12 @@ def is_enabled(metadata: Metadata) -> bool:
 def is_supported(protocol: Protocol) -> bool:
     """Whether the protocol lists the feature or its preview."""
     return protocol.supports(TYPE_WIDENING) or protocol.supports(TYPE_WIDENING_PREVIEW)
+
+
+def is_required_of_readers(protocol: Protocol) -> bool:
+    """Whether the protocol keeps readers out that do not know the feature or its preview."""
+    required = reader_features(protocol)
+    return TYPE_WIDENING.name in required or TYPE_WIDENING_PREVIEW.name in required
 
 
 def records_of(metadata: Metadata) -> list[TypeRecord]:
