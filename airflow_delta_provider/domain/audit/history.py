@@ -21,7 +21,12 @@ from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
-from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit, assigns_ids_without_mark
+from airflow_delta_provider.domain.audit.row_tracking import (
+    MISSING_IDS,
+    RowTrackingAudit,
+    assigns_ids_without_mark,
+    given_ids,
+)
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
@@ -295,6 +300,10 @@ class HistoryAudit:
             healed += self._violations.look_again(transition)
         if self._violations.has_files:
             self._violations.gone(self._files.gone(transition), commit.version)
+            if self._violations.any_open(MISSING_IDS):
+                paths = given_ids(transition)
+                wrong = self._violations.paths_of(MISSING_IDS) if paths is None else paths
+                self._violations.gone(wrong, commit.version, MISSING_IDS)
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = replace(transition.after, files=live)

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations, key_of, sound_before
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.row_tracking.commits import (
+    ADDED_WITHOUT_ROW_IDS,
     MATERIALIZED_NAMES_CHANGED,
     check_commit,
     suspicious_paths,
@@ -22,6 +23,7 @@ from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDIN
 from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
+    MISSING_ROW_IDS,
     OVERLAPPING_ROW_IDS,
     check_files,
     check_fresh_ids,
@@ -36,6 +38,9 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
+
+#: Codes of the rules that files without row ids break.
+MISSING_IDS = frozenset({MISSING_ROW_IDS.code, ADDED_WITHOUT_ROW_IDS.code})
 
 
 class RowTrackingAudit:
@@ -222,6 +227,17 @@ class RowTrackingAudit:
 
 def _is_lost_mark(detected: Detected) -> bool:
     return detected.finding.code == NO_HIGH_WATER_MARK.code
+
+
+def given_ids(transition: Transition) -> list[str] | None:
+    """Return the files that a commit adds with row ids; None for all, if nobody relies on ids any more.
+
+    When row tracking is enabled again, all files are checked again.
+    """
+    before, after = transition.before.row_tracking, transition.after.row_tracking
+    if not after.enabled and (before.enabled or not after.assigns):
+        return None
+    return [file.path for file in transition.commit.adds if None not in file.row_ids]
 
 
 def assigns_ids_without_mark(transition: Transition) -> bool:

@@ -235,13 +235,25 @@ class Violations:
                 healed.append(violation)
         return healed
 
-    def gone(self, paths: Iterable[str], version: int) -> None:
-        """Heal what was wrong with files that are not live any more."""
+    def gone(self, paths: Iterable[str], version: int, codes: Container[str] | None = None) -> None:
+        """Heal what was wrong with files that are not live any more.
+
+        :param codes: of the rules that they no longer break; None for all
+        """
         for path in paths:
             for violation in self._paths.pop(path, ()):
+                if codes is not None and violation.finding.code not in codes:
+                    self._paths[path].append(violation)
+                    continue
                 violation.paths.discard(path)
                 if not violation.paths:
                     self._heal(violation.key, version)
+
+    def paths_of(self, codes: Container[str]) -> frozenset[str]:
+        """Return the files of which one of the rules with those codes is broken."""
+        return frozenset(
+            path for path, found in self._paths.items() if any(other.finding.code in codes for other in found)
+        )
 
     def gone_meanwhile(self, live: Container[str], version: int) -> None:
         """Heal what was wrong with files that were live, and are not any more.

@@ -78,9 +78,6 @@ HEALTHY = {
     "the feature listed for readers": table(
         SCHEMA, protocol=Protocol(3, 7, frozenset({"columnMapping"}), frozenset({"columnMapping"}))
     ),
-    "the feature listed for writers alone, which the protocol's rules say": table(
-        SCHEMA, protocol=Protocol(3, 7, frozenset(), frozenset({"columnMapping"}))
-    ),
     "never mapped": table(as_json(PLAIN), {}, protocol=LEGACY),
     "no columns": table(as_json(struct()), {MODE: "name", MAX: "0"}),
     "dropped columns": table(SCHEMA, {MODE: "name", MAX: "99"}),
@@ -235,8 +232,8 @@ BROKEN_STEPS = {
     "CM12 swapped": (step(WAS_MAPPED, table(SWAPPED_IDS)), [("CM12", "id"), ("CM12", "a b")]),
     "CM13 an old id": (
         step(
-            table(DROPPED, configured(SCHEMA)),
-            table(added(DROPPED, {**NEW_COLUMN, "metadata": {ID: 8, NAME: "u"}}), configured(SCHEMA)),
+            table(DROPPED, configured(SCHEMA) | {MODE: "id"}),
+            table(added(DROPPED, {**NEW_COLUMN, "metadata": {ID: 8, NAME: "u"}}), configured(SCHEMA) | {MODE: "id"}),
         ),
         [("CM13", "n")],
     ),

@@ -82,9 +82,6 @@ HEALTHY = {
     "such a change between two": widened(column("a", "long", ("byte", "short"), ("integer", "long"))),
     "to a timestamp": widened(column("d", "timestamp_ntz", ("date", "timestamp_ntz")), protocol=NTZ),
     "what Iceberg takes": widened(CHAIN, protocol=ICEBERG, configuration=ICEBERG_ON),
-    "Iceberg compatibility supported, not enabled": widened(
-        column("a", "double", ("integer", "double")), protocol=ICEBERG
-    ),
     "a null for no fieldPath": widened(
         edited(struct_of(CHAIN), "e", {CHANGES: [{"fromType": "integer", "toType": "long", "fieldPath": None}]})[
             "fields"

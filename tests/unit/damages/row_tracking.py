@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from tests.unit.damages.case import FILES, KEPT, NEVER, Case
 from tests.unit.damages.edits import added, both, configured, domain, extra, info, marked, nothing, removed, without
-from tests.unit.damages.histories import plain, supported, tracked, tracked_vectors
+from tests.unit.damages.histories import KEY, V, plain, supported, tracked, tracked_vectors
 from tests.unit.damages.steps import append, set_property
 from tests.unit.log_builder import COMMIT_VERSION, DOMAIN, ROW_ID, SUSPENDED, TRACKING, Table
+from tests.unit.mapped_tables import MODE, NAME
+from tests.unit.states import field
 
 
 def _delete_last(table: Table) -> Table:
     return table.delete(table.paths[-1])
+
+
+def _enable(table: Table) -> None:
+    names = {ROW_ID: "_row-id", COMMIT_VERSION: "_row-commit-version", TRACKING: "true"}
+    table.set_properties(**{key.replace(".", "__"): value for key, value in names.items()})
 
 
 def _clone(table: Table) -> None:
@@ -60,6 +67,57 @@ CASES = (
         "part-",
         name="a writer that does not know row tracking",
         healed_by=FILES,
+    ),
+    Case(
+        "RT05",
+        lambda: plain().support("rowTracking"),
+        _enable,
+        nothing,
+        TRACKING,
+        name="enabled without ids",
+    ),
+    Case(
+        "RT04",
+        tracked,
+        set_property,
+        configured(**{key.replace(".", "__"): "_both" for key in (ROW_ID, COMMIT_VERSION)}),
+        ROW_ID,
+        follows={"RT17"},
+        healed_by=KEPT,
+        name="one name for both",
+    ),
+    Case(
+        "RT04",
+        tracked,
+        lambda t: t.add_column(field(t.configuration[ROW_ID], "long")),
+        nothing,
+        "schemaString",
+        column=f"`{tracked().configuration[ROW_ID]}`"
+        if "." in tracked().configuration[ROW_ID]
+        else tracked().configuration[ROW_ID],
+        follows=(),
+        name="column added",
+    ),
+    Case(
+        "RT04",
+        lambda: Table(
+            KEY, V, features=["rowTracking", "columnMapping"], properties={TRACKING: "true", MODE: "name"}
+        ).append(2),
+        lambda t: t.set_properties(**{ROW_ID.replace(".", "__"): t.schema["fields"][1]["metadata"][NAME]}),
+        nothing,
+        ROW_ID,
+        column="v",
+        follows={"RT17"},
+        name="physical name",
+    ),
+    Case(
+        "RT13",
+        supported,
+        append,
+        added(defaultRowCommitVersion=None),
+        "baseRowId",
+        healed_by=FILES,
+        name="commit version",
     ),
     Case("RT06", tracked, append, added(stats=None), "baseRowId", healed_by=FILES, of_newest=True),
     Case("RT07", tracked, append, without("domainMetadata"), "baseRowId", follows={"RT08"}),

@@ -317,6 +317,17 @@ CASES = (
     ),
     Case(
         "TW15",
+        lambda: plain().support("typeWidening", delta__enableTypeWidening="true"),
+        lambda t: t.drop_feature("typeWidening"),
+        nothing,
+        "writerFeatures",
+        follows={"TW01"},
+        healed_by=KEPT,
+        about_operation=True,
+        name="property left",
+    ),
+    Case(
+        "TW15",
         widening,
         lambda t: t.drop_feature("typeWidening"),
         nothing,

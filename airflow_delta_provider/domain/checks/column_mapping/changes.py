@@ -163,7 +163,7 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
         )
 
 
-REUSED_ID = _pair.warning(
+REUSED_ID = _pair.error(
     13,
     "new column with an old id",
     effect="Readers that find columns by id mistake values of a dropped column in older files for the new column's.",
@@ -183,7 +183,7 @@ def _reused_id(transition: Transition) -> Iterator[Finding]:
             continue
         yield REUSED_ID.found(
             "The commit adds {column} with the id {id}, although ids up to {max_column_id} were already assigned.",
-            severity=Severity.ERROR if new.mode is MappingMode.ID else None,
+            severity=None if new.mode is MappingMode.ID else Severity.WARNING,
             column=field.column,
             id=number,
             max_column_id=old.max_column_id,
