@@ -167,7 +167,7 @@ class Alert:
         return self.items[:MAX_NAMED]
 
     @property
-    def told(self) -> tuple[Item, ...]:
+    def sent(self) -> tuple[Item, ...]:
         """The findings that readers learn of: those that are named, and the others where the whole report is kept."""
         return self.items if self.place is not None and self.place.path else self.named
 
@@ -229,9 +229,9 @@ def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
 
 
 def _with_causes(items: Iterable[Item]) -> Iterator[Item]:
-    told: defaultdict[tuple[str, News], list[Finding]] = defaultdict(list)
+    by_table: defaultdict[tuple[str, News], list[Finding]] = defaultdict(list)
     for item in items:
-        told[item.table, item.news].append(item.finding)
-    for (table, news), findings in told.items():
+        by_table[item.table, item.news].append(item.finding)
+    for (table, news), findings in by_table.items():
         for finding, follows in by_cause(findings):
             yield Item(TableFinding(table, finding), news, tuple(other.code for other in follows))

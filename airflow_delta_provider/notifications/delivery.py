@@ -74,7 +74,7 @@ class Delivery:
         elif kind != _RETRY:  # the next try reports these tables again
             self.confirm()
 
-    def told(self, recipients: str, only: Mapping[str, Sequence[str]] | None = None) -> None:
+    def reached(self, recipients: str, only: Mapping[str, Sequence[str]] | None = None) -> None:
         """Record that a notifier has reached its recipients; when all have, the report is received.
 
         :param recipients: of :class:`~airflow_delta_provider.notifications.violation.DeltaViolationNotifier`

@@ -71,25 +71,27 @@ class Memory:
     def changes(
         self,
         findings: Iterable[TableFinding],
-        told: Collection[str],
+        sent: Collection[str],
         looked_at: Collection[str],
         *,
         delivered: bool,
-        untold: Collection[str] = (),
+        left_out: Collection[str] = (),
     ) -> dict[str, Trace | None]:
         """Return what has to be remembered from now on; None of what can be forgotten.
 
         Forgotten is what this task reported of a table that it has looked at again, and is not there any more.
 
         :param findings: all of the report
-        :param told: keys of those that were sent
+        :param sent: keys of those that were sent
         :param looked_at: tables whose findings are all among ``findings``
         :param delivered: whether anybody was reached; if not, what is open is sent the next time
-        :param untold: keys of those that there was no room for; those that are open are sent the next time
+        :param left_out: keys of those that there was no room for; those that are open are sent the next time
         """
         found = {key_of(each): each for each in findings}
         wanted = {
-            key: self._after(key, each, sent=key in told or key in untold, delivered=delivered and key not in untold)
+            key: self._after(
+                key, each, sent=key in sent or key in left_out, delivered=delivered and key not in left_out
+            )
             for key, each in found.items()
         }
         gone = (
@@ -112,7 +114,7 @@ class Memory:
             return replace(seen, told=None) if finding.is_open else before
         if finding.is_open:
             return before or seen
-        # Accepted or healed: if it ever stands again, that is news.
+        # Accepted or fixed: if it is open again, that is news.
         return before if before and not before.standing else replace(seen, told=None)
 
 

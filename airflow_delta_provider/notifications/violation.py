@@ -116,14 +116,14 @@ class DeltaViolationNotifier(BaseNotifier):
             self.log.info("%s, %d unchanged: nothing is sent", alert.subject, alert.unchanged)
         errors = [] if alert.quiet else self._deliver(context, message)
         delivered = len(errors) < len(self.notifiers)
-        untold = _untold(alert, whole)
+        left_out = _left_out(alert, whole)
         if not errors:
-            self._confirm(context, whole, untold)
+            self._confirm(context, whole, left_out)
         if state is not None:
-            told = {key_of(item.found) for item in alert.told}
+            sent = {key_of(item.found) for item in alert.sent}
             try:
                 state.apply(
-                    memory.changes(outcome.findings, told, outcome.looked_at, delivered=delivered, untold=untold)
+                    memory.changes(outcome.findings, sent, outcome.looked_at, delivered=delivered, left_out=left_out)
                 )
             except Exception as error:
                 self.log.exception("%s could not be written: what was sent now may be sent again", self.state_path)
@@ -132,16 +132,16 @@ class DeltaViolationNotifier(BaseNotifier):
         if errors:
             raise DeltaAlertError(errors) from errors[0]
 
-    def _confirm(self, context: Context, outcome: Outcome, untold: Collection[str]) -> None:
+    def _confirm(self, context: Context, outcome: Outcome, left_out: Collection[str]) -> None:
         """Record that the findings of the report were sent, as far as there was room for them."""
         delivery = context.get(DELIVERY)
         if not isinstance(delivery, Delivery) or outcome.verdict is None:
             return
         had: defaultdict[str, list[str]] = defaultdict(list)
         for found in outcome.findings:
-            if key_of(found) not in untold:
+            if key_of(found) not in left_out:
                 had[found.table].append(identity(found.finding))
-        delivery.told(self.recipients, had if outcome.truncated or untold else None)
+        delivery.reached(self.recipients, had if outcome.truncated or left_out else None)
 
     def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, dict[str, Trace]]:
         """Return the file and what it remembers; without it, rather send something twice than not at all.
@@ -191,9 +191,9 @@ class DeltaViolationNotifier(BaseNotifier):
         return errors
 
 
-def _untold(alert: Alert, outcome: Outcome) -> frozenset[str]:
+def _left_out(alert: Alert, outcome: Outcome) -> frozenset[str]:
     """Return the keys of findings that there was no room for, and of those that only follow from them."""
-    left = alert.items[len(alert.told) :]
+    left = alert.items[len(alert.sent) :]
     causes = {(item.table, item.finding.fingerprint) for item in left} - {(item.table, None) for item in left}
     follows = (found for found in outcome.findings if (found.table, found.finding.caused_by) in causes)
     return frozenset(key_of(found) for found in (*(item.found for item in left), *follows))

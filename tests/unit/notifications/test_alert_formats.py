@@ -196,7 +196,7 @@ def test_one_finding_of_each_rule_is_written_out_before_the_second_of_any() -> N
 def test_what_is_not_named_is_counted_and_told_only_where_the_report_is_kept(place: ReportPlace | None) -> None:
     told = alert(*fleet(1100), place=place)
     kept = place is not None and place.path is not None
-    assert len(told.told) == (1101 if kept else 1000)
+    assert len(told.sent) == (1101 if kept else 1000)
     for written in WRITTEN.values():
         said = words(written(told))
         assert "… and 101 more findings in 101 tables, none worse: RT08 ×101." in said
