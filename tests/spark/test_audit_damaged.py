@@ -78,7 +78,7 @@ def mark(value: int) -> Callable[[list[Action]], None]:
 DAMAGES: dict[str, tuple[Any, int, Callable[[list[Action]], None], str, str | None, set[str]]] = {
     "two metaData actions": (MAPPED, 3, twice("metaData"), "MD03", None, set()),
     "another table id": (MAPPED, 3, changed("metaData", id="0000"), "MD08", None, {"MD08"}),
-    "protocol lowered": (OPERATIONS, 2, lowered, "TF12", None, {"RT01", "TF15", "AC05", "AC06", "RT05"}),
+    "protocol lowered": (OPERATIONS, 2, lowered, "TF12", None, {"RT01", "TF15", "AC05", "AC06", "RT05", "MD28"}),
     "type change unrecorded": (WIDENED, 2, column("id", lambda f: f["metadata"].clear()), "TW09", "id", set()),
     "type changes broken": (
         WIDENED,

@@ -294,7 +294,9 @@ class Table:
         """The last commit of DROP FEATURE: the protocol without it."""
         lists = {key: value for key, value in self.now.protocol.items() if isinstance(value, list)}
         protocol = self.now.protocol | {key: [n for n in names if n != feature] for key, names in lists.items()}
-        tombstone = [_domain(DOMAIN, "{}", removed=True)] if feature == "rowTracking" else []
+        tombstone = (
+            [_domain(DOMAIN, self.now.domains.get(DOMAIN, "{}"), removed=True)] if feature == "rowTracking" else []
+        )
         self.commit("DROP FEATURE", *tombstone, {"protocol": protocol}, featureName=feature)
         return self
 

@@ -26,7 +26,10 @@ ActionValue = tuple[str, Any]
 
 @dataclass(frozen=True)
 class DomainMetadata:
-    """A domainMetadata action. PROTOCOL.md, Domain Metadata."""
+    """A domainMetadata action. PROTOCOL.md, Domain Metadata.
+
+    :param configuration: of one that is removed, what it was; empty where the log does not say
+    """
 
     domain: str
     configuration: str
@@ -99,7 +102,8 @@ class Commit:
 
 def _domain(body: Mapping[str, Any]) -> DomainMetadata:
     removed = bool(body.get("removed"))
-    return DomainMetadata(text_of(body, "domain"), "" if removed else text_of(body, "configuration"), removed)
+    configuration = body.get("configuration") if removed else text_of(body, "configuration")
+    return DomainMetadata(text_of(body, "domain"), configuration if isinstance(configuration, str) else "", removed)
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {

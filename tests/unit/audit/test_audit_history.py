@@ -122,7 +122,7 @@ def undo(case: Case, table: Table, version: int) -> None:
         if configuration != table.now.domains.get(name):
             stays = name == "delta.clustering" and sound.supports("clustering")  # engines write that no column is left
             removed = configuration is None and not stays
-            configuration = configuration or ('{"clusteringColumns":[]}' if stays else "{}")
+            configuration = configuration or ('{"clusteringColumns":[]}' if stays else table.now.domains[name])
             domain = {"domain": name, "configuration": configuration, "removed": removed}
             actions.append({"domainMetadata": domain})
     assert actions

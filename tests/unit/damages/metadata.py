@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.damages.case import FILES, KEPT, UNDO, Case
+from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case
 from tests.unit.damages.edits import (
     added,
     column,
@@ -73,6 +73,16 @@ def _without_key(stats: Json) -> None:
 
 def clustered_by(*columns: str) -> Damage:
     return extra(domain("delta.clustering", json.dumps({"clusteringColumns": [[name] for name in columns]})))
+
+
+def with_domain() -> Table:
+    table = with_domains()
+    table.commit("SET DOMAIN", domain("mine", '{"a":1}'))
+    return table
+
+
+def _without_domain(table: Table) -> None:
+    table.commit("SET DOMAIN", {"domainMetadata": {"domain": "mine", "configuration": "another", "removed": True}})
 
 
 def _without_clustering(table: Table) -> None:
@@ -384,6 +394,7 @@ CASES = (
         name="twice",
         healed_by=UNDO,
     ),
+    Case("MD33", with_domain, _without_domain, nothing, "another", healed_by=NEVER),
     Case("MD32", clustered_by_key, append, added(stats=None), "add", column="id", healed_by=FILES),
     Case(
         "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"

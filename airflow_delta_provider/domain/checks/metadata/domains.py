@@ -1,4 +1,4 @@
-"""Metadata domains that Delta defines: MD28 to MD30. PROTOCOL.md, Domain Metadata and Clustered Table."""
+"""Metadata domains that Delta defines: MD28 to MD30, and MD33. PROTOCOL.md, Domain Metadata and Clustered Table."""
 
 from __future__ import annotations
 
@@ -144,3 +144,27 @@ def _removed(transition: Transition) -> Iterator[Finding]:
         yield CLUSTERING_LOST.found(
             "The commit removes {subject}, but the protocol still has clustering.", subject=CLUSTERING_DOMAIN
         )
+
+
+OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
+    33,
+    "domain removed with another configuration than it had",
+    effect="Readers are unaffected; whoever follows the log does not see what was removed.",
+    remedy="Update the engine that wrote the commit.",
+    source="PROTOCOL.md, Domain Metadata",
+    needs=(Need.STATE,),
+    shows="domainMetadata",
+)
+
+
+@on_transition(OTHER_IMAGE)
+def _other_image(transition: Transition) -> Iterator[Finding]:
+    for domain in transition.commit.domains:
+        was = transition.before.domains.get(domain.domain) if domain.removed else None
+        if was is not None and was != domain.configuration:
+            yield OTHER_IMAGE.found(
+                "The commit removes {subject} as {configuration!r}, but it was {was!r}.",
+                subject=domain.domain,
+                configuration=domain.configuration[:MOST_TEXT],
+                was=was[:MOST_TEXT],
+            )
