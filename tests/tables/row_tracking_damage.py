@@ -191,7 +191,7 @@ def domain_removed(path: Path) -> Files:
     log.commit(
         path,
         {"commitInfo": {"operation": "DROP FEATURE"}},
-        {"domainMetadata": {"domain": "delta.rowTracking", "configuration": "{}", "removed": True}},
+        {"domainMetadata": {**log.last(path, "domainMetadata"), "removed": True}},
     )
     return []
 

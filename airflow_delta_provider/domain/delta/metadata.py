@@ -137,7 +137,7 @@ class Metadata:
 
         An array or map with void in it, or a struct of nothing else.
         """
-        if not _VOID.search(self.schema_string) or not self.readable_columns:
+        if not self.readable_columns or not _VOID.search(self.schema_string):
             return None
         for column in self.readable_columns:
             inside = column.data_type in _VOIDS and set(column.kinds) != {"field"}

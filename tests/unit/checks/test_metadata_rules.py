@@ -317,7 +317,7 @@ def test_every_metadata_rule_has_its_test() -> None:
         (("partitionColumns",), "partitionColumns", Severity.ERROR),
         (("configuration",), "configuration", Severity.ERROR),
         (("configuration", "format"), "format", Severity.ERROR),
-        ((), "format.provider", Severity.WARNING),
+        ((), "format.provider", Severity.ERROR),
     ],
 )
 def test_required_field_that_is_missing_is_named_and_stays_missing_in_what_is_remembered(gone, subject, severity):

@@ -63,7 +63,7 @@ DOMAIN_OF_MISSING_FEATURE = FAMILY.of(Scope.COMMIT).error(
 def _without_feature(transition: Transition) -> Iterator[Finding]:
     after = transition.after
     for domain in dict.fromkeys(domain.domain for domain in transition.commit.domains if not domain.removed):
-        if domain in _FEATURES and not lacks_a_list(after.protocol) and not _has_feature_of(domain, after):
+        if domain in _FEATURES and not _has_feature_of(domain, after) and not lacks_a_list(after.protocol):
             yield DOMAIN_OF_MISSING_FEATURE.found(
                 "The commit sets the metadata domain {subject}, but the protocol ({protocol}) does not have {feature}.",
                 subject=domain,
@@ -73,7 +73,8 @@ def _without_feature(transition: Transition) -> Iterator[Finding]:
 
 
 def _has_feature_of(domain: str, state: TableState) -> bool:
-    return has_feature(state.protocol.features, _FEATURES[domain].name)
+    feature = _FEATURES[domain]
+    return state.protocol.supports(feature) or has_feature(state.protocol.features, feature.name)
 
 
 BROKEN_CLUSTERING = _state.error(

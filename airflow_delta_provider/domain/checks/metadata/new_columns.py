@@ -59,7 +59,9 @@ REQUIRED_COLUMN_ADDED = FAMILY.of(Scope.PAIR).error(
 @on_change(REQUIRED_COLUMN_ADDED)
 def _required_column(transition: Transition) -> Iterator[Finding]:
     before, after = transition.before.metadata, transition.after.metadata
-    if not is_compared(transition) or transition.keeps_no_file or _NOT_NULL.search(after.schema_string) is None:
+    if not is_compared(transition) or transition.keeps_no_file or after.readable_columns is None:
+        return
+    if _NOT_NULL.search(after.schema_string) is None:
         return
     partitions = {str(name).lower() for name in after.partition_columns}
     for column in _new_columns(before, after):

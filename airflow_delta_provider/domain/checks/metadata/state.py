@@ -73,8 +73,7 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
     elif PROVIDER in state.metadata.missing:
         yield FIELD_MISSING.found(
             "The format in the metaData action has no provider.",
-            severity=Severity.WARNING,
-            effect="delta-rs cannot open the table; Delta Spark assumes Parquet.",
+            effect="delta-rs and Delta Kernel cannot open the table; Delta Spark assumes Parquet.",
             remedy="Write a metaData action whose format has the provider 'parquet'.",
             subject=PROVIDER,
         )
