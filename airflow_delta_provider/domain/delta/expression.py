@@ -17,7 +17,8 @@ _TOKEN = re.compile(
     (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*")
     | (?P<comment>--[^\n]*|/\*.*?\*/)
     | (?P<number>\d[\w.]*)                           # with their suffixes: 10L
-    | (?P<member>\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))   # of what a call or an index gives
+    # Of what a call or an index gives, of a semi-structured value (v:a.b), and the type of a cast (v::int).
+    | (?P<member>(?:\.|::?)\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*)
     | (?P<path>(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*) (?P<call>\s*\()?
     | (?P<arrow>->)
     | (?P<sign>\S)
@@ -41,7 +42,7 @@ _WORDS = frozenset(
     tinyint variant varchar text xor default row_number grouping sets
     """.split()  # noqa: SIM905
 )
-#: Signs of what is not understood: casts and paths in a semi-structured value, parameters.
+#: Signs of what is not understood, such as parameters.
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
 _ARITHMETIC = frozenset("+-*/%()")
 
