@@ -79,7 +79,7 @@ def _has_feature_of(domain: str, state: TableState) -> bool:
 
 BROKEN_CLUSTERING = _state.error(
     29,
-    "clustering columns that cannot be",
+    "invalid clustering columns",
     effect="Engines fail to cluster the table, or no longer do so.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…).",
     shows="domainMetadata",

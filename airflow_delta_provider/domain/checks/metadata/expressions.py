@@ -52,7 +52,6 @@ COLUMN_OF_EXPRESSION_MISSING = _state.error(
     effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
     remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
     source="PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
-    threads=("delta-io/delta-rs#2882",),
 )
 UNUSABLE_EXPRESSION = _state.error(
     21,

@@ -64,7 +64,7 @@ def _is_long(value: object) -> bool:
 
 MARK_OFF_SEQUENCE = FAMILY.of(Scope.STATE).error(
     25,
-    "high water mark of an identity column not one of its values",
+    "identity column's high water mark outside its sequence",
     effect="Delta Spark fails to write rows; other engines assign values that the column should not have.",
     remedy="Set it again: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
     source=IDENTITY,

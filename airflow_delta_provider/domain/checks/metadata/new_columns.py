@@ -47,8 +47,8 @@ def _default_of_new_column(transition: Transition) -> Iterator[Finding]:
 REQUIRED_COLUMN_ADDED = FAMILY.of(Scope.PAIR).error(
     31,
     "column that cannot be null added to a table with files",
-    effect="Older files do not have the column, so it is null in their rows: Delta Spark fails to read them, and other "
-    "engines leave rows out that ask for nulls.",
+    effect="Older files do not have the column, so their rows have nulls: Delta Spark fails to read them, and queries "
+    "for nulls can miss them in other engines.",
     remedy=RESTORE + " Then add the column as a nullable one.",
     source="PROTOCOL.md, Struct Field and Consistency Between Table Metadata and Data Files",
     needs=OF_EARLIER,
