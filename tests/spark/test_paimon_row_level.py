@@ -186,6 +186,29 @@ def _without_vectors(table: EditedTable) -> None:
     table.snapshot(4, indexManifest=None)
 
 
+def _update(table: EditedTable) -> None:
+    """Let an UPDATE write the rows of a file as new ones."""
+    table.roll_back(3)
+    _again(table, "OVERWRITE", "UPDATE")
+
+
+def _again(table: EditedTable, kind: str, operation: str | None) -> None:
+    """Write the rows of a file again with new ids."""
+    own, next_row_id = table.snapshot_ids()[-1] + 1, table.body(table.snapshot_ids()[-1])["nextRowId"]
+    file = next(entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] is not None)
+    new = table.copied(file, first_row_id=next_row_id, min_sequence_number=own, max_sequence_number=own)
+    rows = file["_FILE"]["_ROW_COUNT"]
+    table.commit(kind, operation, new, deleted=[file], nextRowId=next_row_id + rows)
+
+
+def _lose(table: EditedTable) -> None:
+    """Let an UPDATE write a row less than it took."""
+    table.roll_back(2)
+    table.rows("be092f82", lambda rows: rows.pop() and None)
+    table.file("be092f82", row_count=1)
+    table.snapshot(2, totalRecordCount=1)
+
+
 W1, P, DV, DE3 = "big/w1/06_delete", "big/p/final", "big/dv/04_update", "big/de3/07_call"
 _BACK = _rows("57b71cd2", _set(0, _SEQUENCE_NUMBER=1), min_sequence_number=1)
 DAMAGES: dict[str, tuple[str, Damage, list[tuple[str, int, int | None]]]] = {
@@ -205,6 +228,8 @@ DAMAGES: dict[str, tuple[str, Damage, list[tuple[str, int, int | None]]]] = {
     "an id of a deleted row": (DV, _rows("fcd4de01", _set(0, _ROW_ID=0)), [("PD07", 3, None)]),
     "a deleted row that comes back": (DV, _undelete, [("PD07", 3, None)]),
     "deletion vectors that are forgotten": ("big/dv/06_call", _without_vectors, [("PD02", 4, None)]),
+    "an UPDATE that gives rows new ids": (W1, _update, [("PD15", 4, None)]),
+    "an UPDATE that loses rows": (W1, _lose, [("PD16", 2, None)]),
     "a compaction that changed a value": (P, _rows("9a7c8bb8", _set(0, v="z")), [("PD09", 21, None)]),
     "a compaction of column files that changed a value": (
         DE3,
@@ -243,6 +268,60 @@ def test_damages_are_named_by_their_rule_at_the_snapshot_that_did_them_and_the_o
         standing = {finding.code for finding in report.findings if finding.is_open and finding.code != "PM13"}
         expected = Verdict.UNDETERMINED if standing == {"PD13"} else Verdict.VIOLATED if standing else Verdict.PASS
         assert report.verdict is expected
+
+
+def _cluster(table: EditedTable) -> None:
+    """Let a compaction write the rows of a file again with new ids, as incremental clustering does."""
+    table.roll_back(3)
+    _again(table, "COMPACT", None)
+
+
+def _apply_vectors(table: EditedTable) -> None:
+    """Let a compaction write a file without its deleted row, under new ids."""
+    [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 0]
+    new = table.copied(file, first_row_id=18, row_count=2, min_sequence_number=7, max_sequence_number=7)
+    table.rows(new["_FILE"]["_FILE_NAME"][5:], lambda rows: rows.pop(1) and None)
+    new["_FILE"]["_FILE_SIZE"] = table.data_file(new["_FILE"]["_FILE_NAME"][5:]).stat().st_size
+    table.commit("COMPACT", None, new, deleted=[file], nextRowId=20, indexManifest=None)
+
+
+def _renumber(table: EditedTable) -> None:
+    """Give the rows of some files new ids in the manifests, as ``sys.reassign_row_id`` does, and update them after."""
+    table.commit("OVERWRITE", None, nextRowId=23)
+
+    def change(records: Records) -> None:
+        for record in records:
+            if record["_FILE"]["_FIRST_ROW_ID"] == 10:
+                record["_FILE"]["_FIRST_ROW_ID"] = 18
+
+    table.merge_base(6, change)
+    [column] = [
+        entry for entry in table.live() if entry["_FILE"]["_WRITE_COLS"] and entry["_FILE"]["_FIRST_ROW_ID"] == 18
+    ]
+    table.commit("APPEND", "UPDATE", table.copied(column, min_sequence_number=7, max_sequence_number=7))
+
+
+#: What Paimon itself does, and how it is reported.
+OPERATIONS: dict[str, tuple[str, Damage, tuple[str, int]]] = {
+    "incremental clustering": (W1, _cluster, ("PD11", 4)),
+    "compaction that applies deletion vectors": (DE3, _apply_vectors, ("PD11", 7)),
+    "row ids reassigned in manifests": ("big/de/08_merge", _renumber, ("PM13", 6)),
+}
+
+
+def test_row_ids_that_operations_of_paimon_reassign_are_warnings_or_errors(
+    check: Check, paimon_archive: Path, tmp_path: Path
+) -> None:
+    tables = []
+    for number, (name, edit, _) in enumerate(OPERATIONS.values()):
+        tables.append(EditedTable(table_of(paimon_archive, name), tmp_path / str(number)))
+        edit(tables[-1])
+
+    warned, failed = (check((table.root for table in tables), fail_on_reassigned=fail) for fail in (False, True))
+
+    for (what, (_, _, expected)), warning, error in zip(OPERATIONS.items(), warned, failed):
+        assert [(one.code, one.version) for one in warning.findings] == [expected], (what, warning.findings)
+        assert (warning.verdict, error.verdict) == (Verdict.PASS, Verdict.VIOLATED), what
 
 
 def _blob(table: EditedTable) -> None:
@@ -293,10 +372,19 @@ def _restore(table: EditedTable) -> None:
     table.commit("OVERWRITE", None, *live)
 
 
+def _index(table: EditedTable) -> None:
+    """Give files indexes of their own, twice, as rewriting the index of files does."""
+    for name in ("a", "b"):
+        live = table.live()
+        indexed = [{**one, "_FILE": {**one["_FILE"], "_EXTRA_FILES": [f"{name}.index"]}} for one in live]
+        table.commit("COMPACT", None, *indexed, deleted=live)
+
+
 ODD: dict[str, tuple[str, Damage, list[str]]] = {
     "deletion vectors of 64 bits": ("big/dv/06_call", reencode, []),
     "blobs beside rows": ("big/de/08_merge", _blob, []),
     "files that come back": (W1, _restore, []),
+    "files that get another index": (W1, _index, []),
     "partitions by date": (P, _by_date, []),
     "names that differ by case": (W1, _rename("data", "DATA"), ["data", "DATA"]),
     "a column that is called as what Spark knows of files": (W1, _rename("id", "_metadata"), ["_metadata"]),

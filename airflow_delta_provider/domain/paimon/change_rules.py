@@ -1,6 +1,6 @@
 """Rules about a commit, and about what it changes of the snapshot before.
 
-Apache Paimon, Row Tracking: ids are given out at commit, one after the other, to the rows of files that have none.
+Apache Paimon, Row Tracking: ids are assigned at commit, one after the other, to the rows of files that have none.
 """
 
 from __future__ import annotations
@@ -13,20 +13,27 @@ from airflow_delta_provider.domain.paimon.id_ranges import id_range
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.table_history import ROW_ID, carries_ids
+from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+
+_COPY = (
+    "If CALL sys.copy made this table: it copies files with the row ids that they have. Fill a new table with INSERT "
+    "INTO … SELECT from the source instead, which assigns new ids. Do not write to this one."
+)
 
 
 @dataclass(frozen=True)
 class NewIds:
-    """The files of a commit whose ids it should have given out.
+    """The files of a commit whose ids it should have assigned.
 
     :param first: the id that was the next one; None where that is not known
     :param assigned: files that begin at that id or above
     :param reissued: files that begin below, have the ids of no file that the commit replaces, and were not there before
     :param missing: files without any ids
     :param columns: files with columns of rows of others, under the ids of those
+    :param data_evolution: whether several files may have columns of the same rows
     """
 
     first: int | None
@@ -34,6 +41,7 @@ class NewIds:
     reissued: tuple[DataFile, ...]
     missing: tuple[DataFile, ...]
     columns: tuple[DataFile, ...] = ()
+    data_evolution: bool = False
 
     @classmethod
     def of(
@@ -41,7 +49,7 @@ class NewIds:
     ) -> NewIds:
         """Find them among what a commit added.
 
-        :param tracked_before: whether the snapshot before had row tracking: without, no id was given out
+        :param tracked_before: whether the snapshot before had row tracking: without, no id was assigned
         :param restored: files that the table had before, which come back with the ids that were theirs
         :param data_evolution: whether files may have columns of the rows of others, and so their ids
         """
@@ -62,46 +70,85 @@ class NewIds:
             return cls(first, assigned, tuple(reissued), missing)
         # What a commit puts in the place of files is none of its own, whatever ranges these had.
         columns = () if change.deleted else tuple(reissued)
-        return cls(first, assigned, (), missing, columns)
+        return cls(first, assigned, (), missing, columns, data_evolution)
+
+    @property
+    def ranges(self) -> list[range]:
+        """The ids of the files in :attr:`assigned`, those of files with columns of the same rows once."""
+        ranges = [ids for file in self.assigned if (ids := id_range(file))]
+        return list(dict.fromkeys(ranges)) if self.data_evolution else ranges
+
+    @property
+    def rows(self) -> int:
+        """How many rows have new ids."""
+        return sum(map(len, self.ranges))
 
 
-def check_change(change: Change, new: NewIds) -> Iterator[Violation]:
-    """Yield what a commit broke, as far as its snapshot, the one before, and what it changed can tell."""
-    yield from _check_next_row_id(change)
-    yield from check_files(change.added, change.snapshot)
-    yield from _check_fresh_sequences((*new.assigned, *new.columns), change.snapshot)
-    if change.complete:
-        yield from _check_ids_given_out(change, new)
+def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator[Violation]:
+    """Yield what a commit broke, as far as its snapshot, the one before, and what it changed can tell.
+
+    :param highest_sequence: the highest sequence number that its files may have
+    """
+    yield from map(Violation, check_next_row_id(change.previous, change.snapshot))
+    if _is_copy(change, new):
+        yield Violation.of_files(
+            rules.ABOVE_NEXT_ROW_ID,
+            "The commit added files with row ids that it did not assign, up to {highest} or more, and left nextRowId "
+            "at {next_row_id}.",
+            change.added,
+            remedy=_COPY,
+            inherited=True,
+            highest=max(map(_lowest_end, change.added)) - 1,
+            next_row_id=new.first,
+        )
+    else:
+        yield from check_files(change.added, change.snapshot, highest_sequence)
+        if not change.renumbered and not is_branch_merge(change, new):
+            yield from _check_fresh_sequences((*new.assigned, *new.columns), change.snapshot)
+        if change.complete:
+            yield from _check_assigned_ids(change, new)
     yield from _check_manifests(change)
 
 
-def check_files(files: Iterable[DataFile], snapshot: Snapshot) -> Iterator[Violation]:
-    """Yield what is wrong with single files of a snapshot."""
+def check_files(
+    files: Iterable[DataFile], snapshot: Snapshot, highest_sequence: int | None = None
+) -> Iterator[Violation]:
+    """Yield what is wrong with single files of a snapshot.
+
+    :param highest_sequence: the highest sequence number that they may have; None for the snapshot's id
+    """
     files = tuple(files)
     yield from check_have_ids(files)
     next_row_id = snapshot.next_row_id
-    above = [file for file in files if next_row_id is not None and (id_range(file) or range(0)).stop > next_row_id]
+    above = [file for file in files if next_row_id is not None and _lowest_end(file) > next_row_id]
     if above:
-        texts = (f"{file.name} up to {(id_range(file) or range(0)).stop - 1}" for file in above)
         yield Violation.of_files(
             rules.ABOVE_NEXT_ROW_ID,
-            f"Files give out row ids that are not below nextRowId {next_row_id}: {listed(texts)}. The next insert "
-            "gives them out again.",
+            "nextRowId is {next_row_id}, but files have row ids that are not below it: {files}.",
             above,
             inherited=True,
+            next_row_id=next_row_id,
+            files=listed(f"{file.name} up to {_lowest_end(file) - 1}" for file in above),
         )
-    wrong = [file for file in files if not 1 <= file.min_sequence <= file.max_sequence <= snapshot.id]
+    highest = snapshot.id if highest_sequence is None else highest_sequence
+    wrong = [
+        file
+        for file in files
+        if not (1 <= file.min_sequence <= highest and 1 <= file.max_sequence <= highest)
+        # Next to rows of a branch, whose numbers may be higher, are others that have the commit's own.
+        or file.min_sequence > file.max_sequence != snapshot.id
+    ]
     # Before Paimon 2.0 compaction got these wrong; the rows have their own numbers in the file.
     for compacted in (False, True):
         if some := [file for file in wrong if (file.source is FileSource.COMPACT) is compacted]:
-            texts = (f"{file.name} from {file.min_sequence} to {file.max_sequence}" for file in some)
-            told = " Compaction of Paimon before 2.0 writes such; the rows have their own numbers." if compacted else ""
             yield Violation.of_files(
                 rules.SEQUENCE_NUMBERS,
-                f"Sequence numbers of files are not between 1 and the snapshot's id, {snapshot.id}: "
-                f"{listed(texts)}.{told}",
+                "Sequence numbers of files are not between 1 and {highest}: {files}."
+                + (" Compaction by Paimon before 2.0 records such; the rows have their own." if compacted else ""),
                 some,
-                Severity.WARNING if compacted else None,
+                severity=Severity.WARNING if compacted else None,
+                highest=highest,
+                files=_sequences(some),
             )
 
 
@@ -110,9 +157,38 @@ def check_have_ids(files: Iterable[DataFile]) -> Iterator[Violation]:
     if missing := [file for file in files if file.first_row_id is None and not carries_ids(file)]:
         yield Violation.of_files(
             rules.NO_ROW_IDS,
-            f"{_files(missing)} neither firstRowId in the manifest nor a column {ROW_ID}: reading {ROW_ID} fails.",
+            "Files have neither firstRowId in the manifest nor a column _ROW_ID: {files}.",
             missing,
+            files=listed(file.name for file in missing),
         )
+
+
+def is_branch_merge(change: Change, new: NewIds) -> bool:
+    """Whether a commit brought the files of a branch, as ``sys.merge_branch`` does: with new ids and the sequence
+    numbers that they had there."""
+    snapshot = change.snapshot
+    return (
+        snapshot.is_branch_merge
+        and bool(new.assigned)
+        and len(new.assigned) == len(change.added)
+        and any(file.min_sequence != snapshot.id for file in new.assigned)
+    )
+
+
+def _is_copy(change: Change, new: NewIds) -> bool:
+    """Whether a commit brought files with ids that it did not assign, as ``sys.copy`` does."""
+    snapshot = change.snapshot
+    next_row_id = snapshot.next_row_id
+    unnamed = snapshot.commit_kind == "OVERWRITE" and snapshot.operation is None
+    if not unnamed or not change.complete or next_row_id is None or next_row_id != new.first:
+        return False
+    return any(_lowest_end(file) > next_row_id for file in change.added)
+
+
+def _lowest_end(file: DataFile) -> int:
+    """Return the lowest number that can be the one after the highest id of a file."""
+    stored = file.row_count if carries_ids(file) else 0  # each has another one
+    return max(stored, (id_range(file) or range(0)).stop)
 
 
 def _first(change: Change, tracked_before: bool) -> int | None:
@@ -122,18 +198,16 @@ def _first(change: Change, tracked_before: bool) -> int | None:
     return 0 if before is None and not tracked_before else before
 
 
-def _check_next_row_id(change: Change) -> Iterator[Violation]:
-    now = change.snapshot.next_row_id
+def check_next_row_id(previous: Snapshot | None, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield what is wrong with the nextRowId of a snapshot."""
+    now = snapshot.next_row_id
     if now is None:
-        yield Violation(
-            rules.NEXT_ROW_ID_OR_SNAPSHOTS, "The snapshot has no nextRowId: the next commit cannot give out ids."
-        )
+        yield rules.NEXT_ROW_ID_OR_SNAPSHOTS.found("The snapshot has no nextRowId.")
         return
-    before = None if change.previous is None else change.previous.next_row_id
+    before = None if previous is None else previous.next_row_id
     if before is not None and now < before:
-        yield Violation(
-            rules.NEXT_ROW_ID_OR_SNAPSHOTS,
-            f"nextRowId went back from {before} to {now}: ids from {now} on, which were given out, are so again.",
+        yield rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
+            "nextRowId went back from {before} to {now}.", before=before, now=now
         )
 
 
@@ -141,52 +215,62 @@ def _check_fresh_sequences(files: Sequence[DataFile], snapshot: Snapshot) -> Ite
     in_range = (file for file in files if 1 <= file.min_sequence <= file.max_sequence <= snapshot.id)
     other = [file for file in in_range if file.min_sequence != snapshot.id]
     if other:
-        texts = (f"{file.name} from {file.min_sequence} to {file.max_sequence}" for file in other)
         yield Violation.of_files(
             rules.SEQUENCE_NUMBERS,
-            f"New files have sequence numbers of other commits than their own, {snapshot.id}: {listed(texts)}.",
+            "New files have sequence numbers of other commits than their own, {own}: {files}.",
             other,
+            own=snapshot.id,
+            files=_sequences(other),
         )
 
 
-def _check_ids_given_out(change: Change, new: NewIds) -> Iterator[Violation]:
-    """Judge whether the ids that a commit gave out are those that were next, each given once."""
+def _check_assigned_ids(change: Change, new: NewIds) -> Iterator[Violation]:
+    """Check whether the ids that a commit assigned are those that were next, each assigned once."""
     if new.reissued:
-        texts = (f"{file.name} from {file.first_row_id}" for file in new.reissued)
         yield Violation.of_files(
             rules.NOT_TILED,
-            f"Files give out row ids below {new.first}, which were given out before: {listed(texts)}.",
+            "New files have row ids below {first}, which were assigned before: {files}.",
             new.reissued,
             inherited=True,
+            first=new.first,
+            files=listed(f"{file.name} from {file.first_row_id}" for file in new.reissued),
         )
     now = change.snapshot.next_row_id
     if new.first is None or now is None or now < new.first:
         return
-    growth, rows = now - new.first, sum(file.row_count for file in new.assigned)
+    growth, rows = now - new.first, new.rows
     # Files without ids may have been to get some; those that begin too low have used up what others lack.
     unexplained = (sum(file.row_count for file in files if file.holds_rows) for files in (new.missing, new.reissued))
     if growth not in (rows, *(rows + more for more in unexplained)):
         yield Violation.of_files(
             rules.GROWTH,
-            f"nextRowId went from {new.first} to {now}, by {growth}; the commit has {rows} new rows.",
+            "nextRowId grew from {first} to {now}, by {growth}, but the commit has {rows:new row}.",
             new.assigned,
+            first=new.first,
+            now=now,
+            growth=growth,
+            rows=rows,
         )
     if rows != growth:
         return
     if new.missing:
         return
     expected = new.first
-    for file in new.assigned:
-        if file.first_row_id != expected:
+    for ids in new.ranges:
+        if ids.start != expected:
             yield Violation.of_files(
                 rules.NOT_TILED,
-                f"The new files do not share out the ids from {new.first} to {now - 1}: {file.name} begins at "
-                f"{file.first_row_id}, where {expected} was next.",
+                "The new row ids are {first} to {last}, but no new file begins at {expected}; the next one begins at "
+                "{begins}.",
                 new.assigned,
                 inherited=True,
+                first=new.first,
+                last=now - 1,
+                expected=expected,
+                begins=ids.start,
             )
             return
-        expected += file.row_count
+        expected = ids.stop
 
 
 def _check_manifests(change: Change) -> Iterator[Violation]:
@@ -196,19 +280,21 @@ def _check_manifests(change: Change) -> Iterator[Violation]:
             for entry in change.strays
         )
         yield Violation(
-            rules.CONTRADICTING_MANIFESTS,
-            f"The commit's manifests contradict the files that were live before: {listed(texts)}.",
-            path=change.strays[0].file.name if len(change.strays) == 1 else None,
+            rules.CONTRADICTING_MANIFESTS.found(
+                "The commit's manifests contradict the files that were live before: {files}.",
+                path=change.strays[0].file.name if len(change.strays) == 1 else None,
+                files=listed(texts),
+            )
         )
     if change.rewritten:
-        names = listed(dict.fromkeys(file.name for file in change.rewritten))
         yield Violation(
-            rules.CONTRADICTING_MANIFESTS,
-            f"The base of the commit is not the snapshot before it: it has otherwise, or lacks, {names}.",
-            path=change.rewritten[0].name if len(change.rewritten) == 1 else None,
+            rules.CONTRADICTING_MANIFESTS.found(
+                "The base of the commit differs from the previous snapshot in {files}.",
+                path=change.rewritten[0].name if len(change.rewritten) == 1 else None,
+                files=listed(dict.fromkeys(file.name for file in change.rewritten)),
+            )
         )
 
 
-def _files(files: Sequence[DataFile]) -> str:
-    names = listed(file.name for file in files)
-    return f"{names} has" if len(files) == 1 else f"{names} have"
+def _sequences(files: Iterable[DataFile]) -> str:
+    return listed(f"{file.name} from {file.min_sequence} to {file.max_sequence}" for file in files)

@@ -30,6 +30,11 @@ class Damage:
     kind: DamageKind
     detail: str = ""
 
+    @property
+    def text(self) -> str:
+        """What is wrong, to follow the path."""
+        return f"{self.kind.value}: {self.detail}" if self.detail else self.kind.value
+
 
 @dataclass(frozen=True)
 class Commit:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
@@ -25,59 +26,67 @@ _MOST = 20
 class FileFault:
     """What is wrong with a data file.
 
-    :param says: what follows the file's name; other files of which the same is to be said are told with it
-    :param closing: a sentence or more, said once
+    :param says: what follows the file's name; other files with the same problem are named with it
+    :param effect: what that means, if it is something else than the rule says
+    :param remedy: what to do about it, if it is something else than the rule says
     :param since: the first snapshot that is wrong by it; None for the one that added the file
     """
 
     rule: Rule
     file: DataFile
     says: str
-    closing: str = ""
+    effect: str | None = None
+    remedy: str | None = None
     since: Snapshot | None = None
 
 
 def differs(file: DataFile, why: str) -> FileFault:
     """Return that a file is not what its manifest says."""
-    return FileFault(rules.NOT_AS_RECORDED, file, f"is not what its manifest says: {why}.")
+    return FileFault(rules.NOT_AS_RECORDED, file, f"differs from its manifest entry: {why}.")
 
 
 def unreadable(file: DataFile, why: str) -> FileFault:
     """Return that a file is missing or damaged."""
-    return FileFault(rules.UNREADABLE, file, f"cannot be read: {why}.", rules.UNREADABLE.remedy)
+    return FileFault(rules.UNREADABLE, file, f"cannot be read: {why}.")
 
 
-def unread(file: DataFile, why: str, remedy: str = rules.UNREAD.remedy) -> FileFault:
-    """Return that a file is none that can be read here."""
-    return FileFault(
-        rules.UNREAD, file, f"was not read: {why}.", f"These rows are not part of the proof. {remedy}".rstrip()
-    )
+def unread(file: DataFile, why: str, remedy: str | None = None) -> FileFault:
+    """Return that a file cannot be read here."""
+    return FileFault(rules.UNREAD, file, f"was not read: {why}.", remedy=remedy)
 
 
 def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Finding]:
-    """Return findings: files of which the same is to be said together, at the first snapshot that is wrong by one.
+    """Return findings: files with the same problem together, at the first snapshot that is wrong by one.
 
     An error is healed once none of its files is live; what could not be proven stays so.
     """
-    alike: dict[tuple[Rule, str, str], list[FileFault]] = defaultdict(list)
+    alike: dict[tuple[Rule, str, str | None, str | None], list[FileFault]] = defaultdict(list)
     for fault in faults:
-        alike[fault.rule, fault.says, fault.closing].append(fault)
+        alike[fault.rule, fault.says, fault.effect, fault.remedy].append(fault)
     by_rule: dict[Rule, list[Finding]] = defaultdict(list)
-    for (rule, says, closing), group in alike.items():
+    for (rule, says, effect, remedy), group in alike.items():
         first, *others = (fault.file.name for fault in group)
-        more = f"The same of {len(others):,} more: {listed(others)}." if others else ""
-        message = " ".join(part for part in (f"{first} {says}", more, closing) if part)
+        more = " {others:more file has|more files have} the same problem: {names}." if others else ""
+        finding = rule.found(
+            "{file} {says}" + more,
+            path=None if others else first,
+            effect=effect,
+            remedy=remedy,
+            file=first,
+            says=Prose(says),
+            others=len(others),
+            names=listed(others),
+        )
         files = [fault.file for fault in group]
         gone = lifetimes.gone_since(files) if rule.severity is Severity.ERROR else None
-        where = _since(group, lifetimes)
-        by_rule[rule].append(rule.finding(message, path=None if others else first, healed_version=gone, **where))
+        by_rule[rule].append(replace(finding, healed_version=gone, **_since(group, lifetimes)))
     reported: list[Finding] = []
-    for found in by_rule.values():
+    for rule, found in by_rule.items():
         found.sort(key=lambda finding: (not finding.is_open, finding.version or 0))
         if (rest := len(found) - _MOST) > 0:
-            found[_MOST - 1] = replace(
-                found[_MOST - 1], message=f"{found[_MOST - 1].message} So it is, in other ways, with {rest:,} more."
-            )
+            last = found[_MOST - 1]
+            evidence = f"{last.evidence} {rest:,} more files have other problems of this kind."
+            found[_MOST - 1] = rule.worded(replace(last, evidence=evidence, facts={**(last.facts or {}), "more": rest}))
         reported += found[:_MOST]
     return reported
 

@@ -6,16 +6,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
-from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files, check_have_ids
+from airflow_delta_provider.domain.paimon.change_rules import (
+    NewIds,
+    check_change,
+    check_files,
+    check_have_ids,
+    is_branch_merge,
+)
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
-from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot_path
 from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifests
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
-from airflow_delta_provider.domain.paimon.reassigned_ids import check_reassigned, vectors_needed
+from airflow_delta_provider.domain.paimon.rewritten_rows import (
+    DeletedRows,
+    check_new_ids,
+    check_rewritten,
+    vectors_needed,
+)
 from airflow_delta_provider.domain.paimon.schema_rules import (
     Schemas,
     check_schemas,
@@ -34,7 +45,7 @@ class HistoryCheck:
     """Checks the commits of a table, in order.
 
     :param schemas: all schemas of the table
-    :param since: the first commit is this snapshot's and is taken for granted; None checks all
+    :param since: the first commit is this snapshot's and is taken as sound; None checks all
     :param fail_on_reassigned: whether reassigned row ids are an error
     """
 
@@ -57,6 +68,7 @@ class HistoryCheck:
         self._complete = True
         self._unknown: Finding | None = None
         self._new: NewIds | None = None
+        self._highest_of_branches = 0
 
     @property
     def ended(self) -> bool:
@@ -74,23 +86,28 @@ class HistoryCheck:
         return tuple(change.snapshot for change in self._changes)
 
     def add_damage(self, damage: Damage) -> None:
-        """Take a snapshot that cannot be read."""
+        """Add a snapshot that cannot be read."""
         self._broken_snapshots.append(damage)
 
     def apply_commit(self, commit: Commit) -> tuple[Snapshot, ...]:
-        """Judge a commit; return the snapshots whose deletion vectors it takes to end that."""
+        """Check a commit; return the snapshots whose deletion vectors it takes to end that."""
         snapshot = commit.snapshot
         if snapshot.version not in KNOWN_VERSIONS:
-            self._end(
-                f"Snapshot {snapshot.id} is of version {snapshot.version}; known are those up to {KNOWN_VERSIONS[-1]}.",
-                snapshot,
+            self._unknown = rules.UNKNOWN_VERSION.found(
+                "Snapshot {version} has the format version {format}; known ones are up to {known}. It and those after "
+                "it are not checked.",
+                version=snapshot.id,
+                format=snapshot.version,
+                known=KNOWN_VERSIONS[-1],
             )
             return ()
         other_format = manifest_format(self._schemas.get(snapshot.schema_id))
         if other_format and any(damage.kind is DamageKind.UNREADABLE for damage in commit.damages):
-            self._end(
-                f"Manifests of snapshot {snapshot.id} are {other_format}, by manifest.format; only Avro is read here.",
-                snapshot,
+            self._unknown = rules.UNKNOWN_VERSION.found(
+                "Manifests of snapshot {version} are {format}, by manifest.format; only Avro is known. It and those "
+                "after it are not checked.",
+                version=snapshot.id,
+                format=other_format,
             )
             return ()
         was_complete = self._live.complete
@@ -107,28 +124,23 @@ class HistoryCheck:
         self._take_damages(commit)
         self._lists.apply_commit(commit)
         self._violations.follow(change)
-        anew = change.previous is None or bool(change.rewritten) or not was_complete
-        self._follow_ranges(change, anew)
+        again = change.previous is None or bool(change.rewritten) or not was_complete
+        self._follow_ranges(change, again)
         if snapshot.id == self._since:
             self._excess = self._rows_too_many(snapshot)
             return ()
-        wanted = self._judge(change, first)
-        self._gone |= {file.key for file in change.deleted}
+        wanted = self._check(change, first)
+        if not change.renumbered:
+            self._gone |= {file.key for file in change.deleted}
         return wanted
 
-    def add_deleted_rows(self, deleted: Mapping[int, Mapping[str, int]]) -> None:
-        """Take what :meth:`take` asked for.
-
-        :param deleted: by the snapshot's id, how many rows of which data file deletion vectors delete
-        """
-        change = self._changes[-1]
-        found = None if self._new is None else check_reassigned(change, self._new, deleted)
-        if found is not None:
-            severity = Severity.ERROR if self._fail_on_reassigned else None
-            self._violations.add(replace(found, severity=severity), change.snapshot)
+    def add_deleted_rows(self, deleted: DeletedRows) -> None:
+        """Check the newest commit by the deletion vectors that :meth:`apply_commit` asked for."""
+        if self._new is not None:
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted))
 
     def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
-        """Take what is wrong with index manifests, by their names."""
+        """Add what is wrong with index manifests, by their names."""
         opened: dict[str, OpenViolation] = {}
         for change in self._changes:
             snapshot = change.snapshot
@@ -136,24 +148,28 @@ class HistoryCheck:
                 opened.pop(other).heal(snapshot)
             name = snapshot.index_manifest
             if name is not None and name in damages and name not in opened:
-                damage = damages[name]
-                detail = f": {damage.detail}" if damage.detail else ""
-                message = (
-                    f"{damage.path} {damage.kind.value}{detail}. Which rows are deleted cannot be told without it."
+                violation = Violation(
+                    rules.UNREADABLE_METADATA.found(
+                        "The index manifest {path} {damage}. Without it, it is unknown which rows are deleted.",
+                        path=damages[name].path,
+                        damage=damages[name].text,
+                    )
                 )
-                violation = Violation(rules.UNREADABLE_METADATA, message, path=damage.path)
                 opened[name] = self._violations.add(violation, snapshot)
 
     def findings(self) -> list[Finding]:
         """Return what was found."""
         snapshots = [change.snapshot for change in self._changes if change.snapshot.id != self._since]
         broken = [
-            rules.UNREADABLE_METADATA.finding(f"{damage.path} cannot be read: {damage.detail}.", path=damage.path)
+            rules.UNREADABLE_METADATA.found(
+                "{path} {damage}.", path=damage.path, damage=damage.text, version=snapshot_id_of(damage.path)
+            )
             for damage in self._broken_snapshots
         ]
         ended = [self._unknown] if self._unknown else []
+        has_ids = any(change.snapshot.next_row_id for change in self._changes)
         return [
-            *check_schemas(self._schemas, snapshots, self._file_schemas),
+            *check_schemas(self._schemas, snapshots, self._file_schemas, has_ids=has_ids),
             *broken,
             *self._violations.findings(),
             *ended,
@@ -167,7 +183,7 @@ class HistoryCheck:
         complete = self._complete and not self.ended and not self._broken_snapshots
         return History(self._beginning, tuple(self._changes), self._live.files, schemas, complete)
 
-    def _judge(self, change: Change, first: bool) -> tuple[Snapshot, ...]:
+    def _check(self, change: Change, first: bool) -> tuple[Snapshot, ...]:
         snapshot = change.snapshot
         schema = self._schemas.get(snapshot.schema_id)
         self._check_record_count(change, first)
@@ -179,8 +195,11 @@ class HistoryCheck:
         new = self._new = NewIds.of(
             change, tracked_before=is_tracked(before), data_evolution=evolution, restored=self._restored(change)
         )
-        for violation in check_change(change, new):
-            self._violations.add(violation, snapshot)
+        if is_branch_merge(change, new):
+            self._highest_of_branches = max(self._highest_of_branches, *(file.max_sequence for file in change.added))
+        highest = max(snapshot.id, self._highest_of_branches)
+        self._add_all(check_change(change, new, highest))
+        self._add_all(check_new_ids(change, new))
         seed = first and snapshot.id > 1
         added = {file.key for file in change.added}
         if seed:
@@ -190,7 +209,14 @@ class HistoryCheck:
             for violation in check_have_ids(f for f in self._live.files.values() if f.key not in added):
                 self._violations.add(violation, snapshot)
         self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
-        return vectors_needed(change, new, data_evolution=evolution)
+        return vectors_needed(change, new)
+
+    def _add_all(self, violations: Iterable[Violation]) -> None:
+        for violation in violations:
+            finding = violation.finding
+            if self._fail_on_reassigned and finding.code == rules.REASSIGNED.code:
+                violation = replace(violation, finding=replace(finding, severity=Severity.ERROR))
+            self._violations.add(violation, self._changes[-1].snapshot)
 
     def _restored(self, change: Change) -> frozenset[FileKey]:
         """Return the files of a commit that the table had before, or may have had before its history begins."""
@@ -199,10 +225,6 @@ class HistoryCheck:
             file.key for file in change.added if file.key in self._gone or file.max_sequence < earliest != 1
         )
 
-    def _end(self, why: str, snapshot: Snapshot) -> None:
-        message = f"{why} It and those after it are not judged."
-        self._unknown = rules.UNKNOWN_VERSION.finding(message, version=snapshot.id)
-
     def _check_gap(self, before: Snapshot, snapshot: Snapshot) -> None:
         gone = range(before.id + 1, snapshot.id)
         broken = {damage.path for damage in self._broken_snapshots}
@@ -210,10 +232,14 @@ class HistoryCheck:
         if missing:
             self._violations.add(
                 Violation(
-                    rules.NEXT_ROW_ID_OR_SNAPSHOTS,
-                    f"Between snapshots {before.id} and {snapshot.id} there is no {listed(map(str, missing))}. What "
-                    "those commits did cannot be judged.",
-                    path=snapshot_path(missing[0]),
+                    rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
+                        "Between snapshots {before} and {after} there is no {missing}. What those commits did is not "
+                        "checked.",
+                        path=snapshot_path(missing[0]),
+                        before=before.id,
+                        after=snapshot.id,
+                        missing=listed(map(str, missing)),
+                    )
                 ),
                 snapshot,
                 version=missing[0],
@@ -226,15 +252,11 @@ class HistoryCheck:
             self._damaged.pop(name).heal(commit.snapshot)
         for damage in commit.damages:
             rule = rules.UNREADABLE_METADATA if damage.kind is DamageKind.UNREADABLE else rules.RECORDED_SIZES
-            detail = f": {damage.detail}" if damage.detail else ""
-            message = f"{damage.path} {damage.kind.value}{detail}."
-            if rule is rules.RECORDED_SIZES:
-                message += " Paimon reads it as empty, without an error."
-            violation = Violation(rule, message, path=damage.path)
+            violation = Violation(rule.found("{path} {damage}.", path=damage.path, damage=damage.text))
             self._damaged[damage.path.rsplit("/", 1)[-1]] = self._violations.add(violation, commit.snapshot)
 
-    def _follow_ranges(self, change: Change, anew: bool) -> None:
-        if anew:
+    def _follow_ranges(self, change: Change, again: bool) -> None:
+        if again:
             self._ranges.replace(self._live.files.values())
             return
         for file in change.deleted:
@@ -248,13 +270,12 @@ class HistoryCheck:
             texts = (
                 f"{one.name} and {other.name} from {max(_first(one), _first(other))}" for one, other in pairs.values()
             )
-            violation = Violation(
-                rules.OVERLAPPING_ROW_IDS,
-                f"Live files give out the same row ids: {listed(texts)}.",
-                tuple(pairs),
+            finding = rules.OVERLAPPING_ROW_IDS.found(
+                "Live files have the same row ids: {files}.",
                 path=next(iter(pairs.values()))[0].name if len(pairs) == 1 else None,
-                inherited=True,
+                files=listed(texts),
             )
+            violation = Violation(finding, tuple(pairs), inherited=True)
             self._violations.add(violation, snapshot, **({"at_or_before": True} if seed else {}))
 
     def _overlaps(
@@ -277,10 +298,13 @@ class HistoryCheck:
                 opened.heal(snapshot)
             self._miscounts = []
         else:
-            rows = (snapshot.total_record_count or 0) - excess
-            message = f"totalRecordCount is {snapshot.total_record_count}; the live files have {rows} rows."
+            finding = rules.RECORD_COUNT.found(
+                "totalRecordCount is {recorded}; the live files have {rows:row}.",
+                recorded=snapshot.total_record_count,
+                rows=(snapshot.total_record_count or 0) - excess,
+            )
             known = {"at_or_before": True} if first and snapshot.id > 1 else {}
-            self._miscounts.append(self._violations.add(Violation(rules.RECORD_COUNT, message), snapshot, **known))
+            self._miscounts.append(self._violations.add(Violation(finding), snapshot, **known))
 
     def _rows_too_many(self, snapshot: Snapshot) -> int:
         """Return by how much totalRecordCount goes beyond the rows of live files."""

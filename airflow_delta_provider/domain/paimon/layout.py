@@ -44,6 +44,11 @@ def snapshot_path(snapshot_id: int) -> str:
     return f"{SNAPSHOT_DIRECTORY}/snapshot-{snapshot_id}"
 
 
+def snapshot_id_of(path: str) -> int:
+    """Return the snapshot that :func:`snapshot_path` gives the path of."""
+    return int(path.rpartition("-")[2])
+
+
 def schema_path(schema_id: int) -> str:
     """Return where a schema is."""
     return f"{SCHEMA_DIRECTORY}/schema-{schema_id}"

@@ -10,10 +10,11 @@ from airflow_delta_provider.domain.paimon.commit import Commit
 from airflow_delta_provider.domain.paimon.layout import manifest_path
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
 from airflow_delta_provider.domain.paimon.violation import Violation
+from airflow_delta_provider.domain.report.finding import Finding
 
 
 class ListedManifests:
-    """The manifests of one commit after the other. Each is read once, so what later lists say of it is judged here."""
+    """The manifests of one commit after the other. Each is read once, so what later lists say of it is checked here."""
 
     def __init__(self, violations: OpenViolations) -> None:
         self._open_violations = violations
@@ -21,29 +22,26 @@ class ListedManifests:
         self._open: dict[tuple[str, str], OpenViolation] = {}
 
     def apply_commit(self, commit: Commit) -> None:
-        """Judge the lists of a commit."""
-        broken = {(violation.rule.code, violation.path or ""): violation for violation in self._violations(commit)}
+        """Check the lists of a commit."""
+        violations = map(Violation, self._findings(commit))
+        broken = {(one.finding.code, one.finding.path or ""): one for one in violations}
         for key in self._open.keys() - broken.keys():
             self._open.pop(key).heal(commit.snapshot)
         for key in broken.keys() - self._open.keys():
             self._open[key] = self._open_violations.add(broken[key], commit.snapshot)
 
-    def _violations(self, commit: Commit) -> Iterator[Violation]:
+    def _findings(self, commit: Commit) -> Iterator[Finding]:
         base = commit.base or ()
         for manifest in (*base, *(commit.delta or ())):
             if (size := self._sizes.setdefault(manifest.name, manifest.size)) != manifest.size:
-                path = manifest_path(manifest.name)
-                yield Violation(
-                    rules.RECORDED_SIZES,
-                    f"{path} has {manifest.size} bytes by one list of manifests and {size} by another. Paimon reads "
-                    "one of another size as empty, without an error.",
-                    path=path,
+                yield rules.RECORDED_SIZES.found(
+                    "{path} has {size} bytes in one list of manifests and {other} in another.",
+                    path=manifest_path(manifest.name),
+                    size=manifest.size,
+                    other=size,
                 )
-        names = [manifest.name for manifest in base]
-        if len(set(names)) == len(names):
-            return
-        for name, times in Counter(names).items():
+        for name, times in Counter(manifest.name for manifest in base).items():
             if times > 1:
-                path = manifest_path(name)
-                message = f"The base of the commit lists {path} {times} times, so that its files are added each time."
-                yield Violation(rules.CONTRADICTING_MANIFESTS, message, path=path)
+                yield rules.CONTRADICTING_MANIFESTS.found(
+                    "The base of the commit lists {path} {times} times.", path=manifest_path(name), times=times
+                )

@@ -13,6 +13,9 @@ from airflow_delta_provider.domain.paimon.commit import Commit
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, ManifestEntry, ManifestFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 
+#: What manifests say of a file before a commit and after it.
+_Pair = tuple["ManifestEntry | None", "ManifestEntry | None"]
+
 
 @dataclass(frozen=True)
 class Change:
@@ -24,6 +27,8 @@ class Change:
     :param strays: entries that add what is live, or delete what is not
     :param rewritten: files that the base of the commit has otherwise than the snapshot before
     :param complete: whether all that the commit names could be read; if not, ``added`` and the rest may lack some
+    :param renumbered: whether the commit only gave files other row ids, in the manifests of its base: ``deleted`` are
+        those files with the ids before, ``added`` with the new ones
     """
 
     snapshot: Snapshot
@@ -33,6 +38,7 @@ class Change:
     strays: tuple[ManifestEntry, ...]
     rewritten: tuple[DataFile, ...]
     complete: bool
+    renumbered: bool = False
 
 
 class LiveFiles:
@@ -92,11 +98,14 @@ class LiveFiles:
         base_readable = self._readable(commit.base)
         readable = base_readable and self._readable(commit.delta)
         base, delta = commit.base or (), commit.delta or ()
-        rewritten: tuple[DataFile, ...] = ()
+        differing: tuple[_Pair, ...] = ()
         if previous is not None and self._complete and base_readable:
-            rewritten = self._differences(base)
+            differing = self._differences(base)
+        assigns = _assigns_in_base(snapshot, delta, previous)
+        renumbered = assigns and bool(differing) and all(map(_is_renumbered, differing))
+        self._doubtful |= assigns and bool(self._unread)
         known = base_readable and not any(manifest.name in self._unread for manifest in base)
-        if previous is None or rewritten or (known and not self._complete):
+        if previous is None or differing or (known and not self._complete):
             self._files = self._net(base)
             self._rows = {True: 0, False: 0}
             self._count(self._files.values(), 1)
@@ -111,7 +120,12 @@ class LiveFiles:
         self._entries = {name: entries for name, entries in self._entries.items() if name in self._listed}
         self._snapshot, self._complete = snapshot, readable and (self._complete or previous is None)
         complete = self._complete
-        return Change(snapshot, previous, added, deleted, strays if complete else (), rewritten, complete)
+        rewritten: tuple[DataFile, ...] = ()
+        if renumbered:
+            deleted, added = (tuple(entry.file for entry in entries if entry) for entries in zip(*differing))
+        else:
+            rewritten = tuple(entry.file for pair in differing for entry in (pair[1] or pair[0],) if entry)
+        return Change(snapshot, previous, added, deleted, strays if complete else (), rewritten, complete, renumbered)
 
     def _count(self, files: Iterable[DataFile], sign: int) -> None:
         for file in files:
@@ -126,7 +140,7 @@ class LiveFiles:
         found = _sum(entry for manifest in manifests for entry in self._entries.get(manifest.name, ()))
         return {key: entry.file for key, entry in found.items() if entry.kind is FileKind.ADD}
 
-    def _differences(self, base: Sequence[ManifestFile]) -> tuple[DataFile, ...]:
+    def _differences(self, base: Sequence[ManifestFile]) -> tuple[_Pair, ...]:
         """Return the files that a base has otherwise than the snapshot before, by the manifests that are not both's.
 
         Where one was not read, it is only seen whether their numbers of files may be the same.
@@ -139,8 +153,8 @@ class LiveFiles:
             return ()
         merged = _sum(entry for manifest in new for entry in self._entries[manifest.name])
         before = _sum(entry for manifest in gone for entry in self._entries[manifest.name])
-        differing = (key for key in {**before, **merged} if before.get(key) != merged.get(key))
-        return tuple((merged.get(key) or before[key]).file for key in differing)
+        keys = (key for key in {**before, **merged} if before.get(key) != merged.get(key))
+        return tuple((before.get(key), merged.get(key)) for key in keys)
 
     def _change(
         self, entries: Iterable[ManifestEntry]
@@ -159,6 +173,20 @@ class LiveFiles:
             elif (gone := self._files.pop(key, None)) and added.pop(key, None) is None:
                 deleted[key] = gone
         return tuple(added.values()), tuple(deleted.values()), tuple(strays)
+
+
+def _assigns_in_base(snapshot: Snapshot, delta: Sequence[ManifestFile], previous: Snapshot | None) -> bool:
+    """Whether a commit assigned row ids and added no files: those that the table has got other ids."""
+    before, now = previous.next_row_id if previous else None, snapshot.next_row_id
+    return not delta and before is not None and now is not None and before < now
+
+
+def _is_renumbered(pair: _Pair) -> bool:
+    """Whether two entries differ by the first row id alone."""
+    before, after = pair
+    if before is None or after is None or None in (before.file.first_row_id, after.file.first_row_id):
+        return False
+    return before.kind is after.kind and before.file._replace(first_row_id=after.file.first_row_id) == after.file
 
 
 def _net_count(manifests: Iterable[ManifestFile]) -> int:

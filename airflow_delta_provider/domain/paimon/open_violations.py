@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_delta_provider.domain.checks.paimon_metadata import FAMILY
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.provenance import provenance
@@ -17,6 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: Findings of one rule; what goes beyond is counted.
 _MOST = 50
+_RULES = {rule.code: rule for rule in FAMILY.rules}
 
 
 @dataclass(eq=False)
@@ -61,12 +63,9 @@ class OpenViolations:
 
         :param snapshot: of the commit that broke the rule
         """
-        where: Mapping[str, Any] = {**provenance(snapshot), "path": violation.path, "subject": violation.subject}
-        finding = violation.rule.finding(violation.message, **{**where, **known})
         groups = [tuple(frozenset((key,)) for key in group) for group in violation.groups]
-        opened = OpenViolation(
-            replace(finding, severity=violation.severity or finding.severity), groups, violation.inherited
-        )
+        finding = replace(violation.finding, **{**provenance(snapshot), **known})
+        opened = OpenViolation(finding, groups, violation.inherited)
         self._all.append(opened)
         self._watch(opened)
         return opened
@@ -94,7 +93,7 @@ class OpenViolations:
         reported: list[Finding] = []
         for found in by_code.values():
             if (more := len(found) - _MOST) > 0:
-                last = found[_MOST - 1]
-                found[_MOST - 1] = replace(last, message=f"{last.message} {more} later commits broke the rule, too.")
+                last = replace(found[_MOST - 1], alike=more, alike_until=found[-1].version)
+                found[_MOST - 1] = _RULES[last.code].worded(last)
             reported += found[:_MOST]
         return reported

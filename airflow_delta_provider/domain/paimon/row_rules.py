@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.checks.rule import Rule
@@ -27,10 +28,13 @@ class RowFault(Enum):
     IMPOSSIBLE_ID = "impossible_id"
     IMPOSSIBLE_SEQUENCE = "impossible_sequence"
     COMPACTED = "compacted"
+    LOST = "lost"
+    ADDED = "added"
     INVENTED = "invented"
     WENT_BACK = "went_back"
     SILENT = "silent"
     OTHER_SEQUENCE = "other_sequence"
+    NEW_WITH_OTHER_SEQUENCE = "new_with_other_sequence"
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,20 @@ class Moved:
     """How many of the rows that a commit took came back under their ids, and how many came under new ones.
 
     :param same_content: whether those that are gone and those that are new have the same values, all in all
+    :param before: rows that the commit took
+    :param after: rows that it brought
+    :param gone_ids: the lowest and the highest id that is gone
+    :param new_ids: the lowest and the highest new id
     """
 
     kept: int
     gone: int
     new: int
     same_content: bool
+    before: int = 0
+    after: int = 0
+    gone_ids: tuple[int, int] | None = None
+    new_ids: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,44 +115,10 @@ class Outcome:
 def row_findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:
     """Yield what is wrong with the rows of a commit.
 
-    :param reassigned: severity of row ids that Paimon itself gave anew
+    :param reassigned: severity of row ids that Paimon itself reassigned
     """
-    where = provenance(comparison.snapshot)
-    for fault, rows in outcome.faults.items():
-        rule, say = _SAYINGS[fault]
-        path = rows.first[0].file if rows.first and rows.first[0].position is not None else None
-        yield rule.finding(f"{say(rows, comparison)} {_listed(rows)}", path=path, **where)
-    if comparison.before is None or comparison.restored:
-        return
-    keys = outcome.keys
-    if keys is not None and keys.reassigned:
-        yield replace(
-            rules.REASSIGNED.finding(
-                f"{_count(keys.reassigned, 'key')} came back under new row ids: {_doing(comparison)} took the rows, "
-                f"and wrote them as new ones. {_pairs(keys)}",
-                **where,
-            ),
-            severity=reassigned,
-        )
-    elif _rewritten(comparison, outcome.moved):
-        yield replace(
-            rules.REASSIGNED.finding(
-                f"{_doing(comparison)} wrote {_count(outcome.moved.new, 'row')} anew, values unchanged, and gave all "
-                "of them new row ids and sequence numbers.",
-                **where,
-            ),
-            severity=reassigned,
-        )
-    if keys is not None and keys.exchanged:
-        yield rules.EXCHANGED_KEYS.finding(
-            f"{_count(keys.exchanged, 'key')} came back under the id of another row. {_pairs(keys)}", **where
-        )
-    if keys is not None and keys.repeated:
-        yield rules.KEYS_NOT_USABLE.finding(
-            f"{_count(keys.repeated, 'key')} of the rows that this commit changed are those of several rows; whether "
-            "they kept their row ids is not known. Name columns that together have no value twice.",
-            **where,
-        )
+    for finding in _findings(comparison, outcome, reassigned):
+        yield replace(finding, **provenance(comparison.snapshot))
 
 
 def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
@@ -150,7 +128,7 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
     operation: maintenance, which changes no values, it then was not.
     """
     keys, moved = outcome.keys, outcome.moved
-    if comparison.before is None:
+    if comparison.before is None or comparison.compaction:
         return False
     if keys is not None:
         return not (keys.reassigned or keys.exchanged or keys.repeated)
@@ -159,86 +137,168 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
 
 def found_elsewhere(finding: Finding, names: str) -> Finding:
     """Return the finding about ids that the commit did not take over, where live rows of other files have them."""
-    message = f"{finding.message} Live rows of {names}, which the commit left where they were, have such ids, too."
-    return replace(finding, code=rules.REPEATED_ID.code, severity=rules.REPEATED_ID.severity, message=message)
+    evidence = f"{finding.evidence} Live rows of {names}, which the commit did not touch, have such ids, too."
+    found = replace(finding, code=rules.REPEATED_ID.code, severity=rules.REPEATED_ID.severity, evidence=evidence)
+    return rules.REPEATED_ID.worded(found)
+
+
+def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:
+    moved, faults = outcome.moved, dict(outcome.faults)
+    compared = comparison.before is not None and not comparison.restored
+    rewritten = compared and _rewritten(comparison, moved)
+    added_elsewhere = compared and comparison.snapshot.is_branch_merge and not moved.gone
+    if rewritten:
+        for explained in (RowFault.LOST, RowFault.ADDED):
+            faults.pop(explained, None)
+    if rewritten or added_elsewhere:
+        others = faults.pop(RowFault.NEW_WITH_OTHER_SEQUENCE, None)
+        if others and added_elsewhere:
+            yield rules.REASSIGNED.found(
+                "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have new ids, "
+                "but not the commit's own sequence number {own}.",
+                severity=reassigned,
+                effect="Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that "
+                "they have in the branch.",
+                rows=others.count,
+                own=comparison.snapshot.id,
+            )
+    yield from _of_compaction(faults)
+    known: dict[str, Any] = {
+        "own": comparison.snapshot.id,
+        "next_row_id": comparison.snapshot.next_row_id,
+        "before": comparison.before.next_row_id if comparison.before else None,
+    }
+    for fault, rows in faults.items():
+        rule, evidence = _FAULTS[fault]
+        named = {name: value for name, value in known.items() if f"{{{name}}}" in evidence}
+        yield rule.found(f"{evidence}{{first}}", path=_path(rows), rows=rows.count, first=_listed(rows), **named)
+    if compared:
+        yield from _of_identities(comparison, outcome, rewritten, reassigned)
+
+
+def _of_compaction(faults: dict[RowFault, FaultyRows]) -> Iterator[Finding]:
+    """Yield what is wrong with a compaction, all of it as one, and leave the other faults."""
+    changed, lost, added = (
+        faults.pop(fault, FaultyRows(0)) for fault in (RowFault.COMPACTED, RowFault.LOST, RowFault.ADDED)
+    )
+    rows = FaultyRows(0, (*changed.first, *lost.first, *added.first)[:MOST_ROWS])
+    if changed.count or lost.count or added.count:
+        yield rules.COMPACTION.found(
+            "Of the rows that the compaction took, {lost} are missing and {changed} have other values or another "
+            "sequence number; {added:row} came out that it did not take.{first}",
+            path=_path(rows),
+            lost=lost.count,
+            changed=changed.count,
+            added=added.count,
+            first=_listed(rows),
+        )
+
+
+def _of_identities(
+    comparison: Comparison, outcome: Outcome, rewritten: bool, reassigned: Severity
+) -> Iterator[Finding]:
+    """Yield what is wrong with rows that came under other ids than they had, or did not come."""
+    moved, keys, snapshot = outcome.moved, outcome.keys, comparison.snapshot
+    if snapshot.keeps_ids and moved.new:
+        yield rules.NEW_IDS_FOR_OLD_ROWS.found(
+            "{operation} brought {rows:row} under new row ids, {new}; {gone:row id of before is|row ids of before are} "
+            "gone.",
+            operation=snapshot.operation,
+            rows=moved.new,
+            new=_span(moved.new_ids),
+            gone=moved.gone,
+        )
+    elif keys is not None and keys.reassigned:
+        yield rules.REASSIGNED.found(
+            "{operation} wrote the rows of {keys:key} again under new row ids.{first}",
+            severity=reassigned,
+            operation=_operation(comparison),
+            keys=keys.reassigned,
+            first=_pairs(keys),
+        )
+    elif rewritten:
+        yield rules.REASSIGNED.found(
+            "{operation} wrote {rows:row} again, values unchanged, under new row ids: {old} became {new}.",
+            severity=reassigned,
+            operation=_operation(comparison),
+            rows=moved.new,
+            old=_span(moved.gone_ids),
+            new=_span(moved.new_ids),
+        )
+    if snapshot.operation == "UPDATE" and moved.after < moved.before:
+        yield rules.LOST_ROWS.found(
+            "UPDATE took {before:row} and brought {after}: {lost} are lost.",
+            before=moved.before,
+            after=moved.after,
+            lost=moved.before - moved.after,
+        )
+    if keys is not None and keys.exchanged:
+        yield rules.EXCHANGED_KEYS.found(
+            "{keys:key} came back under the id of another row.{first}", keys=keys.exchanged, first=_pairs(keys)
+        )
+    if keys is not None and keys.repeated:
+        yield rules.KEYS_NOT_USABLE.found(
+            "Among the rows that this commit changed, {keys:key belongs|keys belong} to several rows.",
+            keys=keys.repeated,
+        )
 
 
 def _rewritten(comparison: Comparison, moved: Moved) -> bool:
     """Whether a commit gave rows new ids and changed nothing else.
 
-    Where the commit says that it puts rows in the place of others, equal values do not make them the same.
+    Where the commit says that it puts rows in the place of others, equal values do not make them the same. A
+    compaction may keep the ids of other rows.
     """
-    replacing = comparison.snapshot.operation in _REPLACING
-    return bool(moved.new) and moved.new == moved.gone and not moved.kept and moved.same_content and not replacing
+    operation = comparison.snapshot.operation
+    if operation in _REPLACING or (moved.kept and not comparison.compaction):
+        return False
+    return bool(moved.new) and moved.new == moved.gone and moved.same_content
 
 
-def _doing(comparison: Comparison) -> str:
+def _operation(comparison: Comparison) -> str:
     snapshot = comparison.snapshot
-    return snapshot.operation or f"A commit of kind {snapshot.commit_kind} that names no operation"
+    return snapshot.operation or f"A commit of kind {snapshot.commit_kind} without operation"
 
 
-def _no_id(rows: FaultyRows, _: Comparison) -> str:
-    return f"{_rows_have(rows)} neither an id in the data file nor one that follows from the file's first."
-
-
-def _repeated(rows: FaultyRows, _: Comparison) -> str:
-    return f"{_count(rows.count, 'row id')} came with this commit for more than one row each."
-
-
-def _impossible_id(rows: FaultyRows, comparison: Comparison) -> str:
-    return f"{_rows_have(rows)} an id that is negative or not below nextRowId ({comparison.snapshot.next_row_id})."
-
-
-def _impossible_sequence(rows: FaultyRows, comparison: Comparison) -> str:
-    return (
-        f"{_rows_have(rows)} a sequence number below 1, above the snapshot's id ({comparison.snapshot.id}), or not "
-        "between the lowest and the highest that the manifest gives the file."
-    )
-
-
-def _compacted(rows: FaultyRows, _: Comparison) -> str:
-    return f"{_count(rows.count, 'row')} did not come out of the compaction with id, sequence number and values."
-
-
-def _invented(rows: FaultyRows, comparison: Comparison) -> str:
-    given_out = None if comparison.before is None else comparison.before.next_row_id
-    return (
-        f"{_rows_have(rows)} an id below the nextRowId before the commit ({given_out}), though no row that the "
-        "commit took had it."
-    )
-
-
-def _went_back(rows: FaultyRows, _: Comparison) -> str:
-    return f"{_rows_have(rows)} a lower sequence number than before the commit."
-
-
-def _silent(rows: FaultyRows, _: Comparison) -> str:
-    return f"{_rows_have(rows)} other values than before the commit, under the same row id and sequence number."
-
-
-def _other_sequence(rows: FaultyRows, comparison: Comparison) -> str:
-    return f"{_rows_have(rows)} got a sequence number with this commit that is not its own ({comparison.snapshot.id})."
-
-
-_SAYINGS: dict[RowFault, tuple[Rule, Callable[[FaultyRows, Comparison], str]]] = {
-    RowFault.NO_ID: (rules.NO_ID, _no_id),
-    RowFault.REPEATED: (rules.REPEATED_ID, _repeated),
-    RowFault.IMPOSSIBLE_ID: (rules.OUT_OF_RANGE, _impossible_id),
-    RowFault.IMPOSSIBLE_SEQUENCE: (rules.OUT_OF_RANGE, _impossible_sequence),
-    RowFault.COMPACTED: (rules.COMPACTION, _compacted),
-    RowFault.INVENTED: (rules.INVENTED_ID, _invented),
-    RowFault.WENT_BACK: (rules.SEQUENCE_WENT_BACK, _went_back),
-    RowFault.SILENT: (rules.SILENT_CHANGE, _silent),
-    RowFault.OTHER_SEQUENCE: (rules.OTHER_SEQUENCE, _other_sequence),
+_FAULTS: dict[RowFault, tuple[Rule, str]] = {
+    RowFault.NO_ID: (
+        rules.NO_ID,
+        "{rows:row has|rows have} neither an id in the data file nor one that follows from its first row id.",
+    ),
+    RowFault.REPEATED: (rules.REPEATED_ID, "{rows:row id} came with this commit for more than one row each."),
+    RowFault.IMPOSSIBLE_ID: (
+        rules.OUT_OF_RANGE,
+        "{rows:row has|rows have} an id that is negative or not below nextRowId ({next_row_id}).",
+    ),
+    RowFault.IMPOSSIBLE_SEQUENCE: (
+        rules.OUT_OF_RANGE,
+        "{rows:row has|rows have} a sequence number below 1, above the snapshot's id ({own}), or outside what the "
+        "manifest records for the file.",
+    ),
+    RowFault.INVENTED: (
+        rules.INVENTED_ID,
+        "{rows:row has|rows have} an id below the previous nextRowId ({before}) that no row had which the commit took.",
+    ),
+    RowFault.WENT_BACK: (
+        rules.SEQUENCE_WENT_BACK,
+        "{rows:row has|rows have} a lower sequence number than before the commit.",
+    ),
+    RowFault.SILENT: (
+        rules.SILENT_CHANGE,
+        "{rows:row has|rows have} other values than before the commit, under the same row id and sequence number.",
+    ),
+    **dict.fromkeys(
+        (RowFault.OTHER_SEQUENCE, RowFault.NEW_WITH_OTHER_SEQUENCE),
+        (
+            rules.OTHER_SEQUENCE,
+            "{rows:row} got a sequence number with this commit that is not the commit's own ({own}).",
+        ),
+    ),
 }
 
 
-def _rows_have(rows: FaultyRows) -> str:
-    return f"{_count(rows.count, 'row')} {'has' if rows.count == 1 else 'have'}"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _path(rows: FaultyRows) -> str | None:
+    return rows.first[0].file if rows.first and rows.first[0].position is not None else None
 
 
 def _listed(rows: FaultyRows) -> str:
@@ -250,9 +310,13 @@ def _listed(rows: FaultyRows) -> str:
             course = str(row.after)
         place = "" if row.position is None else f"; row {row.position} of {row.file}"
         texts.append(f"id {row.id} (sequence number {course}{place})")
-    return f"The first: {', '.join(texts)}." if texts else ""
+    return f" The first: {', '.join(texts)}." if texts else ""
 
 
 def _pairs(keys: MovedKeys) -> str:
     pairs = ", ".join(f"{before} → {after}" for before, after in keys.first)
-    return f"The first, by their ids: {pairs}." if pairs else ""
+    return f" The first, by their ids: {pairs}." if pairs else ""
+
+
+def _span(ids: tuple[int, int] | None) -> str:
+    return "" if ids is None else str(ids[0]) if ids[0] == ids[1] else f"{ids[0]}-{ids[1]}"

@@ -19,7 +19,7 @@ Schemas = Mapping[int, "TableSchema | PaimonFormatError"]
 
 
 def is_tracked(schema: TableSchema | PaimonFormatError | None) -> bool:
-    """Whether rows have ids by a schema; one that cannot be read says nothing of it."""
+    """Whether row tracking is on in a schema; in an unreadable one it is not."""
     return isinstance(schema, TableSchema) and schema.options.get("row-tracking.enabled", "").lower() == "true"
 
 
@@ -35,12 +35,13 @@ def manifest_format(schema: TableSchema | PaimonFormatError | None) -> str | Non
 
 
 def check_schemas(
-    schemas: Schemas, snapshots: Sequence[Snapshot], of_files: Mapping[int, Snapshot]
+    schemas: Schemas, snapshots: Sequence[Snapshot], of_files: Mapping[int, Snapshot], *, has_ids: bool
 ) -> Iterator[Finding]:
     """Yield what is wrong with the schemas that snapshots use, and the newest, which the next commit uses.
 
     :param snapshots: those that are looked at, in order
     :param of_files: schemas by which data files were written, each with the first snapshot that has one
+    :param has_ids: whether some snapshot says that row ids were assigned
     """
     used = dict.fromkeys([*(snapshot.schema_id for snapshot in snapshots), *sorted(schemas)[-1:]])
     first = {snapshot.schema_id: snapshot for snapshot in reversed(snapshots)}
@@ -53,33 +54,40 @@ def check_schemas(
     for schema_id in of_files.keys() - used.keys():
         for finding in _check_readable(schema_id, schemas.get(schema_id)):
             yield replace(finding, path=schema_path(schema_id), **provenance(of_files[schema_id]))
-    yield from _check_tracking(schemas, snapshots)
+    yield from _check_tracking(schemas, snapshots, has_ids)
 
 
 def _check_schema(schema_id: int, schema: TableSchema | PaimonFormatError | None) -> Iterator[Finding]:
     unreadable = list(_check_readable(schema_id, schema))
     yield from unreadable
     if isinstance(schema, TableSchema) and not unreadable and (faults := list(_unsuited(schema))):
-        yield rules.UNSUITED_OPTIONS.finding(f"Row tracking does not go with schema {schema_id}: {'; '.join(faults)}.")
+        yield rules.UNSUITED_OPTIONS.found(
+            "Schema {schema} is incompatible with row tracking: {faults}.", schema=schema_id, faults="; ".join(faults)
+        )
 
 
 def _check_readable(schema_id: int, schema: TableSchema | PaimonFormatError | None) -> Iterator[Finding]:
     if schema is None:
-        yield rules.UNREADABLE_METADATA.finding(
-            f"Schema {schema_id}, by which the table was written, is missing: there is no {schema_path(schema_id)}."
-        )
+        yield rules.UNREADABLE_METADATA.found("Schema {schema}, which the table uses, is missing.", schema=schema_id)
     elif isinstance(schema, PaimonFormatError):
-        yield rules.UNREADABLE_METADATA.finding(f"Schema {schema_id} cannot be read: {schema}.")
+        yield rules.UNREADABLE_METADATA.found(
+            "Schema {schema} cannot be read: {error}.", schema=schema_id, error=str(schema)
+        )
     elif schema.version not in KNOWN_VERSIONS:
-        yield rules.UNKNOWN_VERSION.finding(
-            f"Schema {schema_id} is of version {schema.version}; known are those up to {KNOWN_VERSIONS[-1]}."
+        yield rules.UNKNOWN_VERSION.found(
+            "Schema {schema} has the format version {format}; known ones are up to {known}.",
+            schema=schema_id,
+            format=schema.version,
+            known=KNOWN_VERSIONS[-1],
         )
     elif schema.id != schema_id:
-        yield rules.UNREADABLE_METADATA.finding(f"The file of schema {schema_id} says that it is schema {schema.id}.")
+        yield rules.UNREADABLE_METADATA.found(
+            "The file of schema {schema} says that it is schema {other}.", schema=schema_id, other=schema.id
+        )
 
 
 def _unsuited(schema: TableSchema) -> Iterator[str]:
-    """Yield what row tracking, or data evolution, does not go with."""
+    """Yield what is incompatible with row tracking, or with data evolution."""
     try:
         options = schema.table_options()
     except PaimonFormatError as error:
@@ -108,29 +116,32 @@ def _healed(finding: Finding, schemas: Schemas, snapshots: Sequence[Snapshot]) -
     return _since(snapshots, lambda schema: isinstance(schema, TableSchema) and not any(_unsuited(schema)), schemas)
 
 
-def _check_tracking(schemas: Schemas, snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
-    """Judge whether tracking was off while there were rows; a table that never had it is not judged."""
+def _check_tracking(schemas: Schemas, snapshots: Sequence[Snapshot], has_ids: bool) -> Iterator[Finding]:
+    """Check whether tracking was off while there were rows; a table that never had it is not checked."""
     newest = schemas.get(max(schemas)) if schemas else None
     known = [snapshot for snapshot in snapshots if isinstance(schemas.get(snapshot.schema_id), TableSchema)]
-    if not is_tracked(newest) and not any(is_tracked(schemas.get(snapshot.schema_id)) for snapshot in known):
+    if not has_ids and not any(is_tracked(schema) for schema in (newest, *(schemas[one.schema_id] for one in known))):
         return
     off = [
         snapshot for snapshot in known if not is_tracked(schemas[snapshot.schema_id]) and snapshot.total_record_count
     ]
     if off:
-        yield replace(
-            rules.TRACKING_OFF.finding(
-                f"Row tracking is off in schema {off[0].schema_id}, which the snapshot uses, and the table has "
-                f"{off[0].total_record_count} rows. Rows that are written so have no ids.",
-                path=schema_path(off[0].schema_id),
-                **provenance(off[0]),
-            ),
-            healed_version=_since(snapshots, is_tracked, schemas) if is_tracked(newest) else None,
+        first = off[0]
+        finding = rules.TRACKING_OFF.found(
+            "Row tracking is off in schema {schema}, which the snapshot uses. The table has {rows:row}, and nextRowId "
+            "is {next_row_id}.",
+            path=schema_path(first.schema_id),
+            schema=first.schema_id,
+            rows=first.total_record_count,
+            next_row_id=first.next_row_id or 0,
         )
+        healed = _since(snapshots, is_tracked, schemas) if is_tracked(newest) else None
+        yield replace(finding, **provenance(first), healed_version=healed)
     elif isinstance(newest, TableSchema) and not is_tracked(newest):
-        yield rules.TRACKING_OFF.finding(
-            f"Row tracking is off in schema {newest.id}, the newest: rows of the next commit have no ids.",
+        yield rules.TRACKING_OFF.found(
+            "Row tracking is off in schema {schema}, the newest, which the next commit uses.",
             path=schema_path(newest.id),
+            schema=newest.id,
         )
 
 

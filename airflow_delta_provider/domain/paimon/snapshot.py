@@ -66,6 +66,16 @@ class Snapshot:
     writer_version: str | None
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def keeps_ids(self) -> bool:
+        """Whether it comes of an operation that adds no rows, and so assigns no ids."""
+        return self.operation in ("UPDATE", "DELETE")
+
+    @property
+    def is_branch_merge(self) -> bool:
+        """Whether it may come of ``sys.merge_branch``: no other writer commits under the identifier 0."""
+        return self.commit_kind == "APPEND" and self.operation is None and self.commit_identifier == 0
+
     @classmethod
     def from_json(cls, text: str | bytes) -> Snapshot:
         """Read the file of a snapshot or of a tag.

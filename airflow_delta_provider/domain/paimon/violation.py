@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.finding import Finding
 
-#: Names that a message lists.
+#: Names that the evidence lists.
 _NAMED = 3
 
 
@@ -17,34 +18,27 @@ _NAMED = 3
 class Violation:
     """A rule that was broken.
 
+    :param finding: without the commit, which :class:`OpenViolations` adds
     :param groups: files; it is healed as soon as none of the groups is live as a whole. Without any, it stays
     :param inherited: whether rows of these files take it along into the files that they are moved to
-    :param severity: where it is another than the rule's
     """
 
-    rule: Rule
-    message: str
+    finding: Finding
     groups: Sequence[frozenset[FileKey]] = ()
-    path: str | None = None
-    subject: str | None = None
-    severity: Severity | None = None
     inherited: bool = False
 
     @classmethod
     def of_files(
-        cls,
-        rule: Rule,
-        message: str,
-        files: Iterable[DataFile],
-        severity: Severity | None = None,
-        *,
-        inherited: bool = False,
+        cls, rule: Rule, evidence: str, files: Iterable[DataFile], /, *, inherited: bool = False, **facts: Any
     ) -> Violation:
-        """A violation that each of the files keeps up."""
+        """A violation that each of the files keeps up.
+
+        :param facts: as in :meth:`Rule.found`
+        """
         files = tuple(files)
         path = files[0].name if len(files) == 1 else None
         groups = tuple(frozenset((file.key,)) for file in files)
-        return cls(rule, message, groups, path, severity=severity, inherited=inherited)
+        return cls(rule.found(evidence, path=path, **facts), groups, inherited)
 
 
 def listed(texts: Iterable[str]) -> str:

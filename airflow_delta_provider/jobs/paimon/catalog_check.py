@@ -12,12 +12,12 @@ from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import paimon_rows as row_rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.paimon.change_rules import check_files
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.remedies import with_remedies
 from airflow_delta_provider.domain.paimon.row_rules import row_findings
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
@@ -74,21 +74,25 @@ class PaimonCatalogCheck:
                     findings += self._judge_rows(snapshots, _with_column_files(files))
         except UnknownShapeError as error:
             findings.append(
-                row_rules.UNREAD.finding(
-                    f"The catalog gives {self._name.text} in a shape that is not known here: {error}. Check the table "
-                    "by its path (source 'native'), or with the Paimon connector of 1.4 or later."
+                row_rules.UNREAD.found(
+                    "The catalog shows {name} in an unknown form: {error}.",
+                    remedy="Check the table by its path (source 'native'), or use a Paimon connector of 1.4 or later.",
+                    name=self._name.text,
+                    error=str(error),
                 )
             )
         except (PySparkException, Py4JError) as error:
             findings.append(
-                row_rules.UNREAD.finding(
-                    f"The catalog could not be asked for {self._name.text}: {understand(error).message}. "
-                    "Give the session the catalog that has the table, with Paimon's connector on its classpath."
+                row_rules.UNREAD.found(
+                    "The catalog could not be queried for {name}: {error}.",
+                    remedy="Configure the catalog that has the table, with Paimon's connector on Spark's classpath.",
+                    name=self._name.text,
+                    error=Prose(understand(error).message.rstrip(".")),
                 )
             )
         return TableReport.judged(
             self._name.text,
-            *with_remedies(findings),
+            *findings,
             version=snapshots[-1].id if snapshots else None,
             evidence=self._evidence,
             timings=self._timings,
@@ -126,8 +130,9 @@ class PaimonCatalogCheck:
         findings = []
         if unknown:
             findings.append(
-                row_rules.KEYS_NOT_USABLE.finding(
-                    f"There is no column {', '.join(sorted(unknown))} that can be compared. Keys were not compared."
+                row_rules.KEYS_NOT_USABLE.found(
+                    "There is no column {missing} that can be compared. Keys were not compared.",
+                    missing=sorted(unknown),
                 )
             )
             keys = []
@@ -146,16 +151,18 @@ def _judge_files(files: Sequence[DataFile], snapshots: Sequence[Snapshot]) -> It
     if not snapshots:
         return
     newest = snapshots[-1]
-    where = {**provenance(newest), "at_or_before": True}
-    for violation in check_files(files, newest):
-        finding = violation.rule.finding(violation.message, **where)
-        yield _known(finding if violation.severity is None else replace(finding, severity=violation.severity))
+    findings = [violation.finding for violation in check_files(files, newest)]
     ranges = IdRanges()
     for file in files:
         for other in ranges.clashes(file, equal_allowed=_with_column_files(files)):
-            message = f"{file.name} and {other.name} give out the same row ids."
-            yield _known(rules.OVERLAPPING_ROW_IDS.finding(message, path=file.name, **where))
+            findings.append(
+                rules.OVERLAPPING_ROW_IDS.found(
+                    "{path} and {other} have the same row ids.", path=file.name, other=other.name
+                )
+            )
         ranges.add(file)
+    for finding in findings:
+        yield _known(replace(finding, **provenance(newest), at_or_before=True))
 
 
 def _with_column_files(files: Sequence[DataFile]) -> bool:

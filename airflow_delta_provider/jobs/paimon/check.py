@@ -13,8 +13,8 @@ from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
-from airflow_delta_provider.domain.paimon.remedies import with_remedies
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported, identity
 from airflow_delta_provider.domain.report.finding import Finding
@@ -38,6 +38,12 @@ from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
+#: Rules about rows, and the rules about metadata by which the same shows, but less.
+_IN_METADATA = {
+    row_rules.REASSIGNED.code: rules.REASSIGNED.code,
+    row_rules.NEW_IDS_FOR_OLD_ROWS.code: rules.NEW_IDS_FOR_OLD_ROWS.code,
+    row_rules.LOST_ROWS.code: rules.LOST_ROWS.code,
+}
 #: How often a check starts again because snapshots that it reads have vanished.
 _TRIES = 3
 
@@ -59,8 +65,10 @@ def check_paimon_table(session: TableSession, text: str, request: JobRequest, pr
             return check.run()
         except SnapshotGoneError as gone:
             progress(f"{text}: {gone} has vanished since it was listed; the check starts again")
-    message = f"Snapshots vanished {_TRIES} times while they were read: they expire, or the table is rolled back."
-    return TableReport.judged(text, *with_remedies([rules.NOT_STILL.finding(message)]))
+    finding = rules.NOT_STILL.found(
+        "Snapshots vanished {times} times while they were read: they expire, or the table is rolled back.", times=_TRIES
+    )
+    return TableReport.judged(text, finding)
 
 
 def _check_by_catalog(
@@ -72,9 +80,10 @@ def _check_by_catalog(
     """
     if name.location is not None:
         raise TableError(
-            requests.NO_SUCH_TABLE.finding(
-                f"{name.text} is a location, and a catalog knows tables by name. Name the table as the catalog "
-                "does, or leave source out."
+            requests.NO_SUCH_TABLE.found(
+                "{name} is a location, but source is 'catalog', and a catalog knows tables by name.",
+                remedy="Name the table as the catalog does, or leave out source.",
+                name=name.text,
             )
         )
     check_catalog_reach(session, name)
@@ -122,19 +131,18 @@ class PaimonRowTrackingCheck:
             kept = [snapshot_id for snapshot_id in ids if since is None or snapshot_id >= since]
             self._progress(f"{self._table.name.text}: reading the metadata of {len(kept)} snapshots")
             level = MetadataLevel(source, schemas, since, fail_on_reassigned=self._options.fail_on_reassigned)
-            checked = level.check(kept if _may_be_tracked(schemas) else [])
+            checked = level.check(kept if _may_be_tracked(schemas) or self._has_ids(ids) else [])
         history = checked.history()
         findings += checked.findings()
         tracked = _is_tracked(history, schemas)
-        if not tracked:
+        if not tracked and not self._has_ids(ids):
             findings.append(_not_tracked(schemas))
-        elif self._options.level == "data" and history is not None:
-            findings = self._judge_rows(history, since, baseline, findings)
+        elif tracked and self._options.level == "data" and history is not None:
+            findings = self._check_rows(history, since, baseline, findings)
         known = Reported() if self._stored is None else self._stored.reported
         known = known.received(self._received, self._table.name.text)
-        found = with_remedies(findings)
-        keys = set(map(identity, found))
-        found = [*found, *(finding for finding in known.over if identity(finding) not in keys)]
+        keys = set(map(identity, findings))
+        found = [*findings, *(finding for finding in known.over if identity(finding) not in keys)]
         return TableReport.judged(
             self._table.name.text,
             *found,
@@ -144,10 +152,15 @@ class PaimonRowTrackingCheck:
             receipt=self._remember(found, history, known),
         )
 
-    def _judge_rows(
+    def _has_ids(self, ids: Sequence[int]) -> bool:
+        """Whether the newest snapshot says that row ids were assigned."""
+        newest = next(self._table.source.snapshots(ids[-1:]), None)
+        return isinstance(newest, Snapshot) and bool(newest.next_row_id)
+
+    def _check_rows(
         self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]
     ) -> list[Finding]:
-        """Judge ids and sequence numbers of rows, where it is known which files there are.
+        """Check ids and sequence numbers of rows, where it is known which files there are.
 
         :param findings: about the metadata; where rows tell more of the same commit, theirs replaces one of these
         """
@@ -163,14 +176,14 @@ class PaimonRowTrackingCheck:
             with self._timings.phase("rows"):
                 result = rows.check()
         except (UnknownRowsError, PaimonFormatError) as error:
-            message = f"The rows of snapshot {history.newest.id} were not read: {error}."
-            return [*findings, rules.ROWS_NOT_READ.finding(message)]
+            finding = rules.ROWS_NOT_READ.found(
+                "The rows of snapshot {snapshot} were not read: {error}.", snapshot=history.newest.id, error=str(error)
+            )
+            return [*findings, finding]
         self._rows = result
-        proven = result.keeping | {
-            found.version for found in result.findings if found.code == row_rules.REASSIGNED.code
-        }
-        kept = [found for found in findings if found.code != rules.REASSIGNED.code or found.version not in proven]
-        return [*kept, *result.findings]
+        proven = {(_IN_METADATA.get(found.code), found.version) for found in result.findings}
+        proven |= {(rules.REASSIGNED.code, version) for version in result.keeping}
+        return [*(found for found in findings if (found.code, found.version) not in proven), *result.findings]
 
     def _check_all_kept(self, history: History) -> None:
         """See whether files are gone because snapshots are.
@@ -302,9 +315,15 @@ def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
     """Return what is wrong if the hint of the newest snapshot names one that is not there."""
     if latest is None or (ids and latest <= ids[-1]):
         return []
-    there = f"none after {ids[-1]}" if ids else "none at all"
-    message = f"snapshot/LATEST names snapshot {latest}, and there is {there}: engines fail on it."
-    return [rules.NEXT_ROW_ID_OR_SNAPSHOTS.finding(message, version=latest, path="snapshot/LATEST")]
+    return [
+        rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
+            "{path} names snapshot {version}, but the newest one is {newest}.",
+            effect="Engines fail to open the table.",
+            version=latest,
+            path="snapshot/LATEST",
+            newest=ids[-1] if ids else "missing, too",
+        )
+    ]
 
 
 def _may_be_tracked(schemas: Schemas) -> bool:
@@ -322,10 +341,9 @@ def _is_tracked(history: History | None, schemas: Schemas) -> bool:
 def _not_tracked(schemas: Schemas) -> Finding:
     newest = schemas.get(max(schemas)) if schemas else None
     if isinstance(newest, TableSchema) and newest.primary_keys:
-        return rules.NOT_TRACKED.finding(
-            f"The table has the primary key {', '.join(newest.primary_keys)}, and Paimon tracks rows of append tables "
-            "only. Its rows have no ids: there is nothing to check."
+        return rules.NOT_TRACKED.found(
+            "The table has the primary key {keys}; Paimon tracks rows of append tables only.", keys=newest.primary_keys
         )
-    return rules.NOT_TRACKED.finding(
-        "The table's rows have no ids: row-tracking.enabled is not true, and it cannot be set once there are rows."
+    return rules.NOT_TRACKED.found(
+        "row-tracking.enabled is not true, and cannot be set on a table that has rows.",
     )

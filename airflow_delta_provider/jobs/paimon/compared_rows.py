@@ -29,24 +29,29 @@ from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _STEPS = (
     "step: int, low: bigint, high: bigint, next_before: bigint, next_after: bigint, bounds: boolean, "
-    "alone: boolean, compaction: boolean"
+    "alone: boolean, compaction: boolean, merge: boolean"
 )
 _BOTH = "before_n > 0 AND after_n > 0"
 _NEW = "before_n = 0 AND after_n > 0"
-#: Faults in the order in which they count. ``alone``: there is nothing to compare these rows with.
+#: Faults in the order in which they count. ``alone``: there is nothing to compare these rows with. A sequence number
+#: that was above the snapshot's id before is the fault of an earlier commit, or comes from a branch.
 _CONDITIONS = {
     RowFault.NO_ID: "id IS NULL AND after_n > 0",
     RowFault.REPEATED: "after_n > 1",
     RowFault.IMPOSSIBLE_ID: "after_n > 0 AND (id < 0 OR id >= next_after)",
-    RowFault.IMPOSSIBLE_SEQUENCE: "after_n > 0 AND (a_low < 1 OR a_seq > high OR (bounds AND NOT fits))",
-    RowFault.COMPACTED: (
-        f"NOT alone AND compaction AND (before_n <> after_n OR ({_BOTH} AND ({{sequence}} OR a_content <> b_content)))"
+    RowFault.IMPOSSIBLE_SEQUENCE: (
+        "after_n > 0 AND (a_low < 1 OR (bounds AND NOT fits)"
+        " OR (a_seq > high AND NOT merge AND NOT coalesce(a_seq <= b_seq, false)))"
     ),
+    RowFault.COMPACTED: f"NOT alone AND compaction AND {_BOTH} AND ({{sequence}} OR a_content <> b_content)",
+    RowFault.LOST: "NOT alone AND compaction AND after_n = 0",
+    RowFault.ADDED: "NOT alone AND compaction AND before_n = 0",
     RowFault.INVENTED: f"NOT alone AND NOT compaction AND {_NEW} AND id < next_before",
-    RowFault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq",
+    RowFault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq AND b_seq <= low",
     RowFault.SILENT: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq = b_seq AND a_content <> b_content",
-    RowFault.OTHER_SEQUENCE: (
-        f"NOT alone AND NOT compaction AND ({_NEW} OR ({_BOTH} AND a_seq <> b_seq)) AND NOT (a_seq > low)"
+    RowFault.OTHER_SEQUENCE: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq <> b_seq AND NOT (a_seq > low)",
+    RowFault.NEW_WITH_OTHER_SEQUENCE: (
+        f"NOT alone AND NOT compaction AND {_NEW} AND NOT (a_seq > low AND a_seq <= high)"
     ),
 }
 #: Files of one column group share a sequence number, so compaction may raise that of a row.
@@ -82,11 +87,18 @@ class ComparedRows:
         """Return what each comparison came to, by its number."""
         by_id = self._by_id()
         faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
-        gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before"
+        gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)"
         sums = {
             "kept": f"count_if({_BOTH})",
             "gone": f"count_if({gone})",
             "new": f"count_if({new})",
+            "before": "sum(before_n)",
+            "after": "sum(after_n)",
+            **{
+                f"{which}_{end}": f"{end}(CASE WHEN {condition} THEN id END)"
+                for which, condition in (("gone", gone), ("new", new))
+                for end in ("min", "max")
+            },
             "gone_sum": f"sum(CASE WHEN {gone} THEN CAST(b_content AS DECIMAL(38, 0)) END)",
             "new_sum": f"sum(CASE WHEN {new} THEN CAST(a_content AS DECIMAL(38, 0)) END)",
             **{fault.value: count for fault, count in faults.items()},
@@ -98,7 +110,16 @@ class ComparedRows:
             keys = self._moved_keys() if self._keys else None
         return {
             step: Outcome(
-                Moved(row["kept"], row["gone"], row["new"], row["gone_sum"] == row["new_sum"]),
+                Moved(
+                    row["kept"],
+                    row["gone"],
+                    row["new"],
+                    row["gone_sum"] == row["new_sum"],
+                    row["before"],
+                    row["after"],
+                    (row["gone_min"], row["gone_max"]),
+                    (row["new_min"], row["new_max"]),
+                ),
                 {
                     fault: FaultyRows(row[fault.value], tuple(first.get((step, fault), ())))
                     for fault in RowFault
@@ -216,6 +237,7 @@ def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
                 "bounds": _are_reliable(comparison, snapshot),
                 "alone": before is None or comparison.restored,
                 "compaction": comparison.compaction,
+                "merge": snapshot.is_branch_merge,
             }
         )
     return steps

@@ -33,9 +33,8 @@ class DeletedRows:
                 self.broken.add(file.key)
                 why = "there is no such file" if isinstance(error, MissingFileError) else str(error)
                 name = vector.file.name if vector else file.name
-                says = f"cannot be read right: {name}, which says what of its rows is deleted, cannot be read: {why}."
-                since = self._first_with(vector)
-                self.faults.append(FileFault(rules.UNREADABLE, file, says, rules.UNREADABLE.remedy, since))
+                says = f"has deleted rows that are unknown: {name} with its deletion vector cannot be read: {why}."
+                self.faults.append(FileFault(rules.UNREADABLE, file, says, since=self._first_with(vector)))
             return 0
 
     def _first_with(self, vector: Vector | None) -> Snapshot | None:

@@ -75,7 +75,7 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
     Where the storage fails in a way that may pass, so does the check, to be made again.
     """
     if file.format != _PARQUET:
-        return None, [unread(file, f"it is no Parquet file but {file.format or 'of an unknown format'}")]
+        return None, [unread(file, f"its format is {file.format or 'unknown'}, not Parquet")]
     try:
         footer = data.footer(data.row_file(file))
         ids = file_ids(footer, ROW_ID)
@@ -93,9 +93,9 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
         understood = understand(error)
         if understood.retryable:
             raise
-        return None, [unread(file, understood.message.rstrip("."), "")]
+        return None, [unread(file, understood.message.rstrip("."), remedy="")]
     if ids.rows != file.row_count:
-        return ids, [differs(file, f"it has {ids.rows:,} rows, where the manifest says {file.row_count:,}")]
+        return ids, [differs(file, f"it has {ids.rows:,} rows, the manifest says {file.row_count:,}")]
     lacks_ids = carries_ids(file) and footer.leaf((ROW_ID,)) is None
     return None if lacks_ids else ids, list(_other_columns(file, footer))
 
@@ -112,6 +112,6 @@ def _other_columns(file: DataFile, footer: Footer) -> Iterator[FileFault]:
 def _vanished(file: DataFile) -> FileFault:
     return unread(
         file,
-        "it is gone, as files of snapshots that expire are",
-        "If it is missing from a snapshot that stays, that snapshot cannot be read any more.",
+        "it is missing, as files of expired snapshots are",
+        "If a snapshot that is kept needs it, that snapshot can no longer be read.",
     )

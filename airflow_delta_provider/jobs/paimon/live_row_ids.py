@@ -102,25 +102,25 @@ class LiveRowIds:
         if self._limits.hold(list(ids.values())):
             expected = sum(found.rows for found in ids.values())
             collected = CollectedIds(row_ids, expected, mixed, _rows_of, None, self._without)
-            yield from self._judge(collected, row_ids, in_order(fresh))
+            yield from self._check(collected, row_ids, in_order(fresh))
             return
         known = _Deleted(self._without, fresh)
         distributed = DistributedIds(self._session, reader, rows, _rows_of, None, known=known)
         try:
-            yield from self._judge(distributed, row_ids, in_order(fresh))
+            yield from self._check(distributed, row_ids, in_order(fresh))
         finally:
             distributed.release()
 
     def _without(self, file: RowFile) -> int:
         return self._deleted(self._by_path[file.path])
 
-    def _judge(
+    def _check(
         self, compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile]
     ) -> Iterator[RepeatedId]:
         repeated = compared.repeated(MOST_ROWS)
         if repeated.count:
             located = row_ids.locate(repeated.first)
-            yield self._found(repeated.count, repeated.first, located, "another live row has, too")
+            yield self._found(repeated.count, repeated.first, located, "another live row")
         landings: Landings = compared.landings(fresh, MOST_ROWS, _MOST_FILES)
         located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
         for landing in landings.first:
@@ -128,23 +128,25 @@ class LiveRowIds:
             base = base_of(landing.file)
             here = [LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids]
             name = self._by_path[landing.file.path].name
-            yield self._found(landing.count, landing.ids, sorted([*rows, *here]), f"a live row of {name} has, too")
+            yield self._found(landing.count, landing.ids, sorted([*rows, *here]), f"a live row of {name}")
         if more := landings.files - len(landings.first):
             yield RepeatedId(
-                rules.REPEATED_ID.finding(f"{more} more files have rows whose ids live rows of other files have."), ()
+                rules.REPEATED_ID.found("{files:more file has|more files have} rows with such ids.", files=more), ()
             )
 
-    def _found(self, count: int, ids: Sequence[int], rows: Sequence[LocatedRow], how: str) -> RepeatedId:
+    def _found(self, count: int, ids: Sequence[int], rows: Sequence[LocatedRow], other: str) -> RepeatedId:
         files = {row.file.path: self._by_path[row.file.path] for row in rows}
         places: dict[str, list[int]] = {}
         for row in rows:
             places.setdefault(self._by_path[row.file.path].name, []).append(row.position)
-        listed = "; ".join(f"row {', '.join(map(str, positions))} of {name}" for name, positions in places.items())
-        message = (
-            f"{count:,} live row{' has' if count == 1 else 's have'} a row id that {how}. The first: id "
-            f"{', '.join(map(str, ids))}, of {listed}."
+        finding = rules.REPEATED_ID.found(
+            "{rows:live row shares|live rows share} a row id with {other}. The first: id {ids}, of {places}.",
+            rows=count,
+            other=other,
+            ids=list(ids),
+            places="; ".join(f"row {', '.join(map(str, positions))} of {name}" for name, positions in places.items()),
         )
-        return RepeatedId(rules.REPEATED_ID.finding(message), tuple(files.values()), tuple(ids), count)
+        return RepeatedId(finding, tuple(files.values()), tuple(ids), count)
 
 
 class _Deleted(Mapping[str, int]):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.history_check import HistoryCheck
-from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS
+from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS, IndexFile
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 
 
 class MetadataLevel:
-    """Judges the metadata of one table.
+    """Checks the metadata of one table.
 
     :param since: the snapshot to begin after; None to check from the first on
     :param fail_on_reassigned: whether reassigned row ids are an error
@@ -28,7 +28,7 @@ class MetadataLevel:
         self._fail_on_reassigned = fail_on_reassigned
 
     def check(self, ids: Sequence[int]) -> HistoryCheck:
-        """Judge commits; those manifests that others were merged into are read of the newest snapshot alone.
+        """Check commits; those manifests that others were merged into are read of the newest snapshot alone.
 
         Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
 
@@ -59,9 +59,9 @@ class MetadataLevel:
         return not damages and check.live.are_those_of(manifests)
 
     def _check_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryCheck, frozenset[str]]:
-        """Judge commits, and return the names of the manifests that were not read, too."""
+        """Check commits, and return the names of the manifests that were not read, too."""
         check = HistoryCheck(self._schemas, since=self._since, fail_on_reassigned=self._fail_on_reassigned)
-        vectors: dict[str | None, Mapping[str, int]] = {None: {}}
+        vectors: dict[str | None, Mapping[str, int] | None] = {None: {}}
         unread: set[str] = set()
         for commit in self._source.commits(ids, merged=merged):
             if check.ended:
@@ -71,18 +71,23 @@ class MetadataLevel:
                 continue
             unread |= commit.unread
             wanted = check.apply_commit(commit)
-            if wanted:
-                check.add_deleted_rows({snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted})
+            deleted = {snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted}
+            known = {snapshot_id: rows for snapshot_id, rows in deleted.items() if rows is not None}
+            if wanted and len(known) == len(deleted):
+                check.add_deleted_rows(known)
         return check, frozenset(unread)
 
-    def _deleted_rows(self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int]]) -> Mapping[str, int]:
-        """Return how many rows of which data file deletion vectors delete in a snapshot."""
+    def _deleted_rows(
+        self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int] | None]
+    ) -> Mapping[str, int] | None:
+        """Return how many rows of which data file deletion vectors delete in a snapshot; None if that is not known."""
         if snapshot.index_manifest not in known:
             files = self._source.index_files(snapshot)
-            known[snapshot.index_manifest] = {
-                vector.data_file: vector.cardinality or 0
-                for file in (() if isinstance(files, Damage) else files)
-                if file.type == DELETION_VECTORS
-                for vector in file.vectors
-            }
+            known[snapshot.index_manifest] = None if isinstance(files, Damage) else _cardinalities(files)
         return known[snapshot.index_manifest]
+
+
+def _cardinalities(files: Iterable[IndexFile]) -> dict[str, int] | None:
+    vectors = [vector for file in files if file.type == DELETION_VECTORS for vector in file.vectors]
+    found = {vector.data_file: vector.cardinality for vector in vectors if vector.cardinality is not None}
+    return found if len(found) == len(vectors) else None

@@ -32,9 +32,10 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
     """
     if name.location is None:
         raise TableError(
-            requests.NO_SUCH_TABLE.finding(
-                f"{name.text} is a name in a catalog, whose files are not known here. Name the table by its path or "
-                "URI, or let its catalog be asked (source 'catalog')."
+            requests.NO_SUCH_TABLE.found(
+                "{name} is a name in a catalog, but source is 'native'.",
+                remedy="Name the table by its path or URI, or use source 'catalog'.",
+                name=name.text,
             )
         )
     location = session.storage.qualify(name.location).rstrip("/")
@@ -43,13 +44,17 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
         found = format_of(session.storage, location)
     except MissingFileError:
         raise TableError(
-            requests.NO_SUCH_TABLE.finding(f"There is no table at {name.text}: no such directory. Check the path.")
+            requests.NO_SUCH_TABLE.found(
+                "There is no table at {name}: no such directory.", remedy="Check the path.", name=name.text
+            )
         ) from None
     source = MetadataSource(session.storage, location, avro_codecs(session.spark))
     if found != PAIMON and not source.snapshot_ids():
         what = f"is {'a' if found == DELTA else 'an'} {found} table, not" if found else "is not"
         how = "Check it with check-row-tracking." if found == DELTA else "Name the table's own directory."
-        raise TableError(requests.NOT_PAIMON.finding(f"{name.text} {what} an Apache Paimon table. {how}"))
+        raise TableError(
+            requests.NOT_PAIMON.found("{name} {what} an Apache Paimon table.", remedy=how, name=name.text, what=what)
+        )
     return PaimonTable(replace(name, location=location), location, source)
 
 

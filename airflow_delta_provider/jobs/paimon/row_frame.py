@@ -27,8 +27,8 @@ from airflow_delta_provider.jobs.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _LOOKUP = (
-    "path: string, file: int, base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>, "
-    "occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>>>"
+    "path: string, occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>, file: int, "
+    "base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>>>"
 )
 _DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 #: What Spark knows of the file of a row; a column of that name hides it.
@@ -150,7 +150,7 @@ class RowFrame:
         read = self._read(files, columns)
         lookup = ship(self._session.spark, self._lookup(files, occurrences, columns), _LOOKUP)
         # A file that the lookup does not know must not go unseen, so it fails in a column that all readers need.
-        known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', path)) ELSE coalesce(own_id, {}) END"
+        known = "CASE WHEN step IS NULL THEN raise_error(concat('unknown file ', path)) ELSE coalesce(own_id, {}) END"
         fresh = "CASE WHEN position < rows THEN base + position END"
         values = [f"c{index}" for index in range(len(columns))]
         rows = (
@@ -189,34 +189,39 @@ class RowFrame:
     def _lookup(
         self, files: Sequence[DataFile], occurrences: Sequence[Occurrence], columns: Sequence[UserColumn]
     ) -> list[dict[str, Any]]:
-        """Return what the rows of each file need to know of it, under every name that Spark may give the file."""
-        by_file: dict[DataFile, list[dict[str, Any]]] = defaultdict(list)
+        """Return what the rows of each file need to know of it, under every name that Spark may give the file.
+
+        One file may have several entries in manifests, as under new row ids.
+        """
+        indexes = {file: index for index, file in enumerate(files)}
+        found: dict[str, tuple[str, list[dict[str, Any]]]] = {}
         for one in occurrences:
-            words = words_of(one.without) if one.without else None
-            by_file[one.file].append({"step": one.step, "after": one.after, "deleted": words})
-        found: dict[str, dict[str, Any]] = {}
-        for index, file in enumerate(files):
+            file = one.file
             fields = self._schemas[file.schema_id].fields
             written = set(file.write_cols) if file.write_cols is not None else {field.name for field in fields}
             known = {
-                "file": index,
+                "step": one.step,
+                "after": one.after,
+                "deleted": words_of(one.without) if one.without else None,
+                "file": indexes[file],
                 "base": file.first_row_id,
                 "rows": file.row_count,
                 "low": file.min_sequence,
                 "high": file.max_sequence,
                 "provided": [column.names.get(file.schema_id) in written for column in columns],
-                "occurrences": by_file[file],
             }
-            for path in self._session.storage.spellings(self._uri(file)):
-                if path in found:
+            uri = self._uri(file)
+            for path in self._session.storage.spellings(uri):
+                other, entries = found.setdefault(path, (uri, []))
+                if other != uri:
                     raise RuntimeError(f"{path} may stand for two files, {file.name} is one of them")
-                found[path] = {"path": path, **known}
-        return list(found.values())
+                entries.append(known)
+        return [{"path": path, "occurrences": entries} for path, (_, entries) in found.items()]
 
     def _read(self, files: Sequence[DataFile], columns: Sequence[UserColumn]) -> DataFrame:
         by_schema: dict[int, list[str]] = defaultdict(list)
-        for file in files:
-            by_schema[file.schema_id].append(self._uri(file))
+        for uri, file in {self._uri(file): file for file in files}.items():
+            by_schema[file.schema_id].append(uri)
         parts = [self._of_schema(number, paths, columns) for number, paths in sorted(by_schema.items())]
         whole = parts[0]
         for part in parts[1:]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from airflow_delta_provider.domain.paimon.baseline import Baseline
 from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
+from airflow_delta_provider.domain.paimon.live_files import Change
+from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
@@ -38,15 +42,31 @@ def row_history(
         if snapshot.index_manifest not in known:
             found = source.index_files(snapshot)
             if isinstance(found, Damage):
-                raise UnknownRowsError(f"{found.path} {found.kind.value}{': ' if found.detail else ''}{found.detail}")
+                raise UnknownRowsError(f"{found.path} {found.text}")
             known[snapshot.index_manifest] = found
         return known[snapshot.index_manifest]
 
     first, *rest = history.changes
     return TableHistory(
         history.schemas,
-        LiveState(first.snapshot, tuple(history.beginning.values()), index_files(first.snapshot)),
-        tuple(Step(one.snapshot, one.added, one.deleted, index_files(one.snapshot)) for one in rest),
+        LiveState(first.snapshot, _without_indexes(history.beginning.values()), index_files(first.snapshot)),
+        tuple(_step(one, index_files(one.snapshot)) for one in rest),
         judged_start=since is None,
         proven=baseline is not None and baseline.level == "data",
     )
+
+
+def _step(change: Change, index_files: tuple[IndexFile, ...]) -> Step:
+    """Return what a commit did with rows: a file that got another index is the same file."""
+    added, deleted = _without_indexes(change.added), _without_indexes(change.deleted)
+    same = {*added} & {*deleted}
+    return Step(
+        change.snapshot,
+        tuple(file for file in added if file not in same),
+        tuple(file for file in deleted if file not in same),
+        index_files,
+    )
+
+
+def _without_indexes(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    return tuple(file._replace(extra_files=(), embedded_index=None) for file in files)

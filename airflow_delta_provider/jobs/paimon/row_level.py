@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
 from airflow_delta_provider.domain.paimon.file_faults import findings_of
 from airflow_delta_provider.domain.paimon.layout import DataLayout
@@ -61,7 +62,7 @@ class RowOptions:
     """What is asked for.
 
     :param keys: columns that tell rows apart, by their names in the newest schema
-    :param reassigned: severity of row ids that Paimon itself gave anew
+    :param reassigned: severity of row ids that Paimon itself reassigned
     :param ranges: what an earlier check found; of files that are not among them, the footers tell
     :param limits: what is compared in this process; beyond it, Spark compares
     :param on_vanished: called if files are gone that the newest snapshot does not have; may raise
@@ -99,7 +100,7 @@ class _CommitFinding:
 
 
 class RowLevel:
-    """Judges the rows of one table.
+    """Checks the rows of one table.
 
     :param name: of the table, for people
     :param location: as a URI
@@ -247,18 +248,21 @@ class RowLevel:
         gone = self._lifetimes.rows_gone_since(brought, comparison.snapshot)
         if gone is None and unique and finding.code == rules.REPEATED_ID.code:
             gone = self._lifetimes.last_deletion(comparison.snapshot)
-            finding = replace(finding, message=f"{finding.message} Snapshot {gone} at the latest put that right.")
+            evidence = f"{finding.evidence} It was fixed by snapshot {gone} at the latest."
+            finding = rules.REPEATED_ID.worded(replace(finding, evidence=evidence))
         return replace(finding, healed_version=gone)
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
         """Yield that commits were not compared where no other finding that stands says why."""
         if not comparisons or any(finding.is_open and finding.code in _UNREAD for finding in self._result.findings):
             return
-        texts = listed(str(comparison.snapshot.id) for comparison in comparisons)
-        yield rules.UNREAD.finding(
-            f"The rows that the commits of snapshots {texts} moved were not compared with those before: files that "
-            "the table has no more cannot be read. What these commits did is not part of the proof.",
+        yield rules.UNREAD.found(
+            "The rows that the commits of snapshots {snapshots} moved were not compared with those before: files that "
+            "the table no longer has cannot be read.",
+            effect="What these commits did is not part of the proof.",
+            remedy="",
             version=comparisons[0].snapshot.id,
+            snapshots=listed(str(comparison.snapshot.id) for comparison in comparisons),
         )
 
     def _keys(self, columns: Sequence[UserColumn]) -> Iterator[UserColumn]:
@@ -266,10 +270,11 @@ class RowLevel:
         unknown = [name for name in self._options.keys if name not in by_name]
         if unknown:
             self._result.findings.append(
-                rules.KEYS_NOT_USABLE.finding(
-                    f"There is no column {', '.join(unknown)} that can be compared; there are: {', '.join(by_name)}. "
-                    "Keys were not compared. Name other columns in key_columns.",
+                rules.KEYS_NOT_USABLE.found(
+                    "There is no column {missing} that can be compared; there are: {there}. Keys were not compared.",
                     version=self._history.latest.snapshot.id,
+                    missing=unknown,
+                    there=list(by_name),
                 )
             )
             return
@@ -282,10 +287,12 @@ class RowLevel:
         return replace(repeated.finding, version=self._history.start.snapshot.id, at_or_before=True)
 
     def _cannot_read(self, what: str, error: Exception) -> None:
-        message = understand(error).message
         self._result.findings.append(
-            rules.UNREAD.finding(
-                f"{what} could not be read: {message}. {rules.UNREAD.remedy}", version=self._history.latest.snapshot.id
+            rules.UNREAD.found(
+                "{what} could not be read: {error}.",
+                version=self._history.latest.snapshot.id,
+                what=what,
+                error=Prose(understand(error).message.rstrip(".")),
             )
         )
 

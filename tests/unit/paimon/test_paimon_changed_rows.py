@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     row_findings,
 )
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory, Vector
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.tables.paimon.archive import table_of
 from tests.unit.paimon_histories import history_of
@@ -143,30 +144,71 @@ def test_a_fault_is_told_with_its_commit_its_file_and_the_first_row(of: Of, faul
 
 
 def test_rows_written_anew_with_new_ids_are_told_unless_the_commit_says_that_it_replaces_rows(of: Of) -> None:
-    update = of("worked/05_delete")[2]
+    merge = of("worked/05_delete")[3]
     anew = outcome(gone=2, new=2)
-    overwrite = replace(update, snapshot=replace(update.snapshot, operation="OVERWRITE"))
+    overwrite = replace(merge, snapshot=replace(merge.snapshot, operation="OVERWRITE"))
 
-    [finding] = row_findings(update, anew, Severity.ERROR)
+    [finding] = row_findings(merge, anew, Severity.ERROR)
     assert (finding.code, finding.severity) == ("PD11", Severity.ERROR)
     for comparison, found in [
         (overwrite, anew),
-        (update, outcome(gone=2, new=3)),
-        (update, outcome(gone=2, new=2, kept=1)),
-        (update, outcome(gone=2, new=2, same_content=0)),
-        (replace(update, restored=True), anew),
+        (merge, outcome(gone=2, new=3)),
+        (merge, outcome(gone=2, new=2, kept=1)),
+        (merge, outcome(gone=2, new=2, same_content=0)),
+        (replace(merge, restored=True), anew),
     ]:
         assert list(row_findings(comparison, found, Severity.ERROR)) == []
 
 
 def test_keys_tell_more_than_values_do(of: Of) -> None:
-    update = of("worked/05_delete")[2]
+    merge = of("worked/05_delete")[3]
     keys = MovedKeys(2, 1, 3, ((0, 9),))
 
-    found = list(row_findings(update, outcome(gone=2, new=2, keys=keys), Severity.WARNING))
+    found = list(row_findings(merge, outcome(gone=2, new=2, keys=keys), Severity.WARNING))
 
     assert [finding.code for finding in found] == ["PD11", "PD08", "PD14"]
-    assert found[0].message.startswith("2 keys came back under new row ids")
+    assert found[0].message.startswith("MERGE wrote the rows of 2 keys again under new row ids")
+
+
+def test_new_ids_and_lost_rows_of_an_update_are_errors(of: Of) -> None:
+    update = of("worked/05_delete")[2]
+    delete = replace(update, snapshot=replace(update.snapshot, operation="DELETE"))
+
+    def codes(comparison: Comparison, **moved: int) -> list[tuple[str, Severity]]:
+        return [(one.code, one.severity) for one in row_findings(comparison, outcome(**moved), Severity.WARNING)]
+
+    assert codes(update, gone=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
+    assert codes(update, gone=1, kept=3, before=4, after=3) == [("PD16", Severity.ERROR)]
+    assert codes(update, kept=4, before=4, after=4) == []
+    assert codes(delete, gone=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
+    assert codes(delete, gone=2, kept=2, before=4, after=2) == []
+
+
+def test_new_ids_of_a_compaction_are_reassigned_ones_where_values_are_the_same(of: Of) -> None:
+    merge = of("worked/05_delete")[3]
+    compaction = replace(merge, snapshot=replace(merge.snapshot, commit_kind="COMPACT", operation=None))
+    faults = {fault: FaultyRows(2, (ROW,)) for fault in (RowFault.LOST, RowFault.ADDED)}
+
+    def found(*, same: bool) -> Finding:
+        moved = Moved(3, 2, 2, same, gone_ids=(0, 1), new_ids=(7, 8))
+        [finding] = row_findings(compaction, Outcome(moved, faults), Severity.WARNING)
+        return finding
+
+    kept, changed = found(same=True), found(same=False)
+    assert (kept.code, kept.severity) == ("PD11", Severity.WARNING)
+    assert "0-1 became 7-8" in kept.message
+    assert changed.code == "PD09"
+    assert "2 are missing and 0 have other values" in changed.message
+    assert "2 rows came out that it did not take" in changed.message
+
+
+def test_rows_of_a_branch_that_come_with_its_sequence_numbers_are_reassigned(of: Of) -> None:
+    merge = of("worked/05_delete")[3]
+    snapshot = replace(merge.snapshot, commit_kind="APPEND", operation=None, commit_identifier=0)
+    rows = outcome(RowFault.NEW_WITH_OTHER_SEQUENCE, new=1)
+
+    assert [one.code for one in row_findings(replace(merge, snapshot=snapshot), rows, Severity.WARNING)] == ["PD11"]
+    assert [one.code for one in row_findings(merge, rows, Severity.WARNING)] == ["PD06"]
 
 
 def test_a_commit_is_proven_to_keep_rows_by_keys_or_by_other_values_of_maintenance(of: Of) -> None:

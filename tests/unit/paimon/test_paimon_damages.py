@@ -100,6 +100,90 @@ def track_late(table: EditedTable) -> None:
     table.commit("APPEND", "WRITE", fresh, schemaId=1, nextRowId=1)
 
 
+def untracked(table: EditedTable, **keys: Any) -> None:
+    """Let the table never have had row tracking."""
+    table.schema(0, options={"row-tracking.enabled": None}, **keys)
+    for number in table.snapshot_ids():
+        table.snapshot(number, nextRowId=0)
+
+
+def again(kind: str, operation: str | None) -> Edit:
+    """Write a live row again as a new one."""
+
+    def edit(table: EditedTable) -> None:
+        [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+        new = table.copied(file, first_row_id=3, min_sequence_number=5, max_sequence_number=5)
+        table.commit(kind, operation, new, deleted=[file], nextRowId=4)
+
+    return edit
+
+
+def lose(table: EditedTable) -> None:
+    """Let an UPDATE write a row less than it took."""
+    live = table.live()
+    one = table.copied(live[0], first_row_id=None, row_count=1, write_cols=["id", "data", "_ROW_ID"])
+    table.commit("OVERWRITE", "UPDATE", one, deleted=live)
+
+
+def lose_by_vectors(table: EditedTable) -> None:
+    """Let an UPDATE delete rows by deletion vectors, and write none for them."""
+    vectors = table.body(3)["indexManifest"]
+    table.roll_back(2)
+    table.commit("OVERWRITE", "UPDATE", indexManifest=vectors)
+
+
+def renumber(table: EditedTable) -> None:
+    """Give the rows of some files new ids in the manifests, as ``sys.reassign_row_id`` does."""
+    number = table.snapshot_ids()[-1] + 1
+    first = table.body(number - 1)["nextRowId"]
+    table.commit("OVERWRITE", None, nextRowId=first + 5)
+
+    def change(records: Records) -> None:
+        for record in records:
+            if record["_FILE"]["_FIRST_ROW_ID"] == 10:
+                record["_FILE"]["_FIRST_ROW_ID"] = first
+
+    table.merge_base(number, change)
+
+
+def insert(table: EditedTable, sequence: int, **keys: Any) -> None:
+    """Add a row, with a sequence number."""
+    [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+    new = table.copied(file, first_row_id=3, min_sequence_number=sequence, max_sequence_number=sequence)
+    table.commit("APPEND", None, new, nextRowId=4, **keys)
+
+
+def merge_branch(table: EditedTable) -> None:
+    """Add the file of a branch that has more snapshots, then write its row into one file with others, updated."""
+    insert(table, 20, commitIdentifier=0)
+    live = table.live()
+    rows = sum(entry["_FILE"]["_ROW_COUNT"] for entry in live)
+    fields = {"first_row_id": None, "row_count": rows, "write_cols": ["id", "data", "_ROW_ID", "_SEQUENCE_NUMBER"]}
+    one = table.copied(live[0], **fields, min_sequence_number=20, max_sequence_number=6)
+    table.commit("OVERWRITE", "UPDATE", one, deleted=live)
+
+
+def copy_table(*stored: str) -> Edit:
+    """Let the only commit be one of ``sys.copy``, of a file with fresh ids or of one that stores its row ids."""
+
+    def edit(table: EditedTable) -> None:
+        table.roll_back(1)
+        ids = {"_FIRST_ROW_ID": None, "_WRITE_COLS": ["id", "data", *stored]} if stored else {"_FIRST_ROW_ID": 7}
+        table.entries(1, lambda records: records[:1])
+        table.entries(1, put(**ids, _MIN_SEQUENCE_NUMBER=4, _MAX_SEQUENCE_NUMBER=9))
+        table.snapshot(1, commitKind="OVERWRITE", operation=None, nextRowId=0, totalRecordCount=1)
+
+    return edit
+
+
+def apply_vectors(table: EditedTable) -> None:
+    """Let a compaction write a file without its deleted row, under new ids, and join two others under theirs."""
+    live = {entry["_FILE"]["_FIRST_ROW_ID"]: entry for entry in table.live()}
+    new = table.copied(live[0], first_row_id=18, row_count=2, min_sequence_number=7, max_sequence_number=7)
+    joined = table.copied(live[12], row_count=6)
+    table.commit("COMPACT", None, new, joined, deleted=[live[0], live[12], live[15]], nextRowId=20, indexManifest=None)
+
+
 def no_snapshot(table: EditedTable) -> None:
     for path in (table.root / "snapshot").glob("snapshot-*"):
         path.unlink()
@@ -134,6 +218,12 @@ DAMAGES = {
     "M1 off in what the next commit uses": Damage(
         W, lambda t: t.schema(1, like=0, options={"row-tracking.enabled": None}), [("PM01", 0, None)]
     ),
+    "M1 off in the only schema, though rows have ids": Damage(
+        W,
+        lambda t: t.schema(0, options={"row-tracking.enabled": None}),
+        [("PM01", 1, None)],
+        says="The table has 2 rows, and nextRowId is 2",
+    ),
     "M2 primary key": Damage(W, lambda t: t.schema(0, primaryKeys=["id"]), [("PM02", 1, None)], says="primary key id"),
     "M2 fixed bucket": Damage(W, lambda t: t.schema(0, options={"bucket": "4"}), [("PM02", 1, None)], says="bucket 4"),
     "M2 bucket key": Damage(
@@ -148,7 +238,7 @@ DAMAGES = {
     "M2 data evolution alone": Damage(
         W,
         lambda t: t.schema(0, options={"data-evolution.enabled": "true", "row-tracking.enabled": "false"}),
-        [("PM02", 0, None), ("PM15", 0, None)],
+        [("PM01", 1, None), ("PM02", 1, None)],
         says="data-evolution.enabled needs",
     ),
     "M3 no nextRowId": Damage(W, lambda t: t.snapshot(3, nextRowId=None), [("PM03", 3, None)], says="no nextRowId"),
@@ -162,7 +252,7 @@ DAMAGES = {
         W,
         lambda t: (t.snapshot(3, nextRowId=7), t.snapshot(4, nextRowId=7)),
         [("PM04", 3, None)],
-        says="by 5; the commit has 1 new rows",
+        says="by 5, but the commit has 1 new row.",
     ),
     "M4 grew without rows": Damage(W, lambda t: t.snapshot(4, nextRowId=4), [("PM04", 4, None)]),
     "M4 and M6 grew too little": Damage(
@@ -182,7 +272,7 @@ DAMAGES = {
         "big/w1/06_delete",
         lambda t: t.entries(3, put(_FIRST_ROW_ID=0)),
         [("PM07", 3, None)],
-        says="below 2, which were given out before",
+        says="below 2, which were assigned before",
     ),
     "M7 given out before, in a file that is then dropped": Damage(
         W,
@@ -190,6 +280,35 @@ DAMAGES = {
         [("PM07", 5, 6), ("PM08", 5, 6)],
         Verdict.PASS,
     ),
+    "M7 an UPDATE gives new ids": Damage(
+        W, again("OVERWRITE", "UPDATE"), [("PM19", 5, None)], says="UPDATE wrote 1 row under the new row ids 3"
+    ),
+    "M7 a DELETE gives new ids": Damage(W, again("OVERWRITE", "DELETE"), [("PM19", 5, None)]),
+    "M7 a compaction that clusters": Damage(
+        W, again("COMPACT", None), [("PM13", 5, None)], Verdict.PASS, says="2 became 3"
+    ),
+    "M7 a compaction that clusters, where that is an error": Damage(
+        W, again("COMPACT", None), [("PM13", 5, None)], options={"fail_on_reassigned": True}
+    ),
+    "M7 a compaction that applies deletion vectors": Damage(
+        "big/de3/07_call", apply_vectors, [("PM13", 7, None)], Verdict.PASS, says="2 rows again with new ids, as sort"
+    ),
+    "M7 row ids reassigned in manifests": Damage(
+        "big/de/08_merge", renumber, [("PM13", 6, None)], Verdict.PASS, says="10-14 became 18-22"
+    ),
+    "M7 row ids reassigned in manifests, where that is an error": Damage(
+        "big/de/08_merge", renumber, [("PM13", 6, None)], options={"fail_on_reassigned": True}
+    ),
+    "M9 a branch merged": Damage(
+        W, merge_branch, [("PM13", 5, None)], Verdict.PASS, says="the sequence numbers 20 of the branch"
+    ),
+    "M9 an insert with the number of another commit": Damage(W, lambda t: insert(t, 4), [("PM09", 5, None)]),
+    "M6 a copy of another table": Damage(W, copy_table(), [("PM06", 1, None)], says="CALL sys.copy"),
+    "M6 a copy of another table, its ids stored": Damage(
+        W, copy_table("_ROW_ID"), [("PM06", 1, None)], says="CALL sys.copy"
+    ),
+    "M11 an UPDATE loses rows": Damage(W, lose, [("PM20", 5, None)], says="1 row fewer"),
+    "M11 an UPDATE by deletion vectors loses rows": Damage("big/dv/06_call", lose_by_vectors, [("PM20", 3, None)]),
     "M8 overlapping, both files then compacted into one": Damage(
         W,
         lambda t: (reissue(t), t.commit("COMPACT", None, carrying(t), deleted=t.live())),
@@ -233,7 +352,7 @@ DAMAGES = {
         W,
         lambda t: t.merge_base(4, only_fresh(_FIRST_ROW_ID=1)),
         [("PM10", 4, None)],
-        says="it has otherwise",
+        says="differs from the previous snapshot in",
     ),
     "M11 for a while": Damage(W, lambda t: t.snapshot(2, totalRecordCount=9), [("PM11", 2, 3)], Verdict.PASS),
     "M11 since": Damage(W, lambda t: t.snapshot(4, totalRecordCount=1), [("PM11", 4, None)], says="1; the live files"),
@@ -242,7 +361,7 @@ DAMAGES = {
         W,
         lambda t: truncate(t.manifest(3), t.manifest(3).stat().st_size - 9),
         [("PM12", 3, None)],
-        says="Paimon reads it as empty",
+        says="Paimon reads the file as empty",
     ),
     "M12 manifest list missing": Damage(
         W, lambda t: (t.root / "manifest" / t.list_name(3, "delta")).unlink(), [("PM12", 3, 4)], Verdict.PASS
@@ -254,19 +373,19 @@ DAMAGES = {
         W,
         lambda t: (truncate(t.manifest(3), t.manifest(3).stat().st_size - 9), t.mend()),
         [("PM14", 3, None)],
-        says="Bring the file back from a backup",
+        says="Restore the file from a backup",
     ),
     "a snapshot that is none": Damage(
         W,
         lambda t: (t.root / "snapshot/snapshot-3").write_text("{"),
-        [("PM14", 0, None)],
+        [("PM14", 3, None)],
         says="snapshot/snapshot-3",
     ),
-    "a snapshot under another's name": Damage(W, lambda t: t.snapshot(3, id=2), [("PM14", 0, None)]),
+    "a snapshot under another's name": Damage(W, lambda t: t.snapshot(3, id=2), [("PM14", 3, None)]),
     "M1 switched on when there were rows": Damage(
         W, track_late, [("PM01", 1, 2), ("PM05", 2, None)], says="reading _ROW_ID fails"
     ),
-    "M3 no snapshot left": Damage(W, no_snapshot, [("PM03", 4, None)], says="there is none at all"),
+    "M3 no snapshot left": Damage(W, no_snapshot, [("PM03", 4, None)], says="but the newest one is missing, too"),
     "M10 a manifest twice in a base": Damage(
         W,
         lambda t: t.relist(4, "base", lambda records: [*records, records[0]]),
@@ -274,7 +393,7 @@ DAMAGES = {
         says="2 times",
     ),
     "M12 recorded otherwise by a later list": Damage(
-        W, lambda t: t.relist(3, "base", other_size, mend=False), [("PM12", 3, 4)], Verdict.PASS, says="by another"
+        W, lambda t: t.relist(3, "base", other_size, mend=False), [("PM12", 3, 4)], Verdict.PASS, says="in another"
     ),
     "M12 recorded otherwise by the newest list": Damage(
         W, lambda t: t.relist(4, "base", other_size, mend=False), [("PM12", 4, None)]
@@ -297,7 +416,7 @@ DAMAGES = {
         says="says that it is schema 0",
     ),
     "no schema at all": Damage(
-        W, lambda t: (t.root / "schema/schema-0").unlink(), [("PM14", 1, None)], says="Schema 0, by which"
+        W, lambda t: (t.root / "schema/schema-0").unlink(), [("PM14", 1, None)], says="Schema 0, which the table uses"
     ),
     "manifests of another format": Damage(
         W, in_parquet, [("PM16", 1, None)], Verdict.UNDETERMINED, says="parquet, by manifest.format"
@@ -313,14 +432,14 @@ DAMAGES = {
     ),
     "not tracked": Damage(
         W,
-        lambda t: t.schema(0, options={"row-tracking.enabled": None}),
+        untracked,
         [("PM15", 0, None)],
         Verdict.UNDETERMINED,
         says="write the rows into it",
     ),
     "not tracked, a primary key": Damage(
         W,
-        lambda t: t.schema(0, options={"row-tracking.enabled": None}, primaryKeys=["id"]),
+        lambda t: untracked(t, primaryKeys=["id"]),
         [("PM15", 0, None)],
         Verdict.UNDETERMINED,
         says="primary key id",
@@ -329,7 +448,7 @@ DAMAGES = {
         W, lambda t: t.snapshot(3, version=9), [("PM16", 3, None)], Verdict.UNDETERMINED, says="Update airflow-delta"
     ),
     "a schema of tomorrow": Damage(
-        W, lambda t: t.schema(0, version=9), [("PM16", 1, None)], Verdict.UNDETERMINED, says="of version 9"
+        W, lambda t: t.schema(0, version=9), [("PM16", 1, None)], Verdict.UNDETERMINED, says="has the format version 9"
     ),
 }
 

@@ -95,7 +95,7 @@ def test_files_of_which_the_same_is_to_be_said_are_told_together_at_the_first_sn
 
     assert (found.code, found.version, found.at_or_before, found.path) == ("PD13", 1, True, None)
     assert found.message.startswith(
-        f"{files[0].name} was not read: it is no Parquet file but orc. The same of 4 more: "
+        f"{files[0].name} was not read: it is no Parquet file but orc. 4 more files have the same problem: "
     )
     assert "and 1 more. These rows are not part of the proof." in found.message
 
@@ -118,7 +118,7 @@ def test_a_rule_has_no_more_than_twenty_findings(history: TableHistory) -> None:
     found = findings_of([differs(file, f"it has {rows} rows") for rows in range(100)], Lifetimes(history))
 
     assert len(found) == 20
-    assert found[-1].message.endswith("So it is, in other ways, with 80 more.")
+    assert "80 more files have other problems of this kind." in found[-1].message
 
 
 def surveyed(table: EditedTable) -> tuple[FileSurvey, list[Finding]]:
@@ -167,14 +167,14 @@ def missing(table: EditedTable, prefix: str) -> None:
 @pytest.mark.parametrize(
     ("damage", "prefix", "expected", "says", "broken"),
     [
-        (shorter, "57b71cd2", ("PD10", 5, None), "it has 0 rows, where the manifest says 1", False),
+        (shorter, "57b71cd2", ("PD10", 5, None), "it has 0 rows, the manifest says 1", False),
         (shorter, "092e9662", ("PD10", 3, 4), "it has 2 rows", False),
         (longer, "57b71cd2", ("PD12", 5, None), "it is longer than the 999 bytes", True),
         (without("_ROW_ID"), "57b71cd2", ("PD10", 5, None), "lacks the column _ROW_ID", True),
         (without("_SEQUENCE_NUMBER"), "57b71cd2", ("PD10", 5, None), "lacks the column _SEQUENCE_NUMBER", False),
         (unnamed, "57b71cd2", ("PD10", 5, None), "_SEQUENCE_NUMBER that the manifest does not name", False),
         (missing, "57b71cd2", ("PD12", 5, None), "there is no such file", True),
-        (missing, "092e9662", ("PD13", 3, None), "as files of snapshots that expire are", True),
+        (missing, "092e9662", ("PD13", 3, None), "as files of expired snapshots are", True),
     ],
 )
 def test_a_file_that_is_not_as_recorded_is_told_and_read_only_if_its_rows_can_be(
@@ -213,7 +213,7 @@ def test_data_files_whose_vectors_are_in_one_missing_index_file_are_told_once(
     assert [deleted(one, vector) for one in (file, file, file._replace(name="data-2.parquet"))] == [0, 0, 0]
     [finding] = findings_of(deleted.faults, Lifetimes(history))
     assert (finding.code, finding.version) == (rules.UNREADABLE.code, 2)
-    assert "The same of 1 more: data-2.parquet." in finding.message
+    assert "1 more file has the same problem: data-2.parquet." in finding.message
 
 
 class Denying(Storage):

@@ -1,0 +1,168 @@
+"""Commits that write rows again, and whether these kept their ids and are all there: PM13, PM19, PM20.
+
+Paimon itself gives rows new ids that nobody changed: sort compaction and incremental clustering, compaction that
+rewrites row ids, MERGE on tables with deletion vectors, ``sys.reassign_row_id``, and ``sys.merge_branch`` the rows of a
+branch. That can be told by metadata and the rows that deletion vectors delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.checks import paimon_metadata as rules
+from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
+from airflow_delta_provider.domain.paimon.id_ranges import id_range, spans
+from airflow_delta_provider.domain.paimon.live_files import Change
+from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import carries_ids
+from airflow_delta_provider.domain.paimon.violation import Violation, listed
+
+#: How many rows of which data file deletion vectors delete, by the snapshot's id.
+DeletedRows = Mapping[int, Mapping[str, int]]
+
+
+def check_new_ids(change: Change, new: NewIds) -> Iterator[Violation]:
+    """Yield what is wrong with a commit whose new ids are not those of new rows, as metadata alone tells."""
+    if not change.complete:
+        return
+    snapshot = change.snapshot
+    if change.renumbered:
+        yield _reassigned(
+            "The commit changed the row ids of {rows:row} in the manifests, as sys.reassign_row_id does: {old} became "
+            "{new}.",
+            change.deleted,
+            new,
+        )
+    elif is_branch_merge(change, new):
+        yield Violation(
+            rules.REASSIGNED.found(
+                "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have the new "
+                "ids {new}, but the sequence numbers {sequences} of the branch.",
+                effect="Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that "
+                "they have in the branch.",
+                rows=new.rows,
+                new=listed(spans(new.ranges)),
+                sequences=_span(number for file in new.assigned for number in (file.min_sequence, file.max_sequence)),
+            )
+        )
+    elif new.assigned and snapshot.keeps_ids:
+        yield Violation.of_files(
+            rules.NEW_IDS_FOR_OLD_ROWS,
+            "{operation} wrote {rows:row} under the new row ids {new}.",
+            new.assigned,
+            operation=snapshot.operation,
+            rows=new.rows,
+            new=listed(spans(new.ranges)),
+        )
+
+
+def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
+    """Return the snapshots whose deletion vectors :func:`check_rewritten` needs: none where it has nothing to tell."""
+    previous = change.previous
+    if previous is None or not change.complete or change.renumbered:
+        return ()
+    if _is_rewrite(change, new):
+        return (previous,)
+    judged = _is_merge_by_vectors(change, new) or (_is_update(change) and not new.data_evolution)
+    return (previous, change.snapshot) if judged else ()
+
+
+def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterator[Violation]:
+    """Yield what is wrong with a commit that :func:`vectors_needed` names snapshots for."""
+    if change.previous is None:
+        return
+    before, after = deleted.get(change.previous.id, {}), deleted.get(change.snapshot.id, {})
+    gone = sum(after.values()) - sum(before.values())
+    if _is_rewrite(change, new):
+        replaced = _replaced(change, new)
+        if _count(replaced, before, new.data_evolution) == new.rows:
+            yield _reassigned(
+                "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
+                "clustering do: {old} became {new}.",
+                replaced,
+                new,
+            )
+    elif _is_update(change):
+        # A file that is deleted takes its vector along.
+        lost = _count(change.deleted, {}, False) - _count(change.added, {}, False) + gone
+        if lost > 0:
+            yield Violation(
+                rules.LOST_ROWS.found(
+                    "UPDATE left the table with {lost:row} fewer than before.",
+                    lost=lost,
+                )
+            )
+    elif gone > 0:
+        yield _reassigned(
+            "MERGE deleted {gone:row} by deletion vectors and wrote {rows} with the new ids {new}: on this kind of "
+            "table, rows that it updates get new ids. Only if it updated none did every row keep its id.",
+            (),
+            new,
+            gone=gone,
+        )
+
+
+def _reassigned(evidence: str, old: Iterable[DataFile], new: NewIds, **facts: Any) -> Violation:
+    old = tuple(old)
+    stored = sum(carries_ids(file) for file in old)
+    texts = spans(ids for file in old if (ids := id_range(file)))
+    before = " and ".join(filter(None, (listed(texts), f"those stored in {stored} files" if stored else "")))
+    facts |= {"rows": new.rows, "old": before, "new": listed(spans(new.ranges))}
+    return Violation(rules.REASSIGNED.found(evidence, **facts))
+
+
+def _is_rewrite(change: Change, new: NewIds) -> bool:
+    """Whether a commit may have written rows again, all with new ids; some of them where files may share rows."""
+    unnamed = change.snapshot.operation is None and change.snapshot.commit_kind in ("OVERWRITE", "COMPACT")
+    whole = len(new.assigned) == sum(file.holds_rows for file in change.added)
+    return unnamed and bool(change.deleted) and bool(new.assigned) and (whole or new.data_evolution)
+
+
+def _is_merge_by_vectors(change: Change, new: NewIds) -> bool:
+    """Whether a MERGE deleted rows by deletion vectors and wrote others, where it cannot update columns in files
+    beside."""
+    snapshot, previous = change.snapshot, change.previous
+    return (
+        snapshot.operation == "MERGE"
+        and bool(new.assigned)
+        and not new.data_evolution
+        and snapshot.index_manifest is not None
+        and (previous is None or snapshot.index_manifest != previous.index_manifest)
+        and not any(carries_ids(file) for file in change.added)
+    )
+
+
+def _is_update(change: Change) -> bool:
+    return change.snapshot.operation == "UPDATE"
+
+
+def _replaced(change: Change, new: NewIds) -> list[DataFile]:
+    """Return the files whose rows a commit wrote again: not those that others with the same ids replace."""
+    kept = [ids for file in change.added if file not in new.assigned and (ids := id_range(file))]
+    return [
+        file
+        for file in change.deleted
+        if file.holds_rows and not any(_is_within(id_range(file), others) for others in kept)
+    ]
+
+
+def _is_within(ids: range | None, others: range) -> bool:
+    return bool(ids) and others.start <= ids.start and ids.stop <= others.stop  # type: ignore[union-attr]
+
+
+def _count(files: Iterable[DataFile], deleted: Mapping[str, int], data_evolution: bool) -> int:
+    """Return how many rows files have, without the deleted ones; files with columns of the same rows count once."""
+    rows: dict[object, int] = {}
+    for file in files:
+        if file.holds_rows:
+            key = id_range(file) if data_evolution else file.key
+            left = file.row_count - deleted.get(file.name, 0)
+            rows[key] = min(left, rows.get(key, left))
+    return sum(rows.values())
+
+
+def _span(numbers: Iterable[int]) -> str:
+    numbers = sorted(set(numbers))
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
