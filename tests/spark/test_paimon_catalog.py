@@ -6,6 +6,7 @@ itself cannot be had here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,15 +46,35 @@ def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator
     said = expected(paimon_archive)["worked/05_delete"]
     views: list[str] = []
 
-    def serve_as(name: str, *, snapshots: str = _SNAPSHOT, rows: dict[str, list[dict[str, Any]]] | None = None) -> str:
+    def serve_as(
+        name: str,
+        *,
+        snapshots: str = _SNAPSHOT,
+        rows: dict[str, list[dict[str, Any]]] | None = None,
+        schemas: dict[int, tuple[int, str, str]] | None = None,
+        **changed: Any,
+    ) -> str:
+        """Serve a table.
+
+        :param schemas: by snapshot: the schema's id, its columns in Spark, and its fields as JSON
+        :param changed: keys of the newest snapshot
+        """
         location = tmp_path / name
         spark.createDataFrame([], _ROW).write.format("delta").save(str(location))  # its version 0 is no snapshot
-        for _, found in sorted((rows or said["rows"]).items(), key=lambda item: int(item[0])):
-            spark.createDataFrame(found, _ROW).coalesce(1).write.format("delta").mode("overwrite").save(str(location))
+        for number, found in sorted((rows or said["rows"]).items(), key=lambda item: int(item[0])):
+            frame = spark.createDataFrame(found, schemas[int(number)][1] if schemas else _ROW).coalesce(1)
+            frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(location))
         spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{location}'")
         columns = [column.split()[0] for column in snapshots.split(", ")]
-        listed = [tuple(snapshot.get(column) for column in columns) for snapshot in said["snapshots"]]
+        known = [dict(snapshot) for snapshot in said["snapshots"]]
+        known[-1] |= changed
+        if schemas:
+            known = [{**snapshot, "schema_id": schemas[snapshot["snapshot_id"]][0]} for snapshot in known]
+        listed = [tuple(snapshot.get(column) for column in columns) for snapshot in known]
         spark.createDataFrame(listed, snapshots).createOrReplaceTempView(f"{name}{_SEPARATOR}snapshots")
+        fields = sorted({(number, text) for number, _, text in (schemas or {}).values()}) or [(0, "[]")]
+        view = spark.createDataFrame(fields, "schema_id bigint, fields string")
+        view.createOrReplaceTempView(f"{name}{_SEPARATOR}schemas")
         newest = max(said["files"], key=int)
         files = [{**file, "partition": str(file["partition"])} for file in said["files"][newest]]
         spark.createDataFrame(files, _FILE).createOrReplaceTempView(f"{name}{_SEPARATOR}files")
@@ -63,7 +84,7 @@ def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator
     yield serve_as
     for name in views:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
-        for what in ("snapshots", "files"):
+        for what in ("snapshots", "files", "schemas"):
             spark.catalog.dropTempView(f"{name}{_SEPARATOR}{what}")
 
 
@@ -96,6 +117,47 @@ def test_rows_that_break_rules_are_found_at_their_snapshot(
     report = check(serve("paimon_broken", rows=rows), since_snapshot=3)
 
     assert {(finding.code, finding.version) for finding in report.findings} == {("PD02", 4), ("PD05", 4)}
+    assert report.verdict is Verdict.VIOLATED
+
+
+def _fields(*columns: tuple[int, str, str]) -> str:
+    return json.dumps([{"id": number, "name": name, "type": kind} for number, name, kind in columns])
+
+
+def test_columns_are_compared_by_their_field_ids(
+    serve: Serve, check: Callable[..., TableReport], paimon_archive: Path
+) -> None:
+    """Where a column was renamed, and where one was dropped and another of its name added, no row has changed."""
+    old = (0, _ROW, _fields((0, "id", "BIGINT"), (1, "data", "STRING")))
+    renamed = (1, _ROW.replace("data", "text"), _fields((0, "id", "BIGINT"), (1, "text", "STRING")))
+    added = (1, _ROW, _fields((0, "id", "BIGINT"), (2, "data", "STRING")))
+    rows = expected(paimon_archive)["worked/05_delete"]["rows"]
+    texts, nulls = dict(rows), dict(rows)
+    texts["4"] = [{"text" if key == "data" else key: value for key, value in row.items()} for row in rows["4"]]
+    nulls["4"] = [{**row, "data": None} for row in rows["4"]]
+
+    reports = [
+        check(serve(name, rows=found, schemas={1: old, 2: old, 3: old, 4: new}))
+        for name, found, new in (("paimon_renamed", texts, renamed), ("paimon_added", nulls, added))
+    ]
+
+    assert [(report.verdict, report.findings) for report in reports] == [(Verdict.PASS, ())] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"next_row_id": 1}, "PM03"),
+        ({"total_record_count": 9}, "PM11"),
+        ({"next_row_id": 9, "operation": "DELETE"}, "PM19"),
+    ],
+)
+def test_snapshots_that_break_rules_are_found(
+    serve: Serve, check: Callable[..., TableReport], changed: dict[str, Any], code: str
+) -> None:
+    report = check(serve("paimon_snapshots", **changed))
+
+    assert [(finding.code, finding.version) for finding in report.findings if finding.code[:2] == "PM"] == [(code, 4)]
     assert report.verdict is Verdict.VIOLATED
 
 

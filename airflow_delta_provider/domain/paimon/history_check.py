@@ -35,6 +35,7 @@ from airflow_delta_provider.domain.paimon.schema_rules import (
     manifest_format,
 )
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
+from airflow_delta_provider.domain.paimon.snapshot_rules import missing_snapshots
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.finding import Finding
@@ -230,20 +231,7 @@ class HistoryCheck:
         broken = {damage.path for damage in self._broken_snapshots}
         missing = [snapshot_id for snapshot_id in gone if snapshot_path(snapshot_id) not in broken]
         if missing:
-            self._violations.add(
-                Violation(
-                    rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
-                        "Between snapshots {before} and {after} there is no {missing}. What those commits did is not "
-                        "checked.",
-                        path=snapshot_path(missing[0]),
-                        before=before.id,
-                        after=snapshot.id,
-                        missing=listed(map(str, missing)),
-                    )
-                ),
-                snapshot,
-                version=missing[0],
-            )
+            self._violations.add(Violation(missing_snapshots(before, snapshot, missing)), snapshot, version=missing[0])
 
     def _take_damages(self, commit: Commit) -> None:
         names = {file.name for file in (*(commit.base or ()), *(commit.delta or ()))}

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.paimon.id_ranges import id_range, spans
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
 from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 
@@ -40,8 +41,7 @@ def check_new_ids(change: Change, new: NewIds) -> Iterator[Violation]:
             rules.REASSIGNED.found(
                 "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have the new "
                 "ids {new}, but the sequence numbers {sequences} of the branch.",
-                effect="Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that "
-                "they have in the branch.",
+                effect=BRANCH_EFFECT,
                 rows=new.rows,
                 new=listed(spans(new.ranges)),
                 sequences=_span(number for file in new.assigned for number in (file.min_sequence, file.max_sequence)),

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from airflow_delta_provider.domain.checks import paimon_metadata
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.provenance import provenance
+from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
+#: Rules about rows, and the rules about metadata by which the same shows, but less.
+_IN_METADATA = {
+    rules.REASSIGNED.code: paimon_metadata.REASSIGNED.code,
+    rules.NEW_IDS_FOR_OLD_ROWS.code: paimon_metadata.NEW_IDS_FOR_OLD_ROWS.code,
+    rules.LOST_ROWS.code: paimon_metadata.LOST_ROWS.code,
+}
 #: Rows that a finding names.
 MOST_ROWS = 5
 #: Operations that put rows in the place of others, which are then not the same rows, though they may look alike.
@@ -135,6 +143,16 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
     return comparison.snapshot.operation is None and not moved.same_content
 
 
+def with_rows(metadata: Iterable[Finding], rows: Sequence[Finding], keeping: Collection[int]) -> list[Finding]:
+    """Return findings about metadata and about rows, without the first where the rows tell the same, or better.
+
+    :param keeping: snapshots whose commits are proven to have given new ids to new rows only
+    """
+    told = {(_IN_METADATA.get(finding.code), finding.version) for finding in rows}
+    told |= {(paimon_metadata.REASSIGNED.code, version) for version in keeping}
+    return [*(finding for finding in metadata if (finding.code, finding.version) not in told), *rows]
+
+
 def found_elsewhere(finding: Finding, names: str) -> Finding:
     """Return the finding about ids that the commit did not take over, where live rows of other files have them."""
     evidence = f"{finding.evidence} Live rows of {names}, which the commit did not touch, have such ids, too."
@@ -157,8 +175,7 @@ def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) ->
                 "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have new ids, "
                 "but not the commit's own sequence number {own}.",
                 severity=reassigned,
-                effect="Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that "
-                "they have in the branch.",
+                effect=BRANCH_EFFECT,
                 rows=others.count,
                 own=comparison.snapshot.id,
             )

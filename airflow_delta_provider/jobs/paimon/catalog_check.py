@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -13,13 +13,11 @@ from pyspark.errors import PySparkException
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.paimon.change_rules import check_files
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
-from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_rules import row_findings
+from airflow_delta_provider.domain.paimon.row_rules import keeps_identities, row_findings, with_rows
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.snapshot_rules import check_snapshots, has_column_files, has_row_ids
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -34,6 +32,9 @@ from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 #: Commits that are compared one by one; of more, the newest snapshot with the first: SQL reads each of them whole.
 _MOST_COMMITS = 16
+#: How often snapshots and files are read again because others commit.
+_TRIES = 3
+_NOT_TRACKED = rules.NOT_TRACKED.found("No snapshot has a nextRowId above 0, and no file has row ids.")
 
 
 class PaimonCatalogCheck:
@@ -65,13 +66,14 @@ class PaimonCatalogCheck:
         findings: list[Finding] = []
         try:
             with self._timings.phase("metadata"):
-                snapshots = self._chosen(self._source.snapshots())
-                files = self._source.files()
-                findings += _judge_files(files, snapshots)
+                listed, files = self._read()
+                snapshots = self._chosen(listed)
+                tracked = has_row_ids(listed, files)
+                findings += check_snapshots(snapshots, files) if tracked else [_NOT_TRACKED]
             self._evidence |= {"snapshots": len(snapshots), "files": len(files)}
-            if self._options.level == "data" and snapshots:
+            if self._options.level == "data" and snapshots and tracked:
                 with self._timings.phase("rows"):
-                    findings += self._judge_rows(snapshots, _with_column_files(files))
+                    findings = self._with_rows(findings, snapshots, has_column_files(files))
         except UnknownShapeError as error:
             findings.append(
                 row_rules.UNREAD.found(
@@ -92,7 +94,7 @@ class PaimonCatalogCheck:
             )
         return TableReport.judged(
             self._name.text,
-            *findings,
+            *map(self._reported, findings),
             version=snapshots[-1].id if snapshots else None,
             evidence=self._evidence,
             timings=self._timings,
@@ -105,7 +107,23 @@ class PaimonCatalogCheck:
             since = None
         return [snapshot for snapshot in snapshots if since is None or snapshot.id >= since]
 
-    def _judge_rows(self, snapshots: Sequence[Snapshot], evolution: bool) -> list[Finding]:
+    def _read(self) -> tuple[list[Snapshot], list[DataFile]]:
+        """Return the snapshots, and the live files of the newest: read again while others commit."""
+        snapshots = self._source.snapshots()
+        for _ in range(_TRIES):
+            files, before = self._source.files(), snapshots
+            snapshots = self._source.snapshots()
+            if snapshots[-1:] == before[-1:]:
+                break
+        return snapshots, files
+
+    def _reported(self, finding: Finding) -> Finding:
+        """Return a finding as weighty as was asked for, without the names that the catalog did not show."""
+        reassigned = finding.code in (rules.REASSIGNED.code, row_rules.REASSIGNED.code)
+        severity = Severity.ERROR if reassigned and self._options.fail_on_reassigned else finding.severity
+        return replace(finding, user=finding.user or None, severity=severity)
+
+    def _with_rows(self, findings: list[Finding], snapshots: Sequence[Snapshot], evolution: bool) -> list[Finding]:
         if len(snapshots) > _MOST_COMMITS + 1:
             self._notes.append(
                 f"{len(snapshots) - 1} commits are compared as one: what is found may be of any of them, "
@@ -114,20 +132,19 @@ class PaimonCatalogCheck:
             snapshots = [snapshots[0], snapshots[-1]]
         first = Comparison(0, snapshots[0], None, evolution, ())
         comparisons = [] if self._options.since_snapshot == snapshots[0].id else [first]
-        states = [(0, True, snapshots[0].id)] if comparisons else []
+        states = [(0, True, snapshots[0])] if comparisons else []
         for number, (before, after) in enumerate(pairwise(snapshots), 1):
             if after.id - before.id > 1:  # then it is no compaction, whatever the last commit was
                 after = replace(after, commit_kind="several", operation=f"the commits after snapshot {before.id}")
             comparisons.append(Comparison(number, after, before, evolution, ()))
-            states += [(number, False, before.id), (number, True, after.id)]
+            states += [(number, False, before), (number, True, after)]
         if not comparisons:
-            return []
-        columns, others = self._source.columns()
+            return findings
+        columns, others = self._source.columns(snapshots)
         if others:
             self._evidence["columns_not_compared"] = others
         keys = [column for column in columns if column.name in self._options.key_columns]
         unknown = set(self._options.key_columns) - {column.name for column in keys}
-        findings = []
         if unknown:
             findings.append(
                 row_rules.KEYS_NOT_USABLE.found(
@@ -138,38 +155,12 @@ class PaimonCatalogCheck:
             keys = []
         self._progress(f"{self._name.text}: comparing the rows of {len(snapshots)} snapshots")
         rows = self._source.rows(states, columns)
-        severity = Severity.ERROR if self._options.fail_on_reassigned else Severity.WARNING
         outcomes = ComparedRows(self._session, rows, [self._name.text], comparisons, columns, keys).outcomes()
+        found: list[Finding] = []
+        keeping: set[int] = set()
         for comparison in comparisons:
             if outcome := outcomes.get(comparison.number):
-                findings += row_findings(comparison, outcome, severity)
-        return [_known(finding) for finding in findings]
-
-
-def _judge_files(files: Sequence[DataFile], snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
-    """Yield what is wrong with the live files of the newest snapshot, as far as they show it."""
-    if not snapshots:
-        return
-    newest = snapshots[-1]
-    findings = [violation.finding for violation in check_files(files, newest)]
-    ranges = IdRanges()
-    for file in files:
-        for other in ranges.clashes(file, equal_allowed=_with_column_files(files)):
-            findings.append(
-                rules.OVERLAPPING_ROW_IDS.found(
-                    "{path} and {other} have the same row ids.", path=file.name, other=other.name
-                )
-            )
-        ranges.add(file)
-    for finding in findings:
-        yield _known(replace(finding, **provenance(newest), at_or_before=True))
-
-
-def _with_column_files(files: Sequence[DataFile]) -> bool:
-    """Whether some files have columns of rows of others, which is data evolution."""
-    return any(file.first_row_id is not None and file.write_cols is not None for file in files)
-
-
-def _known(finding: Finding) -> Finding:
-    """Return a finding without the names and times that the catalog did not tell."""
-    return replace(finding, user=finding.user or None)
+                found += row_findings(comparison, outcome, Severity.WARNING)
+                if keeps_identities(comparison, outcome):
+                    keeping.add(comparison.snapshot.id)
+        return with_rows(findings, found, keeping)

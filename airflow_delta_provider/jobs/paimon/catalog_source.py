@@ -7,7 +7,8 @@ and tested on tables and views of these; it has not met a live connector. What h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -15,11 +16,13 @@ from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.paimon.data_type import fields_of
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
+from airflow_delta_provider.domain.paimon.table_schema import KNOWN_VERSIONS, TableSchema
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.paimon.row_frame import UserColumn
+from airflow_delta_provider.jobs.paimon.row_frame import UserColumn, comparable_columns
 from airflow_delta_provider.jobs.tables.table_session import TableSession
 
 _WHOLE = (spark_types.LongType, spark_types.IntegerType)
@@ -40,10 +43,13 @@ _FILES: Mapping[str, tuple[type, ...]] = {
     "first_row_id": _WHOLE,
     "write_cols": (spark_types.ArrayType,),
 }
+_SCHEMAS: Mapping[str, tuple[type, ...]] = {"schema_id": _WHOLE, "fields": _TEXT}
 _ROWS: Mapping[str, tuple[type, ...]] = {ROW_ID: (spark_types.LongType,), SEQUENCE_NUMBER: (spark_types.LongType,)}
 #: One of these names a file, by the version of the connector.
 _NAMES = ("file_name", "file_path")
 _NO_LIST = ManifestListFile("", None)
+#: The identifier of a commit where the catalog does not show it; that of ``sys.merge_branch`` is 0.
+_UNKNOWN = -1
 
 
 class UnknownShapeError(Exception):
@@ -83,11 +89,39 @@ class CatalogSource:
             raise UnknownShapeError(f"$files has none of the columns {', '.join(_NAMES)}")
         return [_file(row, named) for row in frame.collect()]
 
-    def columns(self) -> tuple[list[UserColumn], list[str]]:
-        """Return the table's own columns that can be compared, and the names of the others."""
+    def schemas(self, ids: Collection[int]) -> dict[int, TableSchema]:
+        """Return schemas by id, with their columns alone.
+
+        :raises UnknownShapeError: if one is not there, or they have not the columns that are known
+        """
+        frame = self._session.spark.sql(f"SELECT * FROM {self._beside('schemas')}")
+        _check(frame, _SCHEMAS, "$schemas")
+        found: dict[int, TableSchema] = {}
+        for row in frame.where(sql.col("schema_id").isin([*ids])).collect():
+            try:
+                fields = fields_of({"fields": json.loads(row["fields"])})
+            except (KeyError, ValueError) as error:
+                raise UnknownShapeError(
+                    f"$schemas has a schema {row['schema_id']} that cannot be read: {error}"
+                ) from error
+            found[row["schema_id"]] = TableSchema(
+                KNOWN_VERSIONS[-1], row["schema_id"], fields, 0, (), (), {}, None, None
+            )
+        if missing := set(ids) - found.keys():
+            raise UnknownShapeError(f"$schemas has no schema {', '.join(map(str, sorted(missing)))}")
+        return found
+
+    def columns(self, snapshots: Sequence[Snapshot]) -> tuple[list[UserColumn], list[str]]:
+        """Return the table's own columns that can be compared over snapshots, and the names of the others.
+
+        :raises UnknownShapeError: if it is not known which columns are the same in several schemas
+        """
+        ids = {snapshot.schema_id for snapshot in snapshots}
+        if len(ids) > 1:
+            return comparable_columns(self.schemas(ids))
         columns: list[UserColumn] = []
         others: list[str] = []
-        for field in self._session.spark.sql(f"SELECT * FROM {self._name.sql} LIMIT 0").schema.fields:
+        for field in self._at(snapshots[-1]).schema.fields:
             kind = field.dataType
             if field.name in _ROWS:
                 continue
@@ -95,10 +129,11 @@ class CatalogSource:
                 others.append(field.name)
                 continue
             nested = isinstance(kind, (spark_types.StructType, spark_types.ArrayType))
-            columns.append(UserColumn(field.name, {}, {}, kind.simpleString(), nested))
+            names = dict.fromkeys(ids, field.name)
+            columns.append(UserColumn(field.name, names, {}, kind.simpleString(), nested))
         return columns, others
 
-    def rows(self, states: Sequence[tuple[int, bool, int]], columns: Sequence[UserColumn]) -> DataFrame:
+    def rows(self, states: Sequence[tuple[int, bool, Snapshot]], columns: Sequence[UserColumn]) -> DataFrame:
         """Return the rows of snapshots, as :meth:`RowFrame.rows` does; of no place in a file anything is known.
 
         :param states: number of the comparison, whether the rows are those after it, and the snapshot
@@ -110,8 +145,8 @@ class CatalogSource:
             whole = whole.union(part)
         return whole
 
-    def _rows_at(self, step: int, after: bool, snapshot: int, columns: Sequence[UserColumn]) -> DataFrame:
-        there = set(self._columns_at(snapshot))
+    def _rows_at(self, step: int, after: bool, snapshot: Snapshot, columns: Sequence[UserColumn]) -> DataFrame:
+        names = [column.names.get(snapshot.schema_id) for column in columns]
         selected = ", ".join(
             [
                 f"{step} AS step",
@@ -122,20 +157,19 @@ class CatalogSource:
                 "0 AS file",
                 "CAST(NULL AS BIGINT) AS position",
                 *(
-                    f"{quote(column.name) if column.name in there else f'CAST(NULL AS {column.type})'} AS c{index}"
-                    for index, column in enumerate(columns)
+                    f"CAST({'NULL' if name is None else quote(name)} AS {column.type}) AS c{index}"
+                    for index, (name, column) in enumerate(zip(names, columns))
                 ),
             ]
         )
         # Both by name: SELECT * leaves them out, and t$row_tracking has them as NOT NULL, so that nulls go unseen.
-        frame = self._session.spark.sql(f"SELECT {selected} FROM {self._name.sql} VERSION AS OF {snapshot}")
+        frame = self._session.spark.sql(f"SELECT {selected} FROM {self._name.sql} VERSION AS OF {snapshot.id}")
         shape = frame.select(sql.col("id").alias(ROW_ID), sql.col("seq").alias(SEQUENCE_NUMBER))
         _check(shape, _ROWS, "the table")
         return frame
 
-    def _columns_at(self, snapshot: int) -> list[str]:
-        names: list[str] = self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshot}").columns
-        return names
+    def _at(self, snapshot: Snapshot) -> DataFrame:
+        return self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshot.id}")
 
     def _beside(self, what: str) -> str:
         """Return the name of a system table of this one, for SQL."""
@@ -165,7 +199,7 @@ def _snapshot(row: Row) -> Snapshot:
         changelog=None,
         index_manifest=None,
         commit_user=known.get("commit_user") or "",
-        commit_identifier=known.get("commit_identifier") or 0,
+        commit_identifier=known.get("commit_identifier", _UNKNOWN),
         commit_kind=known["commit_kind"],
         operation=known.get("operation"),
         time_millis=int(time.timestamp() * 1000) if hasattr(time, "timestamp") else -(1 << 62),
@@ -175,7 +209,7 @@ def _snapshot(row: Row) -> Snapshot:
         next_row_id=known["next_row_id"],
         watermark=None,
         statistics=None,
-        writer_version=None,
+        writer_version=known.get("writer_version"),
     )
 
 

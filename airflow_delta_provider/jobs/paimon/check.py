@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
-from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.row_rules import with_rows
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
@@ -38,12 +38,6 @@ from airflow_delta_provider.jobs.session.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
-#: Rules about rows, and the rules about metadata by which the same shows, but less.
-_IN_METADATA = {
-    row_rules.REASSIGNED.code: rules.REASSIGNED.code,
-    row_rules.NEW_IDS_FOR_OLD_ROWS.code: rules.NEW_IDS_FOR_OLD_ROWS.code,
-    row_rules.LOST_ROWS.code: rules.LOST_ROWS.code,
-}
 #: How often a check starts again because snapshots that it reads have vanished.
 _TRIES = 3
 
@@ -181,9 +175,7 @@ class PaimonRowTrackingCheck:
             )
             return [*findings, finding]
         self._rows = result
-        proven = {(_IN_METADATA.get(found.code), found.version) for found in result.findings}
-        proven |= {(rules.REASSIGNED.code, version) for version in result.keeping}
-        return [*(found for found in findings if (found.code, found.version) not in proven), *result.findings]
+        return with_rows(findings, result.findings, result.keeping)
 
     def _check_all_kept(self, history: History) -> None:
         """See whether files are gone because snapshots are.
@@ -344,6 +336,4 @@ def _not_tracked(schemas: Schemas) -> Finding:
         return rules.NOT_TRACKED.found(
             "The table has the primary key {keys}; Paimon tracks rows of append tables only.", keys=newest.primary_keys
         )
-    return rules.NOT_TRACKED.found(
-        "row-tracking.enabled is not true, and cannot be set on a table that has rows.",
-    )
+    return rules.NOT_TRACKED.found("row-tracking.enabled is not true, and cannot be set on a table that has rows.")
