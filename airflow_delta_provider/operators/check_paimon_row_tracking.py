@@ -45,7 +45,7 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     :param state_path: directory for incremental state, one file per table: the next check starts after the last
         snapshot that passed. After a rollback, whose new snapshots reuse ids, it starts over. (templated)
     :param fail_on_reassigned: whether it is an error if Paimon itself gave unchanged rows new ids, as
-        sort compaction does, and MERGE on tables with deletion vectors; otherwise a warning. (templated)
+        sort compaction and clustering do; otherwise a warning. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """

@@ -18,7 +18,7 @@ from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 
-_PARQUET = "parquet"
+_PARQUET, _AVRO = "parquet", "avro"
 
 
 @dataclass
@@ -75,7 +75,10 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
     Where the storage fails in a way that may pass, so does the check, to be made again.
     """
     if file.format != _PARQUET:
-        return None, [unread(file, f"its format is {file.format or 'unknown'}, not Parquet")]
+        remedy = (
+            "Write the table's files as Parquet: nothing reads row ids of Avro files." if file.format == _AVRO else None
+        )
+        return None, [unread(file, f"its format is {file.format or 'unknown'}, not Parquet", remedy)]
     try:
         footer = data.footer(data.row_file(file))
         ids = file_ids(footer, ROW_ID)
