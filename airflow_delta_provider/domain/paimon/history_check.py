@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
 from airflow_delta_provider.domain.paimon.rewritten_rows import (
+    BranchFiles,
     DeletedRows,
     check_new_ids,
     check_rewritten,
@@ -50,10 +51,18 @@ class HistoryCheck:
     :param fail_on_reassigned: whether reassigned row ids are an error
     """
 
-    def __init__(self, schemas: Schemas, *, since: int | None = None, fail_on_reassigned: bool = False) -> None:
+    def __init__(
+        self,
+        schemas: Schemas,
+        *,
+        since: int | None = None,
+        fail_on_reassigned: bool = False,
+        branch_files: BranchFiles = dict,
+    ) -> None:
         self._schemas = schemas
         self._since = since
         self._fail_on_reassigned = fail_on_reassigned
+        self._branch_files = branch_files
         self._live = LiveFiles()
         self._ranges = IdRanges()
         self._violations = OpenViolations()
@@ -200,7 +209,7 @@ class HistoryCheck:
             self._highest_of_branches = max(self._highest_of_branches, *(file.max_sequence for file in change.added))
         highest = max(snapshot.id, self._highest_of_branches)
         self._add_all(check_change(change, new, highest))
-        self._add_all(check_new_ids(change, new))
+        self._add_all(check_new_ids(change, new, self._branch_files))
         seed = first and snapshot.id > 1
         added = {file.key for file in change.added}
         if seed:

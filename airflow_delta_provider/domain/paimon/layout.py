@@ -64,6 +64,11 @@ def tag_path(name: str) -> str:
     return f"{TAG_DIRECTORY}/{_TAG_PREFIX}{name}"
 
 
+def branch_directory(name: str) -> str:
+    """Return where the snapshots, schemas and tags of a branch are; its manifests are where those of main are."""
+    return f"{BRANCH_DIRECTORY}/{_BRANCH_PREFIX}{name}"
+
+
 def snapshot_ids(names: Iterable[str]) -> list[int]:
     """Return the ids of the snapshots in a listing of their directory, in order; what is none is left out."""
     return _numbers(names, _SNAPSHOT)

@@ -7,7 +7,7 @@ branch. That can be told by metadata and the rows that deletion vectors delete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
@@ -22,9 +22,11 @@ from airflow_delta_provider.domain.paimon.violation import Violation, listed
 
 #: How many rows of which data file deletion vectors delete, by the snapshot's id.
 DeletedRows = Mapping[int, Mapping[str, int]]
+#: Reads the live files of branches, by name.
+BranchFiles = Callable[[], Mapping[str, DataFile]]
 
 
-def check_new_ids(change: Change, new: NewIds) -> Iterator[Violation]:
+def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
     """Yield what is wrong with a commit whose new ids are not those of new rows, as metadata alone tells."""
     if not change.complete:
         return
@@ -37,15 +39,14 @@ def check_new_ids(change: Change, new: NewIds) -> Iterator[Violation]:
             new,
         )
     elif is_branch_merge(change, new):
-        yield Violation(
-            rules.REASSIGNED.found(
-                "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have the new "
-                "ids {new}, but the sequence numbers {sequences} of the branch.",
-                effect=BRANCH_EFFECT,
-                rows=new.rows,
-                new=listed(spans(new.ranges)),
-                sequences=_span(number for file in new.assigned for number in (file.min_sequence, file.max_sequence)),
-            )
+        known = branch_files()
+        yield _reassigned(
+            "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: row ids {old} became "
+            "{new}, but the sequence numbers {sequences} of the branch remain.",
+            [known[file.name] for file in new.assigned if file.name in known],
+            new,
+            effect=BRANCH_EFFECT,
+            sequences=_span(number for file in new.assigned for number in (file.min_sequence, file.max_sequence)),
         )
     elif new.assigned and snapshot.keeps_ids:
         yield Violation.of_files(
@@ -109,7 +110,7 @@ def _reassigned(evidence: str, old: Iterable[DataFile], new: NewIds, **facts: An
     stored = sum(carries_ids(file) for file in old)
     texts = spans(ids for file in old if (ids := id_range(file)))
     before = " and ".join(filter(None, (listed(texts), f"those stored in {stored} files" if stored else "")))
-    facts |= {"rows": new.rows, "old": before, "new": listed(spans(new.ranges))}
+    facts |= {"rows": new.rows, "old": before or "that are not known", "new": listed(spans(new.ranges))}
     return Violation(rules.REASSIGNED.found(evidence, **facts))
 
 

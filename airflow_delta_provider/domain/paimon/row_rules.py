@@ -263,11 +263,11 @@ def _of_identities(
 def _rewritten(comparison: Comparison, moved: Moved) -> bool:
     """Whether a commit gave rows new ids and changed nothing else.
 
-    Where the commit says that it puts rows in the place of others, equal values do not make them the same. A
-    compaction may keep the ids of other rows.
+    Where the commit says that it puts rows in the place of others, equal values do not make them the same. One that
+    names no operation, as maintenance does, may have kept the ids of other rows.
     """
     operation = comparison.snapshot.operation
-    if operation in _REPLACING or (moved.kept and not comparison.compaction):
+    if operation in _REPLACING or (moved.kept and operation is not None):
         return False
     return bool(moved.new) and moved.new == moved.gone and moved.same_content
 

@@ -60,7 +60,12 @@ class MetadataLevel:
 
     def _check_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryCheck, frozenset[str]]:
         """Check commits, and return the names of the manifests that were not read, too."""
-        check = HistoryCheck(self._schemas, since=self._since, fail_on_reassigned=self._fail_on_reassigned)
+        check = HistoryCheck(
+            self._schemas,
+            since=self._since,
+            fail_on_reassigned=self._fail_on_reassigned,
+            branch_files=self._source.branch_files,
+        )
         vectors: dict[str | None, Mapping[str, int] | None] = {None: {}}
         unread: set[str] = set()
         for commit in self._source.commits(ids, merged=merged):

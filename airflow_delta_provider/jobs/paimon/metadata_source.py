@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.paimon.layout import (
     SCHEMA_DIRECTORY,
     SNAPSHOT_DIRECTORY,
     TAG_DIRECTORY,
+    branch_directory,
     branch_names,
     manifest_path,
     schema_ids,
@@ -26,7 +27,9 @@ from airflow_delta_provider.domain.paimon.layout import (
     snapshot_path,
     tag_names,
 )
+from airflow_delta_provider.domain.paimon.live_files import LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import (
+    DataFile,
     ManifestEntry,
     ManifestFile,
     read_manifest_lists,
@@ -93,6 +96,26 @@ class MetadataSource:
     def branches(self) -> list[str]:
         """Return the names of the branches besides main."""
         return branch_names(self._names(BRANCH_DIRECTORY))
+
+    def branch_files(self) -> dict[str, DataFile]:
+        """Return the live files of the branches besides main, by name, as far as they can be read."""
+        found: dict[str, DataFile] = {}
+        for branch in self.branches():
+            directory = branch_directory(branch)
+            ids = snapshot_ids(self._names(f"{directory}/{SNAPSHOT_DIRECTORY}"))
+            for content in self._read([f"{directory}/{snapshot_path(snapshot_id)}" for snapshot_id in ids[-1:]]):
+                snapshot = None if content is None else _parsed(Snapshot.from_json, content)
+                if isinstance(snapshot, Snapshot):
+                    found |= self._live_files(snapshot)
+        return found
+
+    def _live_files(self, snapshot: Snapshot) -> dict[str, DataFile]:
+        lists = self._lists([snapshot.base, snapshot.delta])
+        manifests, _ = self.read_manifests(_listed(snapshot, lists, base=True))
+        base, delta = (lists.values.get(manifest_path(file.name)) for file in (snapshot.base, snapshot.delta))
+        live = LiveFiles()
+        live.apply(Commit(snapshot, base, delta, manifests))
+        return {file.name: file for file in live.files.values()}
 
     def schemas(self) -> dict[int, TableSchema | PaimonFormatError]:
         """Return all schemas by id, or why one cannot be read."""

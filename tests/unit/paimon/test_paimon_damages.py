@@ -163,6 +163,17 @@ def merge_branch(table: EditedTable) -> None:
     table.commit("OVERWRITE", "UPDATE", one, deleted=live)
 
 
+def merge_known_branch(table: EditedTable) -> None:
+    """Add the file of a branch that is still there."""
+    [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+    there = table.copied(file, first_row_id=7, min_sequence_number=9, max_sequence_number=9)
+    table.commit("APPEND", "WRITE", there, nextRowId=8)
+    (table.root / "branch/branch-b").mkdir(parents=True)
+    table.roll_back(4, keep=table.root / "branch/branch-b/snapshot")
+    here = {**there, "_FILE": {**there["_FILE"], "_FIRST_ROW_ID": 3}}
+    table.commit("APPEND", None, here, nextRowId=4, commitIdentifier=0)
+
+
 def copy_table(*stored: str) -> Edit:
     """Let the only commit be one of ``sys.copy``, of a file with fresh ids or of one that stores its row ids."""
 
@@ -301,6 +312,9 @@ DAMAGES = {
     ),
     "M9 a branch merged": Damage(
         W, merge_branch, [("PM13", 5, None)], Verdict.PASS, says="the sequence numbers 20 of the branch"
+    ),
+    "M9 a branch merged that is still there": Damage(
+        W, merge_known_branch, [("PM13", 5, None)], Verdict.PASS, says="row ids 7 became 3"
     ),
     "M9 an insert with the number of another commit": Damage(W, lambda t: insert(t, 4), [("PM09", 5, None)]),
     "M6 a copy of another table": Damage(W, copy_table(), [("PM06", 1, None)], says="CALL sys.copy"),
