@@ -29,13 +29,13 @@ class KnownFile:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A snapshot up to which all was well.
+    """A snapshot up to which everything was right.
 
-    :param snapshot_uuid: tells it from another snapshot of the same id: after a rollback ids are used again
+    :param snapshot_uuid: distinguishes it from another snapshot of the same id: after a rollback, ids are reused
     :param level: that the check had
     :param key_columns: that it compared
     :param files: those that were live
-    :param reported: the warnings of earlier snapshots whose report nobody has confirmed yet
+    :param reported: the warnings of earlier snapshots whose report has not been confirmed yet
     """
 
     snapshot_id: int

@@ -72,10 +72,10 @@ def read_partition(data: bytes, fields: tuple[DataField, ...]) -> tuple[Any, ...
 
     :param data: as a manifest has it
     :param fields: the table's partition columns in order, :attr:`TableSchema.partition_fields`
-    :raises PaimonFormatError: if it is no row of these fields
+    :raises PaimonFormatError: if it is not a row of these fields
     """
     if len(data) < _ARITY_SIZE:
-        raise PaimonFormatError(f"a partition has {len(data)} bytes, which is no row")
+        raise PaimonFormatError(f"a partition has {len(data)} bytes, which is not a row")
     arity = int.from_bytes(data[:_ARITY_SIZE], "big")
     if arity != len(fields):
         raise PaimonFormatError(f"a partition has {arity} values, where the table has {len(fields)} partition columns")

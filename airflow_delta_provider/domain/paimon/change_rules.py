@@ -68,7 +68,7 @@ class NewIds:
         assigned = tuple(file for ids, file in ranged if ids.start >= first)
         if not data_evolution:
             return cls(first, assigned, tuple(reissued), missing)
-        # What a commit puts in the place of files is none of its own, whatever ranges these had.
+        # What replaces files has their ids, even if the ranges differ.
         columns = () if change.deleted else tuple(reissued)
         return cls(first, assigned, (), missing, columns, data_evolution)
 
@@ -85,7 +85,7 @@ class NewIds:
 
 
 def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator[Violation]:
-    """Yield what a commit broke, as far as its snapshot, the one before, and what it changed can tell.
+    """Yield what a commit broke, as far as its snapshot, the one before, and what it changed show.
 
     :param highest_sequence: the highest sequence number that its files may have
     """

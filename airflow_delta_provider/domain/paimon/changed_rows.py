@@ -68,7 +68,7 @@ class Comparison:
 
 @dataclass
 class ChangedRows:
-    """Tells of each commit of a history which rows it may have changed.
+    """Finds, for each commit of a history, which rows it may have changed.
 
     :param deleted: reads deletion vectors
     """

@@ -53,7 +53,7 @@ class DataType:
     def from_json(cls, wire: Any) -> DataType:
         """Read a type.
 
-        :raises ValueError: if it is none
+        :raises ValueError: if it is not a type
         """
         if isinstance(wire, str):
             return _simple(wire)
@@ -89,7 +89,7 @@ def fields_of(wire: Mapping[str, Any]) -> tuple[DataField, ...]:
     """
     fields = wire["fields"]
     if not isinstance(fields, list) or not all(isinstance(field, Mapping) for field in fields):
-        raise ValueError("its fields are no list of objects")
+        raise ValueError("its fields are not a list of objects")
     return tuple(
         DataField(integer_of(field, "id", 32), text_of(field, "name"), DataType.from_json(field["type"]))
         for field in fields

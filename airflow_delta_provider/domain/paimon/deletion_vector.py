@@ -2,7 +2,7 @@
 
 Apache Paimon, Specification, Table Index, Deletion Vectors. An index file begins with a byte of its version. A
 vector is the size of its bitmap (big-endian), the bitmap beginning with a magic number, and the bitmap's CRC-32.
-The magic tells the two kinds apart: a Roaring bitmap of 32-bit numbers, whose range gives the bitmap's size alone,
+The magic distinguishes the two kinds: a Roaring bitmap of 32-bit numbers, whose range gives the bitmap's size alone,
 and one of 64-bit numbers, whose range gives the size of all. A set of rows is an int used as a bit set.
 """
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
 _FILE_VERSION = 1
 _MAGIC_32 = struct.pack(">I", 1581511376)
 _MAGIC_64 = struct.pack("<I", 1681511377)
-#: Bytes of the size before a bitmap, of the checksum behind it, and of the magic that it begins with.
+#: Bytes of the size before a bitmap, of the checksum after it, and of the magic that it begins with.
 _SIZE_BYTES = _CHECKSUM_BYTES = _MAGIC_BYTES = 4
 #: Rows that a file may have: bounds what a damaged number of rows can cost to 1 GiB.
 _MOST_ROWS = 1 << 33

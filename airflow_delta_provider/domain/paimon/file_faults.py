@@ -1,4 +1,4 @@
-"""What is wrong with data files, and as few findings of it as tell everything: PD10, PD12, PD13."""
+"""What is wrong with data files, and as few findings of it as possible: PD10, PD12, PD13."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class History:
     :param changes: the first snapshot's own, and what each later one did; there is at least one
     :param live: live files of the newest
     :param schemas: by id, those that can be read
-    :param complete: whether what each snapshot has could be told; if not, files are not to be relied upon
+    :param complete: whether the files of each snapshot are known; if not, they cannot be relied upon
     """
 
     beginning: Mapping[FileKey, DataFile]

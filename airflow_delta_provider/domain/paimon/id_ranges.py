@@ -1,4 +1,4 @@
-"""The row ids that live files give out, and which files give out the same."""
+"""The row ids that manifests give to live files, and which files have the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 
 
 def id_range(file: DataFile) -> range | None:
-    """Return the row ids that a file gives out; None where its rows have theirs in the file, or are no rows."""
+    """Return the row ids that the manifest gives a file; None if it stores them itself, or has columns alone."""
     if file.first_row_id is None or not file.holds_rows:
         return None
     return range(file.first_row_id, file.first_row_id + file.row_count)
@@ -34,7 +34,7 @@ class IdRanges:
         self._by_start: dict[int, dict[FileKey, DataFile]] = {}
 
     def replace(self, files: Iterable[DataFile]) -> None:
-        """Forget all files, and have these."""
+        """Replace all files by these."""
         self._by_start = {}
         for file in files:
             if ids := id_range(file):
@@ -42,14 +42,14 @@ class IdRanges:
         self._starts = sorted(self._by_start)
 
     def add(self, file: DataFile) -> None:
-        """Have one more file."""
+        """Add a file."""
         if ids := id_range(file):
             if ids.start not in self._by_start:
                 insort(self._starts, ids.start)
             self._by_start.setdefault(ids.start, {})[file.key] = file
 
     def remove(self, file: DataFile) -> None:
-        """Forget a file."""
+        """Remove a file."""
         if (ids := id_range(file)) and file.key in (here := self._by_start.get(ids.start, {})):
             del here[file.key]
             if not here:
@@ -57,9 +57,9 @@ class IdRanges:
                 self._starts.pop(bisect_left(self._starts, ids.start))
 
     def clashes(self, file: DataFile, *, equal_allowed: bool) -> Iterator[DataFile]:
-        """Yield files that give out ids of this one's.
+        """Yield files that have some of the ids of this one.
 
-        :param equal_allowed: whether files may give out the very same ids, as with data evolution
+        :param equal_allowed: whether files may have the very same ids, as with data evolution
         """
         ids = id_range(file)
         if not ids:

@@ -25,7 +25,7 @@ class Lifetimes:
                 self._removed_by.pop(file.key, None)
 
     def added_by(self, files: Collection[DataFile]) -> list[Snapshot]:
-        """Return the snapshots that added files, in order, as far as the history tells."""
+        """Return the snapshots that added files, in order, as far as the history shows."""
         known = self.history.added_by
         return sorted((known[file.key] for file in files if file.key in known), key=lambda snapshot: snapshot.id)
 

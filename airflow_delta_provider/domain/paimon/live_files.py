@@ -66,7 +66,7 @@ class LiveFiles:
 
     @property
     def unread(self) -> tuple[ManifestFile, ...]:
-        """Manifests of the newest commit's base that nobody has read: they should come to these files."""
+        """Manifests of the newest commit's base that were not read: they should come to these files."""
         return tuple(manifest for name, manifest in self._listed.items() if name in self._unread)
 
     @property
@@ -194,7 +194,7 @@ def _net_count(manifests: Iterable[ManifestFile]) -> int:
 
 
 def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
-    """Return what entries come to, in whatever order: what is added by them, or deleted and not added before."""
+    """Return what entries come to, in any order: what is added by them, or deleted and not added before."""
     counts: dict[FileKey, int] = {}
     last: dict[tuple[FileKey, FileKind], ManifestEntry] = {}
     for entry in entries:

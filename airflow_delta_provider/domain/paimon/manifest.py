@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 #: The version of an entry of a manifest or a manifest list; Paimon reads no other.
 _ENTRY_VERSION = 2
-#: Behind the format in a file's name, where the whole file is compressed.
+#: After the format in a file's name, where the whole file is compressed.
 _COMPRESSIONS = frozenset({"gz", "bz2", "deflate", "snappy", "lz4", "zst"})
 
 
@@ -60,7 +60,7 @@ class ManifestFile(NamedTuple):
 
 
 class FileKey(NamedTuple):
-    """What tells a live file from the others; a DELETE entry has the key of the file that it deletes."""
+    """What distinguishes a live file from the others; a DELETE entry has the key of the file that it deletes."""
 
     partition: bytes
     bucket: int
@@ -108,7 +108,7 @@ class DataFile(NamedTuple):
 
     @property
     def key(self) -> FileKey:
-        """What tells it from the other live files."""
+        """What distinguishes it from the other live files."""
         return FileKey(
             self.partition,
             self.bucket,

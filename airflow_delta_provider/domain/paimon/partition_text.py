@@ -30,7 +30,7 @@ def partition_text(column: DataField, value: Any, *, legacy: bool) -> str:
     if show is None:
         raise PaimonFormatError(
             f"the directories of partitions by {column.name} of type {column.type.root} are named as the writer's "
-            "Java or time zone has it: they cannot be told here"
+            "Java or time zone has it, which is unknown here"
         )
     return show(value, column.type)
 
@@ -75,7 +75,7 @@ def _java_timestamp(value: Timestamp, _: DataType) -> str:
 
 
 def _timestamp(value: Timestamp, data_type: DataType) -> str:
-    """Show as many fractional digits as the type has, and more where they are no zeros."""
+    """Show as many fractional digits as the type has, and more where they are not zeros."""
     precision = data_type.arguments[0]
     digits = f"{value.nanoseconds:09}"
     digits = digits[:precision] + digits[precision:].rstrip("0")

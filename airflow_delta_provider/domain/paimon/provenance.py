@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 
 
 def provenance(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the fields of a finding that tell the commit: its kind and operation, who made it, and when."""
+    """Return the fields of a finding that identify the commit: its kind and operation, who made it, and when."""
     kind, operation = snapshot.commit_kind, snapshot.operation
     return {
         "version": snapshot.id,

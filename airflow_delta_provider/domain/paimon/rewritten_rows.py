@@ -2,7 +2,7 @@
 
 Paimon itself gives rows new ids that nobody changed: sort compaction and incremental clustering, compaction that
 rewrites row ids, MERGE on tables with deletion vectors, ``sys.reassign_row_id``, and ``sys.merge_branch`` the rows of a
-branch. That can be told by metadata and the rows that deletion vectors delete.
+branch. That shows in metadata and the rows that deletion vectors delete.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BranchFiles = Callable[[], Mapping[str, DataFile]]
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
-    """Yield what is wrong with a commit whose new ids are not those of new rows, as metadata alone tells."""
+    """Yield what is wrong with a commit whose new ids are not those of new rows, as metadata alone shows."""
     if not change.complete:
         return
     snapshot = change.snapshot
@@ -60,14 +60,14 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
 
 
 def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
-    """Return the snapshots whose deletion vectors :func:`check_rewritten` needs: none where it has nothing to tell."""
+    """Return the snapshots whose deletion vectors :func:`check_rewritten` needs: none where it has nothing to check."""
     previous = change.previous
     if previous is None or not change.complete or change.renumbered:
         return ()
     if _is_rewrite(change, new):
         return (previous,)
-    judged = _is_merge_by_vectors(change, new) or (_is_update(change) and not new.data_evolution)
-    return (previous, change.snapshot) if judged else ()
+    checked = _is_merge_by_vectors(change, new) or (_is_update(change) and not new.data_evolution)
+    return (previous, change.snapshot) if checked else ()
 
 
 def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterator[Violation]:

@@ -52,7 +52,7 @@ class ChangedRow:
     :param before: its sequence number before; None where no such row was among those that the commit took
     :param after: likewise after it
     :param file: name of the data file that has it after the commit, or had it before
-    :param position: in that file, physical, from 0; None where that is not told
+    :param position: in that file, physical, from 0; None where that is not known
     """
 
     id: int | None
@@ -144,13 +144,13 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
 
 
 def with_rows(metadata: Iterable[Finding], rows: Sequence[Finding], keeping: Collection[int]) -> list[Finding]:
-    """Return findings about metadata and about rows, without the first where the rows tell the same, or better.
+    """Return findings about metadata and about rows, without the former where the rows show the same, or more.
 
     :param keeping: snapshots whose commits are proven to have given new ids to new rows only
     """
-    told = {(_IN_METADATA.get(finding.code), finding.version) for finding in rows}
-    told |= {(paimon_metadata.REASSIGNED.code, version) for version in keeping}
-    return [*(finding for finding in metadata if (finding.code, finding.version) not in told), *rows]
+    shown = {(_IN_METADATA.get(finding.code), finding.version) for finding in rows}
+    shown |= {(paimon_metadata.REASSIGNED.code, version) for version in keeping}
+    return [*(finding for finding in metadata if (finding.code, finding.version) not in shown), *rows]
 
 
 def found_elsewhere(finding: Finding, names: str) -> Finding:

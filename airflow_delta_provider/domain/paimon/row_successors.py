@@ -14,7 +14,7 @@ def row_successors(
 ) -> frozenset[FileKey]:
     """Return the files that, after a commit, may have rows of ``of`` under their ids.
 
-    Metadata does not record which rows went where, so any file that carries ids may have them, and one that gives out
+    Metadata does not record which rows went where, so any file that carries ids may have them, and one that has
     the same ids, as compaction of column files leaves it.
 
     :param deleted: what the commit deleted, of ``of`` and of others

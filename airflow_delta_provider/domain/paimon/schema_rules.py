@@ -1,4 +1,4 @@
-"""Rules about schemas: that row tracking is on, and goes with the table's options and columns."""
+"""Rules about schemas: that row tracking is on, and compatible with the table's options and columns."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 
-#: Versions that are known; what a newer one means, nobody here knows.
+#: Versions that are known.
 KNOWN_VERSIONS = range(1, 4)
 
 
@@ -33,7 +33,7 @@ class Snapshot:
     """A table after a commit. Times are milliseconds since 1970.
 
     :param version: version of the file's format
-    :param uuid: tells it from another snapshot of the same id, as after a rollback; None from older writers
+    :param uuid: distinguishes it from another snapshot of the same id, as after a rollback; None from older writers
     :param base: manifests of the snapshot before, possibly merged
     :param delta: what the commit added and deleted
     :param changelog: None where the commit made none
@@ -80,12 +80,12 @@ class Snapshot:
     def from_json(cls, text: str | bytes) -> Snapshot:
         """Read the file of a snapshot or of a tag.
 
-        :raises PaimonFormatError: if it is no snapshot
+        :raises PaimonFormatError: if it is not a snapshot
         """
         try:
             body = parse_json(text)
             if not isinstance(body, Mapping):
-                raise ValueError("it is no JSON object")
+                raise ValueError("it is not a JSON object")
             base, delta = _manifest_list(body, "baseManifestList"), _manifest_list(body, "deltaManifestList")
             if base is None or delta is None:
                 raise KeyError("baseManifestList" if base is None else "deltaManifestList")
@@ -114,9 +114,9 @@ class Snapshot:
                 properties={key: str(value) for key, value in map_of(body, "properties").items()},
             )
         except KeyError as error:
-            raise PaimonFormatError(f"it is no snapshot: it lacks {error}") from error
+            raise PaimonFormatError(f"it is not a snapshot: it lacks {error}") from error
         except ValueError as error:
-            raise PaimonFormatError(f"it is no snapshot: {error}") from error
+            raise PaimonFormatError(f"it is not a snapshot: {error}") from error
 
 
 def _manifest_list(body: Mapping[str, Any], key: str) -> ManifestListFile | None:

@@ -1,4 +1,4 @@
-"""What the commits of a table did with its data files: all that is needed to tell which rows to look at."""
+"""What the commits of a table did with its data files: all that is needed to choose which rows to read."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TableHistory:
     :param schemas: by id, those of all data files among them
     :param start: nothing is known of what was before
     :param steps: in order; the state of a snapshot is that of the one before and its step
-    :param judged_start: whether ``start`` is to be judged, or only what came after it
+    :param judged_start: whether ``start`` is to be checked, or only what came after it
     :param proven: whether it was checked before, so that its rows need no reading of their own
     """
 
@@ -104,7 +104,7 @@ class TableHistory:
 
     @cached_property
     def added_by(self) -> dict[FileKey, Snapshot]:
-        """The snapshot that added each file, as far as the steps tell."""
+        """The snapshot that added each file, as far as the steps show."""
         return {file.key: step.snapshot for step in self.steps for file in step.added}
 
 

@@ -81,7 +81,7 @@ def _integer(options: Mapping[str, str], key: str, default: int) -> int:
     try:
         return default if value is None else int(value)
     except ValueError:
-        raise PaimonFormatError(f"its option {key} is {value!r:.60}, no integer") from None
+        raise PaimonFormatError(f"its option {key} is {value!r:.60}, not an integer") from None
 
 
 def _list(options: Mapping[str, str], key: str) -> tuple[str, ...]:

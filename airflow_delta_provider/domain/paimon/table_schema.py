@@ -52,7 +52,7 @@ class TableSchema:
         try:
             body = parse_json(text)
             if not isinstance(body, Mapping):
-                raise ValueError("it is no JSON object")
+                raise ValueError("it is not a JSON object")
             schema = cls(
                 version=1 if body.get("version") is None else integer_of(body, "version", 32),
                 id=integer_of(body, "id"),
@@ -65,13 +65,13 @@ class TableSchema:
                 time_millis=integer_or_none(body, "timeMillis"),
             )
         except KeyError as error:
-            raise PaimonFormatError(f"it is no schema: it lacks {error}") from error
+            raise PaimonFormatError(f"it is not a schema: it lacks {error}") from error
         except ValueError as error:
-            raise PaimonFormatError(f"it is no schema: {error}") from error
+            raise PaimonFormatError(f"it is not a schema: {error}") from error
         names = {field.name for field in schema.fields}
         for key in (*schema.partition_keys, *schema.primary_keys):
             if key not in names:
-                raise PaimonFormatError(f"it is no schema: it has the key {key!r:.60} and no such column")
+                raise PaimonFormatError(f"it is not a schema: it has the key {key!r:.60} and no such column")
         return schema
 
     @property

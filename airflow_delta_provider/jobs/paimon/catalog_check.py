@@ -134,7 +134,7 @@ class PaimonCatalogCheck:
         comparisons = [] if self._options.since_snapshot == snapshots[0].id else [first]
         states = [(0, True, snapshots[0])] if comparisons else []
         for number, (before, after) in enumerate(pairwise(snapshots), 1):
-            if after.id - before.id > 1:  # then it is no compaction, whatever the last commit was
+            if after.id - before.id > 1:  # then it is not a compaction, whatever the last commit is
                 after = replace(after, commit_kind="several", operation=f"the commits after snapshot {before.id}")
             comparisons.append(Comparison(number, after, before, evolution, ()))
             states += [(number, False, before), (number, True, after)]

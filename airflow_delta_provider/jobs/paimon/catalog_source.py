@@ -1,8 +1,8 @@
 """Snapshots, files and rows of a table by the user's own Paimon catalog in Spark SQL.
 
 A thin adapter to the values and frames that the rules know, for tables whose files cannot be read directly: other
-formats than Parquet, REST and Hive catalogs, encrypted stores. Written from the columns that Paimon's connector gives,
-and tested on tables and views of these; it has not met a live connector. What has another shape is refused.
+formats than Parquet, REST and Hive catalogs, encrypted stores. Written from the columns of Paimon's connector, and
+tested on tables and views of the same columns, not with a live connector. Other shapes are refused.
 """
 
 from __future__ import annotations
@@ -182,8 +182,8 @@ def _check(frame: DataFrame, columns: Mapping[str, tuple[type, ...]], what: str)
     if missing := [name for name in columns if name not in types]:
         raise UnknownShapeError(f"{what} has no column {', '.join(missing)}")
     if wrong := [name for name, kinds in columns.items() if not isinstance(types[name], kinds)]:
-        told = ", ".join(f"{name} of type {types[name].simpleString()}" for name in wrong)
-        raise UnknownShapeError(f"{what} has {told}")
+        found = ", ".join(f"{name} of type {types[name].simpleString()}" for name in wrong)
+        raise UnknownShapeError(f"{what} has {found}")
 
 
 def _snapshot(row: Row) -> Snapshot:

@@ -111,7 +111,7 @@ class PaimonRowTrackingCheck:
     def run(self) -> TableReport:
         """Check the table.
 
-        :raises SnapshotGoneError: if a snapshot vanished meanwhile
+        :raises SnapshotGoneError: if a snapshot vanished in the meantime
         """
         source = self._table.source
         with self._timings.phase("list"):
@@ -156,7 +156,7 @@ class PaimonRowTrackingCheck:
     ) -> list[Finding]:
         """Check ids and sequence numbers of rows, where it is known which files there are.
 
-        :param findings: about the metadata; where rows tell more of the same commit, theirs replaces one of these
+        :param findings: about the metadata; where rows show more about a commit, theirs replace these
         """
         try:
             rows = RowLevel(
@@ -260,9 +260,9 @@ class PaimonRowTrackingCheck:
         }
 
     def _remember(self, findings: Sequence[Finding], history: History | None, known: Reported) -> str | None:
-        """Keep up to where all is well; where it is not, the next check begins where this one did.
+        """Save up to where everything is right; if something is not, the next check begins where this one did.
 
-        Warnings are passed over by the next check, so they are kept until it is confirmed that they were received.
+        The next check does not find warnings again, so they are kept until their report is confirmed.
 
         :param known: what of earlier warnings is confirmed
         :return: the receipt, if its confirmation is waited for

@@ -64,7 +64,7 @@ class ComparedRows:
     :param rows: as :meth:`RowFrame.rows` gives them
     :param names: of what the column ``file`` stands for
     :param columns: that make the content of a row
-    :param keys: that tell rows apart; none where that is not known
+    :param keys: that identify rows; none where that is not known
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class FileSurvey:
 def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[DataFile], bool]) -> FileSurvey:
     """Read the footers of ``files``, each once.
 
-    :param is_live: whether the newest snapshot has a file: another one may be cleaned up meanwhile
+    :param is_live: whether the newest snapshot has a file: another one may be deleted in the meantime
     """
     result = FileSurvey()
     ordered = list({file.key: file for file in files}.values())
@@ -72,7 +72,7 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
 def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
     """Return what a footer says of ids, if its rows can be read, and what is wrong; None if there is no such file.
 
-    Where the storage fails in a way that may pass, so does the check, to be made again.
+    If the storage fails temporarily, so does the check, which is then retried.
     """
     if file.format != _PARQUET:
         remedy = (

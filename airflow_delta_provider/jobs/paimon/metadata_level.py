@@ -30,7 +30,7 @@ class MetadataLevel:
     def check(self, ids: Sequence[int]) -> HistoryCheck:
         """Check commits; those manifests that others were merged into are read of the newest snapshot alone.
 
-        Only where these do not come to what the commits did, all are read, which tells whose merge was wrong.
+        Only where these do not come to what the commits did, all are read, to find whose merge was wrong.
 
         :param ids: of snapshots, ascending
         :raises SnapshotGoneError: if one is not there any more

@@ -84,7 +84,7 @@ class MetadataSource:
         return snapshot_ids(self._names(SNAPSHOT_DIRECTORY))
 
     def latest(self) -> int | None:
-        """Return the newest snapshot by the hint, None where there is no hint, or none that says."""
+        """Return the newest snapshot by the hint; None if there is no hint, or an unreadable one."""
         [content] = self._read([LATEST])
         text = (content or b"").strip()
         return int(text) if text.isdigit() else None
@@ -238,7 +238,7 @@ class MetadataSource:
         return self._files({manifest_path(file.name): file.size for file in files}, read_manifest_lists)
 
     def _files(self, sizes: Mapping[str, int | None], decode: _Decoder[T]) -> _Files[T]:
-        """Read and decode files; those of another size, too, so that what follows from the size can be told.
+        """Read and decode files; those of another size, too, so what follows from the size is known.
 
         :param sizes: what is recorded of each, by path; None where nothing is
         """

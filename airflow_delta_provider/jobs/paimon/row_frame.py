@@ -250,7 +250,7 @@ def files_of(occurrences: Sequence[Occurrence]) -> list[DataFile]:
 
 
 def content_of(columns: Sequence[UserColumn]) -> str:
-    """Return an expression that is the same for the same values of ``columns``, nulls told apart from each other."""
+    """Return an expression that is the same for the same values of ``columns``, and where the nulls are."""
     parts = [
         part
         for index, column in enumerate(columns)

@@ -24,7 +24,7 @@ def row_history(
 ) -> TableHistory:
     """Return a history with its deletion vectors.
 
-    :param since: the snapshot that the commits to be judged begin after; None if all are
+    :param since: the snapshot after which commits are checked; None if all are
     :param baseline: what an earlier check proved of it
     :raises UnknownRowsError: if files are not known for sure, or an index manifest or a schema cannot be read
     :raises SnapshotGoneError: if a snapshot is not there any more

@@ -40,7 +40,7 @@ from airflow_delta_provider.jobs.session.engine_errors import understand
 from airflow_delta_provider.jobs.session.progress import Progress, silent
 from airflow_delta_provider.jobs.tables.table_session import TableSession
 
-#: What rows have with them, and nobody has any more once they are gone.
+#: What is wrong with rows themselves, and ends with them.
 _ABOUT_ROWS = frozenset(
     rule.code
     for rule in (
@@ -61,9 +61,9 @@ _UNREAD = frozenset((rules.UNREADABLE.code, rules.UNREAD.code, rules.NOT_AS_RECO
 class RowOptions:
     """What is asked for.
 
-    :param keys: columns that tell rows apart, by their names in the newest schema
+    :param keys: columns that identify rows, by their names in the newest schema
     :param reassigned: severity of row ids that Paimon itself reassigned
-    :param ranges: what an earlier check found; of files that are not among them, the footers tell
+    :param ranges: what an earlier check found; other files are read
     :param limits: what is compared in this process; beyond it, Spark compares
     :param on_vanished: called if files are gone that the newest snapshot does not have; may raise
     """

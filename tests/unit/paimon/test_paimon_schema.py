@@ -162,5 +162,5 @@ def test_what_lacks_a_needed_key_is_no_schema(key: str) -> None:
     ],
 )
 def test_what_is_no_schema_says_why(changes: dict[str, Any]) -> None:
-    with pytest.raises(PaimonFormatError, match="it is no schema: "):
+    with pytest.raises(PaimonFormatError, match="it is not a schema: "):
         TableSchema.from_json(json.dumps({**_SCHEMA, **changes}))

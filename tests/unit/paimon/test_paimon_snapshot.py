@@ -107,5 +107,5 @@ def test_what_lacks_a_needed_key_is_no_snapshot(key: str) -> None:
     )],
 )  # fmt: skip
 def test_what_is_no_snapshot_says_why(text: bytes | str) -> None:
-    with pytest.raises(PaimonFormatError, match="it is no snapshot: "):
+    with pytest.raises(PaimonFormatError, match="it is not a snapshot: "):
         Snapshot.from_json(text)
