@@ -146,7 +146,6 @@ class CatalogSource:
         return whole
 
     def _rows_at(self, step: int, after: bool, snapshot: Snapshot, columns: Sequence[UserColumn]) -> DataFrame:
-        names = [column.names.get(snapshot.schema_id) for column in columns]
         selected = ", ".join(
             [
                 f"{step} AS step",
@@ -156,10 +155,7 @@ class CatalogSource:
                 "true AS fits",
                 "0 AS file",
                 "CAST(NULL AS BIGINT) AS position",
-                *(
-                    f"CAST({'NULL' if name is None else quote(name)} AS {column.type}) AS c{index}"
-                    for index, (name, column) in enumerate(zip(names, columns))
-                ),
+                *(f"{_value(column, snapshot)} AS c{index}" for index, column in enumerate(columns)),
             ]
         )
         # Both by name: SELECT * leaves them out, and t$row_tracking has them as NOT NULL, so that nulls go unseen.
@@ -175,6 +171,14 @@ class CatalogSource:
         """Return the name of a system table of this one, for SQL."""
         *parents, last = self._name.identifier or ()
         return ".".join(map(quote, (*parents, f"{last}{self._separator}{what}")))
+
+
+def _value(column: UserColumn, snapshot: Snapshot) -> str:
+    """Return an expression for a column in a snapshot."""
+    name = column.names.get(snapshot.schema_id)
+    if name is None:
+        return f"CAST(NULL AS {column.type})"
+    return f"CAST({quote(name)} AS {column.type})" if column.types else quote(name)
 
 
 def _check(frame: DataFrame, columns: Mapping[str, tuple[type, ...]], what: str) -> None:
