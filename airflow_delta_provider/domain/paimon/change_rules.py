@@ -93,7 +93,7 @@ def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator
     if _is_copy(change, new):
         yield Violation.of_files(
             rules.ABOVE_NEXT_ROW_ID,
-            "The commit added files with row ids that it did not assign, up to {highest} or more, and left nextRowId "
+            "The commit added files with row ids that it did not assign, up to at least {highest}, and left nextRowId "
             "at {next_row_id}.",
             change.added,
             remedy=_COPY,

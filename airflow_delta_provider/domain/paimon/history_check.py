@@ -43,6 +43,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 
+_NOT_CHECKED = "This snapshot and those after it are not checked."
+
+
 class HistoryCheck:
     """Checks the commits of a table, in order.
 
@@ -104,8 +107,8 @@ class HistoryCheck:
         snapshot = commit.snapshot
         if snapshot.version not in KNOWN_VERSIONS:
             self._unknown = rules.UNKNOWN_VERSION.found(
-                "Snapshot {version} has the format version {format}; known ones are up to {known}. It and those after "
-                "it are not checked.",
+                "Snapshot {version} has the format version {format}; known ones are up to {known}.",
+                effect=_NOT_CHECKED,
                 version=snapshot.id,
                 format=snapshot.version,
                 known=KNOWN_VERSIONS[-1],
@@ -114,8 +117,8 @@ class HistoryCheck:
         other_format = manifest_format(self._schemas.get(snapshot.schema_id))
         if other_format and any(damage.kind is DamageKind.UNREADABLE for damage in commit.damages):
             self._unknown = rules.UNKNOWN_VERSION.found(
-                "Manifests of snapshot {version} are {format}, by manifest.format; only Avro is known. It and those "
-                "after it are not checked.",
+                "Manifests of snapshot {version} are {format}, by manifest.format; only Avro is known.",
+                effect=_NOT_CHECKED,
                 version=snapshot.id,
                 format=other_format,
             )

@@ -41,7 +41,7 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
     elif is_branch_merge(change, new):
         known = branch_files()
         yield _reassigned(
-            "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: row ids {old} became "
+            "The commit added {rows:row} from elsewhere, as sys.merge_branch does: row ids {old} became "
             "{new}, but the sequence numbers {sequences} of the branch remain.",
             [known[file.name] for file in new.assigned if file.name in known],
             new,

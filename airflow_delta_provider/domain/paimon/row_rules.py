@@ -172,7 +172,7 @@ def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) ->
         others = faults.pop(RowFault.NEW_WITH_OTHER_SEQUENCE, None)
         if others and added_elsewhere:
             yield rules.REASSIGNED.found(
-                "The commit added {rows:row} that were written elsewhere, as sys.merge_branch does: they have new ids, "
+                "The commit added {rows:row} from elsewhere, as sys.merge_branch does, with new ids, "
                 "but not the commit's own sequence number {own}.",
                 severity=reassigned,
                 effect=BRANCH_EFFECT,

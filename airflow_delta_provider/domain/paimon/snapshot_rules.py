@@ -97,7 +97,7 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
         )
     elif _of_branches((before, after), files):
         yield rules.REASSIGNED.found(
-            "The commit added rows that were written elsewhere, as sys.merge_branch does: they have the new ids {new}, "
+            "The commit added rows from elsewhere, as sys.merge_branch does: they have the new ids {new}, "
             "but the sequence numbers of the branch.",
             effect=BRANCH_EFFECT,
             new=new,

@@ -309,11 +309,11 @@ def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
         return []
     return [
         rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
-            "{path} names snapshot {version}, but the newest one is {newest}.",
+            "{path} names snapshot {version}, but " + ("the newest one is {newest}." if ids else "there is none."),
             effect="Engines fail to open the table.",
             version=latest,
             path="snapshot/LATEST",
-            newest=ids[-1] if ids else "missing, too",
+            newest=ids[-1] if ids else None,
         )
     ]
 

@@ -399,7 +399,7 @@ DAMAGES = {
     "M1 switched on when there were rows": Damage(
         W, track_late, [("PM01", 1, 2), ("PM05", 2, None)], says="reading _ROW_ID fails"
     ),
-    "M3 no snapshot left": Damage(W, no_snapshot, [("PM03", 4, None)], says="but the newest one is missing, too"),
+    "M3 no snapshot left": Damage(W, no_snapshot, [("PM03", 4, None)], says="but there is none"),
     "M10 a manifest twice in a base": Damage(
         W,
         lambda t: t.relist(4, "base", lambda records: [*records, records[0]]),
