@@ -42,7 +42,6 @@ from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-
 _NOT_CHECKED = "This snapshot and those after it are not checked."
 
 
