@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifest
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
+from airflow_delta_provider.domain.paimon.record_counts import RecordCounts
 from airflow_delta_provider.domain.paimon.rewritten_rows import (
     BranchFiles,
     DeletedRows,
@@ -69,14 +70,13 @@ class HistoryCheck:
         self._ranges = IdRanges()
         self._violations = OpenViolations()
         self._lists = ListedManifests(self._violations)
+        self._counts = RecordCounts(self._violations)
         self._beginning: dict[FileKey, DataFile] = {}
         self._changes: list[Change] = []
         self._gone: set[FileKey] = set()
         self._file_schemas: dict[int, Snapshot] = {}
         self._damaged: dict[str, OpenViolation] = {}
         self._broken_snapshots: list[Damage] = []
-        self._miscounts: list[OpenViolation] = []
-        self._excess = 0
         self._complete = True
         self._unknown: Finding | None = None
         self._new: NewIds | None = None
@@ -139,7 +139,7 @@ class HistoryCheck:
         again = change.previous is None or bool(change.rewritten) or not was_complete
         self._follow_ranges(change, again)
         if snapshot.id == self._since:
-            self._excess = self._rows_too_many(snapshot)
+            self._counts.start_from(snapshot, self._live)
             return ()
         wanted = self._check(change, first)
         if not change.renumbered:
@@ -198,7 +198,8 @@ class HistoryCheck:
     def _check(self, change: Change, first: bool) -> tuple[Snapshot, ...]:
         snapshot = change.snapshot
         schema = self._schemas.get(snapshot.schema_id)
-        self._check_record_count(change, first)
+        if change.complete:
+            self._counts.check(snapshot, self._live, **({"at_or_before": True} if first and snapshot.id > 1 else {}))
         self._new = None
         if not is_tracked(schema):
             return ()
@@ -283,32 +284,6 @@ class HistoryCheck:
         for file in files:
             for other in self._ranges.clashes(file, equal_allowed=evolution):
                 yield frozenset((file.key, other.key)), (file, other)
-
-    def _check_record_count(self, change: Change, first: bool) -> None:
-        if not change.complete:
-            return
-        snapshot = change.snapshot
-        excess = self._rows_too_many(snapshot)
-        if excess == self._excess:
-            return
-        self._excess = excess
-        if not excess:
-            for opened in self._miscounts:
-                opened.heal(snapshot)
-            self._miscounts = []
-        else:
-            finding = rules.RECORD_COUNT.found(
-                "totalRecordCount is {recorded}; the live files have {rows:row}.",
-                recorded=snapshot.total_record_count,
-                rows=(snapshot.total_record_count or 0) - excess,
-            )
-            known = {"at_or_before": True} if first and snapshot.id > 1 else {}
-            self._miscounts.append(self._violations.add(Violation(finding), snapshot, **known))
-
-    def _rows_too_many(self, snapshot: Snapshot) -> int:
-        """Return by how much totalRecordCount goes beyond the rows of live files."""
-        total, counts = snapshot.total_record_count, self._live.row_counts
-        return 0 if total is None or total in counts else total - counts[0]
 
 
 def _first(file: DataFile) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata
@@ -12,6 +11,14 @@ from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.provenance import provenance
+from airflow_delta_provider.domain.paimon.row_outcome import (
+    MOST_ROWS,
+    FaultyRows,
+    Moved,
+    MovedKeys,
+    Outcome,
+    RowFault,
+)
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -22,102 +29,8 @@ _IN_METADATA = {
     rules.NEW_IDS_FOR_OLD_ROWS.code: paimon_metadata.NEW_IDS_FOR_OLD_ROWS.code,
     rules.LOST_ROWS.code: paimon_metadata.LOST_ROWS.code,
 }
-#: Rows that a finding names.
-MOST_ROWS = 5
 #: Operations that put rows in the place of others, which are then not the same rows, though they may look alike.
 _REPLACING = frozenset({"OVERWRITE", "TRUNCATE"})
-
-
-class RowFault(Enum):
-    """What may be wrong with a row id in one commit; of several the first counts."""
-
-    NO_ID = "no_id"
-    REPEATED = "repeated"
-    IMPOSSIBLE_ID = "impossible_id"
-    IMPOSSIBLE_SEQUENCE = "impossible_sequence"
-    COMPACTED = "compacted"
-    LOST = "lost"
-    ADDED = "added"
-    INVENTED = "invented"
-    WENT_BACK = "went_back"
-    SILENT = "silent"
-    OTHER_SEQUENCE = "other_sequence"
-    NEW_WITH_OTHER_SEQUENCE = "new_with_other_sequence"
-
-
-@dataclass(frozen=True)
-class ChangedRow:
-    """A row id before and after a commit.
-
-    :param before: its sequence number before; None where no such row was among those that the commit took
-    :param after: likewise after it
-    :param file: name of the data file that has it after the commit, or had it before
-    :param position: in that file, physical, from 0; None where that is not known
-    """
-
-    id: int | None
-    before: int | None
-    after: int | None
-    file: str
-    position: int | None
-
-
-@dataclass(frozen=True)
-class FaultyRows:
-    """Rows with one fault.
-
-    :param count: how many there are
-    :param first: the first of them, by id
-    """
-
-    count: int
-    first: tuple[ChangedRow, ...] = ()
-
-
-@dataclass(frozen=True)
-class Moved:
-    """How many of the rows that a commit took came back under their ids, and how many came under new ones.
-
-    :param same_content: whether those that are gone and those that are new have the same values, all in all
-    :param before: rows that the commit took
-    :param after: rows that it brought
-    :param gone_ids: the lowest and the highest id that is gone
-    :param new_ids: the lowest and the highest new id
-    """
-
-    kept: int
-    gone: int
-    new: int
-    same_content: bool
-    before: int = 0
-    after: int = 0
-    gone_ids: tuple[int, int] | None = None
-    new_ids: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class MovedKeys:
-    """Keys of rows that a commit took and brought, each with one id before and one after.
-
-    :param reassigned: keys whose id is a new one
-    :param exchanged: keys whose id is another old one
-    :param repeated: keys that several rows have
-    :param first: the first of those that moved: id before, id after
-    """
-
-    reassigned: int
-    exchanged: int
-    repeated: int
-    first: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a comparison came to."""
-
-    moved: Moved
-    faults: Mapping[RowFault, FaultyRows]
-    keys: MovedKeys | None = None
 
 
 def row_findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.manifest import FileSource
-from airflow_delta_provider.domain.paimon.row_rules import (
+from airflow_delta_provider.domain.paimon.row_outcome import (
     MOST_ROWS,
     ChangedRow,
     FaultyRows,

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.row_rules import MOST_ROWS
+from airflow_delta_provider.domain.paimon.row_outcome import (
+    MOST_ROWS,
+)
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order

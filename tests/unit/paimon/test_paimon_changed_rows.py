@@ -10,13 +10,15 @@ import pytest
 
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence, groups_of
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_rules import (
+from airflow_delta_provider.domain.paimon.row_outcome import (
     ChangedRow,
     FaultyRows,
     Moved,
     MovedKeys,
     Outcome,
     RowFault,
+)
+from airflow_delta_provider.domain.paimon.row_rules import (
     keeps_identities,
     row_findings,
 )
