@@ -80,7 +80,7 @@ def test_keys_prove_that_ids_were_reassigned_and_by_what(check: Check, paimon_ar
     [finding] = merged.findings
     assert (finding.code, finding.version, finding.operation) == ("PD11", 4, "MERGE (OVERWRITE)")
     assert merged.verdict is Verdict.VIOLATED
-    assert finding.message.startswith("4 keys came back under new row ids")
+    assert finding.message.startswith("MERGE wrote the rows of 4 keys again under new row ids")
     assert plain.verdict is Verdict.PASS, plain.findings
 
 

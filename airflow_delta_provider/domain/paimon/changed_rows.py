@@ -146,10 +146,11 @@ class ChangedRows:
         apply(now, step)
         ranges = _Ranges(changed)
         old = [file for file in there.values() if ranges.meet(file)]
-        there_before = _Ranges(old)
-        if not any(there_before.meet(file) for file in step.added):
+        # What replaces files may have their rows under other ids; what is only added has rows of its own besides.
+        compared = ranges if step.removed and not step.renumbered else _Ranges(old)
+        if not old or not any(compared.meet(file) for file in step.added):
             return
-        new = [file for file in now.values() if there_before.meet(file)]
+        new = [file for file in now.values() if compared.meet(file)]
         for files, vectors, is_after in ((old, before, False), (new, after, True)):
             for group in groups_of(files).values():
                 without = 0

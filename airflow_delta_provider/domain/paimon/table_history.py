@@ -63,12 +63,14 @@ class Step:
     """What a commit did.
 
     :param index_files: those after it
+    :param renumbered: whether the files that were added are those that were removed, under other row ids
     """
 
     snapshot: Snapshot
     added: tuple[DataFile, ...]
     removed: tuple[DataFile, ...]
     index_files: tuple[IndexFile, ...] = ()
+    renumbered: bool = False
 
 
 @dataclass(frozen=True)

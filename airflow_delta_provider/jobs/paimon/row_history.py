@@ -65,6 +65,7 @@ def _step(change: Change, index_files: tuple[IndexFile, ...]) -> Step:
         tuple(file for file in added if file not in same),
         tuple(file for file in deleted if file not in same),
         index_files,
+        change.renumbered,
     )
 
 
