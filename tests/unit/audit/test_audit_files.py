@@ -19,6 +19,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from tests.unit.damages import CASES, histories
+from tests.unit.log_builder import History, Table
 from tests.unit.states import field, struct, type_to_json
 
 FEATURES = ["appendOnly", "invariants", "domainMetadata", "rowTracking"]
@@ -166,3 +168,45 @@ def test_what_commits_did_to_rows_is_handed_on() -> None:
         (1, ["a"], 0),
         (2, ["b"], 1),
     ]
+
+
+def judged_table(table: Table) -> HistoryAudit:
+    judged = HistoryAudit(Replay(with_files=True), log=History(table.commits))
+    for version, actions in enumerate(table.commits):
+        judged.take(version, actions)
+    return judged
+
+
+def test_file_whose_column_is_another_one_by_now_follows_from_the_commit_that_reused_the_name() -> None:
+    case = next(case for case in CASES if case.code == "CM16")
+    table = case.before().damaged(case.damage)
+    case.step(table)
+    judged = judged_table(table)
+    judged.look_at_files([type_widening.UNREACHABLE_TYPE.finding("wrong", path=table.paths[0], column="v")], no_rows)
+    found = told(judged)
+    assert found["TW16"].caused_by == found["CM16"].fingerprint
+    assert found["TW16"].version == 1
+
+
+def test_finding_of_a_deletion_vector_belongs_to_the_commit_that_wrote_the_vector_and_shows_its_action() -> None:
+    table = histories.with_vectors()
+    path = table.paths[0]
+    table.append().mark_deleted(path).append()
+    judged = judged_table(table)
+    judged.look_at_files(
+        [data_files.unreadable_vector(path, "it is gone"), data_files.damaged_file(path, "no footer")], no_rows
+    )
+    found = told(judged)
+    assert (found["DF02"].version, found["DF04"].version) == (1, table.version - 1)
+    assert "deletionVector" in (found["DF04"].action or "")
+    assert "deletionVector" not in (found["DF02"].action or "")
+
+
+def test_finding_of_a_row_count_belongs_to_the_commit_that_wrote_the_count() -> None:
+    table = histories.plain()
+    wrong = next(iter(table.now.files.values()))
+    table.commit("COMPUTE STATS", {"add": {**wrong, "stats": '{"numRecords":7}', "dataChange": False}})
+    judged = judged_table(table)
+    judged.look_at_files([data_files.wrong_row_count(wrong["path"], 10, 7)], no_rows)
+    assert told(judged)["DF03"].version == table.version
+    assert '"numRecords":7' in (told(judged)["DF03"].action or "").replace("\\", "")
