@@ -147,12 +147,18 @@ def _removed(transition: Transition) -> Iterator[Finding]:
         )
 
 
+def _stays_open(_: Transition, __: Finding, ___: Details) -> bool:
+    """Whether the finding is open: it is about the commit, which no later one changes."""
+    return True
+
+
 OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
     33,
     "domain removed with another configuration than it had",
     effect="Readers are unaffected; whoever follows the log does not see what was removed.",
     remedy="Update the engine that wrote the commit.",
     source="PROTOCOL.md, Domain Metadata",
+    healing=Healing(_stays_open),
     needs=(Need.STATE,),
     shows="domainMetadata",
 )
