@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timezone
 from typing import Any
+
+from pyarrow import ArrowException
 
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
@@ -16,12 +18,16 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.session.missing_file import MissingFileError
 from airflow_delta_provider.jobs.session.progress import silent
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
+from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, reconciled, uuid_name, v2_metadata
 from tests.unit.local_table import LocalStorage
 from tests.unit.log_builder import Actions, Table
 
+#: When each file of the log was written, in milliseconds since 1970: in the days of the histories.
+WRITTEN = 1_790_000_100_000
 #: What has to be the same of a finding.
 Seen = tuple[Any, ...]
 
@@ -37,12 +43,25 @@ class Kept(LocalStorage):
         return sorted(self.files)
 
     def read(self, path: str) -> bytes:
-        return self.files[path.rsplit("/", 1)[-1]]
+        try:
+            return self.files[path.rsplit("/", 1)[-1]]
+        except KeyError:
+            raise MissingFileError(path) from None
+
+    def size(self, path: str) -> int:
+        return len(self.read(path))
+
+    def written_at(self, path: str) -> datetime:
+        return datetime.fromtimestamp(WRITTEN / 1000, timezone.utc)
 
     def checkpoint(self, table: Table, version: int) -> str:
         """Write a checkpoint, and return its name."""
-        name = f"{version:020d}.checkpoint.{uuid.UUID(int=version)}.json"
-        self.files[name] = content_of(checkpointed(table, version))
+        name, actions = classic_name(version), reconciled(table.commits[: version + 1])
+        try:
+            self.files[name] = as_parquet(actions)
+        except (ArrowException, TypeError):  # damaged so that only JSON can hold it
+            name = uuid_name(version)
+            self.files[name] = as_json([v2_metadata(version), *actions])
         return name
 
     def clean_up(self, table: Table, first: int) -> Kept:
@@ -53,26 +72,13 @@ class Kept(LocalStorage):
         return self
 
 
-def checkpointed(table: Table, version: int) -> Actions:
-    """What a checkpoint holds."""
-    state = table.state(version)
-    domains = [{"domain": name, "configuration": text, "removed": False} for name, text in state.domains.items()]
-    return [
-        {"checkpointMetadata": {"version": version}},
-        {"protocol": state.protocol},
-        {"metaData": state.metadata},
-        *({"domainMetadata": domain} for domain in domains),
-        *({"add": {**add, "dataChange": False}} for add in state.files.values()),
-    ]
-
-
 def content_of(actions: Actions) -> bytes:
     return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
 
 
 def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAudit, Judging]:
     """Audit a log, from where an earlier audit ended."""
-    log = TableLog(None, storage, "file:/t")  # type: ignore[arg-type]
+    log = TableLog(None, storage, "file:/t")
     names = log.list_names()
     last = max(int(name[:20]) for name in names if name[:20].isdecimal())
     judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))

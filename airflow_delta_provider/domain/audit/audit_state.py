@@ -8,8 +8,10 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
-from airflow_delta_provider.domain.checks.log.checkpoints import WRONG_POINTER
+from airflow_delta_provider.domain.checks.log.checkpoint_form import INCOMPLETE_CHECKPOINT
+from airflow_delta_provider.domain.checks.log.file_names import MALFORMED_NAME, UNREADABLE_COMMITS, WITHOUT_COMMIT
 from airflow_delta_provider.domain.checks.log.history import GAP, HISTORY_NOT_KEPT
+from airflow_delta_provider.domain.checks.log.pointer import WRONG_POINTER
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZED_NAMES_CHANGED
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -23,6 +25,10 @@ from airflow_delta_provider.domain.report.verdict import Severity
 SCHEMA_VERSION = 1
 #: Codes that are reported once, although the finding stays.
 REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
+#: What the names of the files and the pointer show is looked at by each audit.
+_LOOKED_AT_EACH_TIME = frozenset(
+    rule.code for rule in (WRONG_POINTER, MALFORMED_NAME, WITHOUT_COMMIT, UNREADABLE_COMMITS, INCOMPLETE_CHECKPOINT)
+)
 
 
 class BrokenStateError(ValueError):
@@ -94,8 +100,7 @@ class AuditState:
         :param begin: the version after which commits are judged
         :param names: of the files in the log
         """
-        # The pointer is looked at each time.
-        kept = (v for v in self.standing if _is_older(v.finding, begin) and v.finding.code != WRONG_POINTER.code)
+        kept = (v for v in self.standing if _is_older(v.finding, begin) and v.finding.code not in _LOOKED_AT_EACH_TIME)
         return [violation for violation in kept if _may_stand(violation.finding, names)]
 
     def may_stand(self, names: Collection[str]) -> bool:

@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.audit.healing import (
     still_open_by,
 )
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
+from airflow_delta_provider.domain.audit.live_counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.past_needs import needing
@@ -129,6 +130,11 @@ class HistoryAudit:
         return {} if self._previous is None else self._previous.info
 
     @property
+    def knows_files(self) -> bool:
+        """Whether all live files are known."""
+        return self._knows_files
+
+    @property
     def live_files(self) -> int | None:
         """Number of live files; None where those of before the first commit are not known."""
         files = self._live()
@@ -139,6 +145,13 @@ class HistoryAudit:
         """Size of all live files; None where those of before the first commit are not known."""
         files = self._live()
         return None if files is None else files.size
+
+    def live_counts(self, bounds: tuple[int, ...]) -> LiveCounts | None:
+        """Return the live files, counted; None where those of before the first commit are not known.
+
+        :param bounds: the least size of each bin; none for those that were given last
+        """
+        return self._files.counts(bounds, self._replay.files.values()) if self._knows_files else None
 
     def state(self) -> TableState:
         """Return the state that was judged last, with its files.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.history_facts import LiveFiles
+from airflow_delta_provider.domain.audit.live_counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import PastLog
@@ -34,6 +35,7 @@ class FileCourse:
         self._remembers = False
         self._written: set[str] = set()
         self._unseen: LiveFiles | None = None
+        self._counts: LiveCounts | None = None
         self.size = 0
         """Bytes of the live files that were gone through."""
 
@@ -42,6 +44,7 @@ class FileCourse:
         files = (state.files or {}).values()
         self.size = sum(file.size for file in files)
         self._vectors.begin(files)
+        self._counts = None
 
     def resume(self) -> None:
         """Note that commits were left out."""
@@ -64,6 +67,16 @@ class FileCourse:
             return LiveFiles(number, self.size, NO_PATHS)
         return None if self._unseen is None else self._unseen.and_also(number, self.size)
 
+    def counts(self, bounds: tuple[int, ...], files: Iterable[LiveFile]) -> LiveCounts:
+        """Return the live files, counted; from then on they are followed.
+
+        :param bounds: the least size of each bin; none for those that were given last
+        :param files: those that are live
+        """
+        if self._counts is None or (bounds and bounds != self._counts.bounds):
+            self._counts = LiveCounts(files, bounds)
+        return self._counts
+
     @property
     def written_under_damage(self) -> bool:
         """Whether files are live that were written while a change of protocol or metadata stood that broke a rule."""
@@ -81,8 +94,11 @@ class FileCourse:
 
         With the row ids that the files had; None for none.
         """
-        self.size += sum(file.size for file in transition.commit.added.values())
-        self.size -= sum(file.size for file in transition.before_files.values())
+        added, before = transition.commit.added.values(), transition.before_files.values()
+        self.size += sum(file.size for file in added) - sum(file.size for file in before)
+        if self._counts is not None:
+            self._counts.take(added, 1)
+            self._counts.take(before, -1)
         gone = self.gone(transition)
         self._written.difference_update(gone)
         # Files that were written mapped or tracked may come back long after both were given up.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, parse_json
 
@@ -72,6 +73,6 @@ def disagreement(checksum: Checksum, actions: Iterable[Action]) -> str | None:
     for action in actions:
         if action.get("protocol") and Protocol.from_json(action["protocol"]) != checksum.protocol:
             return "its protocol is not the one that the commit sets"
-        if action.get("metaData") and Metadata.from_json(action["metaData"]) != checksum.metadata:
+        if action.get("metaData") and metadata_differences(Metadata.from_json(action["metaData"]), checksum.metadata):
             return "its metadata is not the one that the commit sets"
     return None

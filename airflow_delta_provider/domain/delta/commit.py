@@ -115,6 +115,8 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "domainMetadata": _domain,
     "txn": dict,
 }
+#: Kinds of actions of the log, and those that only checkpoints have.
+KINDS = frozenset({*_READERS, "cdc", "checkpointMetadata", "sidecar"})
 
 
 def read_actions(

@@ -20,6 +20,10 @@ _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet")
 _COMPACTION = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
+_DERIVED = (_CHECKSUM, _CLASSIC_CHECKPOINT, _PART, _UUID_CHECKPOINT)
+_FORMS = (_COMMIT, _COMPACTION, *_DERIVED)
+#: Numbers as those of versions, however long.
+_LIKE_LOG = re.compile(r"\d+\.(?:json|crc|\d+\.compacted\.json|checkpoint(?:\.[0-9a-fA-F-]+){0,2}\.(?:json|parquet))")
 
 
 class BrokenLogError(BrokenMetadataError):
@@ -109,6 +113,11 @@ def checkpoint_versions(names: Iterable[str]) -> list[int]:
     return sorted(_checkpoints(names))
 
 
+def checksum_versions(names: Iterable[str]) -> list[int]:
+    """Return the versions that have a checksum file, ascending."""
+    return sorted(int(match[1]) for match in map(_CHECKSUM.fullmatch, names) if match)
+
+
 def compaction_files(names: Iterable[str]) -> list[CompactionFile]:
     """Return the log compaction files, by the versions that they end with."""
     matches = filter(None, map(_COMPACTION.fullmatch, names))
@@ -163,6 +172,63 @@ def earliest_version(names: Iterable[str]) -> int | None:
     return next((version for version in checkpoints if version >= first - 1), None)
 
 
+def is_multi_part(name: str) -> bool:
+    """Whether a file is a part of a multi-part checkpoint."""
+    return _PART.fullmatch(name) is not None
+
+
+def is_uuid_named(name: str) -> bool:
+    """Whether a file is a checkpoint that is named by a UUID."""
+    return _UUID_CHECKPOINT.fullmatch(name) is not None
+
+
+def checkpoint_segments(names: Iterable[str], version: int) -> list[LogSegment]:
+    """Return the complete checkpoints of a version: it may have several, of several forms."""
+    own = [name for name in names if name.startswith(f"{version:020d}.checkpoint")]
+    found = []
+    while files := _checkpoints(own).get(version):
+        found.append(LogSegment(version, version, files, (), None))
+        own = [name for name in own if name not in files]
+    return found
+
+
+def incomplete_checkpoints(names: Iterable[str]) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Return the multi-part checkpoints that lack parts: version, number of parts, and those that are there."""
+    parts = _parts(names)
+    return sorted(
+        (version, total, tuple(sorted(found))) for (version, total), found in parts.items() if len(found) < total
+    )
+
+
+def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
+    """Return the files that are derived from commits, each with the last version that it is about, ascending."""
+    found = []
+    for name in names:
+        if match := _COMPACTION.fullmatch(name):
+            found.append((int(match[2]), name))
+        elif any(form.fullmatch(name) for form in _DERIVED):
+            found.append((int(name[:20]), name))
+    return sorted(found)
+
+
+def malformed_names(names: Iterable[str]) -> list[str]:
+    """Return the names that begin like those of commits and of the files derived from them, and are none."""
+    found = []
+    for name in names:
+        if (match := _LIKE_LOG.fullmatch(name)) and not any(form.fullmatch(name) for form in _FORMS):
+            found.append(match[0])
+    found += [m[0] for m in filter(None, map(_COMPACTION.fullmatch, names)) if int(m[1]) >= int(m[2])]
+    return sorted(found)
+
+
+def _parts(names: Iterable[str]) -> dict[tuple[int, int], set[str]]:
+    parts: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for match in filter(None, map(_PART.fullmatch, names)):
+        if 1 <= int(match[2]) <= int(match[3]):
+            parts[int(match[1]), int(match[3])].add(match[0])
+    return parts
+
+
 def _is_checkpoint(name: str) -> bool:
     return ".checkpoint." in name and name[:20].isdecimal()
 
@@ -170,13 +236,11 @@ def _is_checkpoint(name: str) -> bool:
 def _checkpoints(names: Iterable[str]) -> dict[int, tuple[str, ...]]:
     """Return the files of one complete checkpoint by version; a version may have several forms."""
     complete: dict[int, tuple[str, ...]] = {}
-    parts: dict[tuple[int, int], set[str]] = defaultdict(set)
-    for name in sorted(filter(_is_checkpoint, names)):
+    own = sorted(filter(_is_checkpoint, names))
+    for name in own:
         if match := (_CLASSIC_CHECKPOINT.fullmatch(name) or _UUID_CHECKPOINT.fullmatch(name)):
             complete[int(match[1])] = (name,)
-        elif match := _PART.fullmatch(name):
-            parts[int(match[1]), int(match[3])].add(name)
-    for (version, total), found in parts.items():
+    for (version, total), found in _parts(own).items():
         if len(found) == total:
             complete.setdefault(version, tuple(sorted(found)))
     return complete

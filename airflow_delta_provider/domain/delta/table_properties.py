@@ -34,6 +34,7 @@ ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 #: Set while writers assign no row ids: before row tracking is dropped.
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
+DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 
@@ -53,6 +54,7 @@ RESERVED_PROPERTIES: Mapping[str, str] = {
 _INTEGER = re.compile(r"-?\d{1,19}")
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s+(week|day|hour|minute|second|millisecond|microsecond)s?\s*", re.IGNORECASE)
 _DEFAULT_RETENTION = timedelta(hours=24)
+_FILE_RETENTION = timedelta(weeks=1)
 
 
 class MappingMode(str, Enum):
@@ -93,14 +95,18 @@ def _text(value: str | None) -> str:
     return value or ""
 
 
-def _retention(value: str | None) -> timedelta | None:
+def _retention(value: str | None, default: timedelta = _DEFAULT_RETENTION) -> timedelta | None:
     if value is None:
-        return _DEFAULT_RETENTION
+        return default
     text = re.sub(r"^\s*interval\s+", "", value, flags=re.IGNORECASE).strip()
     found = _QUANTITY.findall(text)
     if not found or _QUANTITY.sub("", text).strip():
         return None
     return sum((timedelta(**{f"{unit.lower()}s": float(number)}) for number, unit in found), timedelta())
+
+
+def _file_retention(value: str | None) -> timedelta | None:
+    return _retention(value, _FILE_RETENTION)
 
 
 def _read(name: str, parse: Callable[[str | None], Any]) -> Mapping[str, Any]:
@@ -120,6 +126,7 @@ class TableProperties:
     :param row_id_column: column of data files with materialized row ids; empty where there is none
     :param row_commit_version_column: column of data files with materialized row commit versions; empty likewise
     :param statistics_columns: columns with statistics, separated by commas; empty where not restricted
+    :param deleted_file_retention: how long tombstones of removed files are kept; None where it is not an interval
     :param truncation_retention: how old history has to be before DROP FEATURE … TRUNCATE HISTORY deletes it; None where
         the value is not an interval
     """
@@ -139,6 +146,7 @@ class TableProperties:
     row_id_column: str = field(metadata=_read(ROW_ID_COLUMN, _text))
     row_commit_version_column: str = field(metadata=_read(ROW_COMMIT_VERSION_COLUMN, _text))
     statistics_columns: str = field(metadata=_read(STATISTICS_COLUMNS, _text))
+    deleted_file_retention: timedelta | None = field(metadata=_read(DELETED_FILE_RETENTION, _file_retention))
     truncation_retention: timedelta | None = field(metadata=_read(TRUNCATION_RETENTION, _retention))
     type_widening: bool = field(metadata=_read(ENABLE_TYPE_WIDENING, is_true))
 

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Doma
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
 
@@ -155,8 +156,8 @@ def differences(one: TableState, other: TableState) -> Iterator[str]:
     """
     if one.protocol != other.protocol:
         yield f"the protocol is {one.protocol} in the first and {other.protocol} in the second"
-    if one.metadata != other.metadata:
-        yield "the metadata is not the same"
+    if one.metadata != other.metadata and (fields := metadata_differences(one.metadata, other.metadata)):
+        yield f"the metadata is not the same: {', '.join(fields)}"
     for domain in sorted(one.domains.keys() & other.domains.keys()):
         ours, theirs = one.domains[domain], other.domains[domain]
         if ours != theirs:

@@ -13,29 +13,38 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
 from airflow_delta_provider.domain.audit.version_range import Span, find_span
-from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint, check_pointer
-from airflow_delta_provider.domain.checks.log.checksums import check_checksum
+from airflow_delta_provider.domain.checks.log.checkpoint_form import incomplete_checkpoint
+from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum
 from airflow_delta_provider.domain.checks.log.compaction import check_compaction
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
+from airflow_delta_provider.domain.checks.log.file_names import check_names, check_oldest, check_versions
 from airflow_delta_provider.domain.checks.log.history import GAP, out_of_time, state_of_older_release
+from airflow_delta_provider.domain.checks.log.pointer import check_pointer
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
+from airflow_delta_provider.domain.delta.last_checkpoint import POINTER
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
     BrokenLogError,
     CompactionFile,
     LogSegment,
+    checkpoint_segments,
     checkpoint_versions,
+    checksum_versions,
     commit_name,
     commit_versions,
     compaction_files,
     earliest_version,
+    incomplete_checkpoints,
     select_segment,
 )
+from airflow_delta_provider.domain.delta.snapshot import Snapshot
+from airflow_delta_provider.domain.delta.snapshot_comparison import Originals
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -43,7 +52,6 @@ from airflow_delta_provider.jobs.session.progress import Progress
 from airflow_delta_provider.jobs.session.time_budget import TimeBudget
 from airflow_delta_provider.jobs.session.timings import Timings
 
-_POINTER = "_last_checkpoint"
 #: Commits between two lines of progress.
 _STEP = 5000
 
@@ -78,6 +86,8 @@ class Judging:
         self._budget = budget
         self._with_files = with_files
         self._follow = follow
+        self.checkpoints = CheckpointAudit(log, names, timings)
+        """Compares the checkpoints with the commits."""
         self.commits = 0
         """How many commits were judged."""
         self.first: int | None = None
@@ -109,11 +119,25 @@ class Judging:
                 missed=memory.state if memory is not None and same else None,
                 follow=self._follow,
             )
-        for finding in (*damaged, *span.findings, *self._pointer()):
-            audit.note(finding)
         versions = range(span.first, span.last + 1)
+        checkpoint = self.checkpoints.begin(versions, span.base, whole=span.base is None, known=known)
+        for finding in (*damaged, *span.findings, *checkpoint):
+            audit.note(finding)
         self._judge(audit, self._read(versions), versions)
+        self._note_files(audit, span.last)
         return audit
+
+    def _note_files(self, audit: HistoryAudit, last: int) -> None:
+        """Take note of what is wrong with the log as it is now, up to a version."""
+        names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= last]
+        for finding in (*check_names(names), *check_versions(names), *check_oldest(names)):
+            audit.note(finding)
+        newest = max(commit_versions(names), default=-1)
+        for version, parts, found in incomplete_checkpoints(names):
+            if version < newest:  # the newest one may still be written
+                audit.note(incomplete_checkpoint(version, len(found), parts, found[0]))
+        for finding in self._pointer():
+            audit.note(finding)
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
         """Judge what came after an earlier audit; where the log does not lead on from there, from where it does.
@@ -132,11 +156,14 @@ class Judging:
         if memory.facts is not None and earliest < newest <= until and newest > (memory.facts.checkpoint or -1):
             begin = min(begin, newest - 1)  # it was written after the earlier audit
         commits = self._read(range(until + 1, last + 1))
+        segment: LogSegment | None = None
         ahead: list[CommitFile] = []
-        if begin < until or self._with_files or compared or touch_files(commits, ahead, memory):
+        follow = begin < until or self._lists_files(until)
+        if follow or self._with_files or compared or touch_files(commits, ahead, memory):
             try:
-                replay = Replay(with_files=True) if begin < 0 else self._log.replay(select_segment(self._names, begin))
-                base = base if begin < 0 else replay.state(begin)
+                segment = None if begin < 0 else select_segment(self._names, begin)
+                replay = Replay(with_files=True) if segment is None else self._log.replay(segment)
+                base = base if segment is None else replay.state(begin)
             except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
                 return self.judge(find_span(self._names, last), memory=memory)
         audit = HistoryAudit(
@@ -148,6 +175,9 @@ class Judging:
             follow=None if self._follow is None else _later(self._follow, until),
         )
         known = range(begin + 1, until + 1)
+        since = range(begin + 1, last + 1)
+        for finding in self.checkpoints.begin(since, segment, whole=begin < 0, first=follow, known=True):
+            audit.note(finding)
         self._judge(audit, self._read(known), known)
         if audit.version == until:
             audit.settle(memory.findings, memory.facts)
@@ -157,9 +187,13 @@ class Judging:
             if memory.facts is None and earliest >= 0 and (codes := undecidable_rules(memory.state)):
                 audit.note(state_of_older_release(until, codes))
             self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
-        for finding in self._pointer():
-            audit.note(finding)
+        self._note_files(audit, last)
         return audit
+
+    def _lists_files(self, version: int) -> bool:
+        """Whether the newest checksum file after a version lists all live files, as those of small tables do."""
+        newest = max(checksum_versions(self._names), default=-1)
+        return newest > version and b'"allFiles":[{' in self._log.read_file(checksum_name(newest))
 
     def leads_on(self, memory: AuditState, last: int) -> bool:
         """Whether the log has all commits from the one on that an earlier audit ended with."""
@@ -227,7 +261,7 @@ class Judging:
                     audit.note(finding)
         version, name = audit.version, checksum_name(audit.version)
         if facts.checksum != version and name in self._names:
-            for finding in check_checksum_of(audit, self._log.read_file(name)):
+            for finding in self._check_checksum(audit, self._log.read_file(name)):
                 audit.note(finding)
         for compaction in compaction_files(self._names):
             if (facts.compaction or -1) < compaction.last <= version:
@@ -236,7 +270,6 @@ class Judging:
 
     def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version
-        checkpoints = [v for v in checkpoint_versions(_after(self._names, versions.start)) if v in versions]
         compactions = defaultdict(list)
         for compaction in compaction_files(self._names):
             compactions[compaction.last].append(compaction)
@@ -247,7 +280,8 @@ class Judging:
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
-                audit.take(version, parse_commit(commit_name(version), content))
+                actions = parse_commit(commit_name(version), content)
+                audit.take(version, actions)
             except BrokenLogError as error:
                 audit.note(damaged_commit(version, error))
                 if self._resume(audit, version, last):
@@ -255,9 +289,9 @@ class Judging:
                 break
             self.commits += 1
             self.first = version if self.first is None else self.first
-            beside = list(check_checksum_of(audit, checksum)) if checksum is not None else []
-            if checkpoints and version == checkpoints[-1]:
-                beside += self._compare_checkpoint(audit, version)
+            beside = list(self.checkpoints.take(version, actions))
+            if checksum is not None:
+                beside += self._check_checksum(audit, checksum)
             for compaction in compactions[version]:
                 beside += self._compare_compaction(compaction)
             for finding in beside:
@@ -265,32 +299,23 @@ class Judging:
             if self.commits % _STEP == 0:
                 self._progress(f"{self._name}: {self.commits} of {len(versions)} commits judged")
 
+    def _check_checksum(self, audit: HistoryAudit, content: bytes) -> Iterator[Finding]:
+        return check_checksum_of(audit, content, self.checkpoints.snapshot, self.checkpoints.originals)
+
     def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
         """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
         for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
-            for segment in self._checkpoints(version):
+            for segment in checkpoint_segments(self._names, version):
                 try:
                     replay = self._log.replay(segment)
                 except BrokenLogError as error:
                     audit.note(damaged_checkpoint(version, segment.checkpoint_files[0], error))
                     continue
                 audit.resume(replay, replay.state(version))
+                for finding in self.checkpoints.resume(segment):
+                    audit.note(finding)
                 return True
         return False
-
-    def _compare_checkpoint(self, audit: HistoryAudit, version: int) -> Iterator[Finding]:
-        """Yield how the newest checkpoint differs from the commits that it stands for."""
-        if not audit.is_readable:
-            return
-        state = audit.state()
-        for segment in self._checkpoints(version):
-            try:
-                with self._timings.phase("checkpoint"):
-                    checkpointed = self._log.replay(segment, like=state).state(version)
-            except BrokenLogError as error:
-                yield damaged_checkpoint(version, segment.checkpoint_files[0], error)
-                continue
-            yield from check_checkpoint(checkpointed, state, segment)
 
     def _compare_compaction(self, compaction: CompactionFile) -> Iterator[Finding]:
         """Yield how a log compaction file differs from its commits, where they are all kept and whole."""
@@ -303,22 +328,18 @@ class Judging:
         with suppress(BrokenLogError):
             yield from check_compaction(compaction, content, commits)
 
-    def _checkpoints(self, version: int) -> Iterator[LogSegment]:
-        """Yield the whole checkpoints of a version: it may have several, of several forms."""
-        own = [name for name in self._names if name.startswith(f"{version:020d}.checkpoint")]
-        while version in checkpoint_versions(own):
-            segment = select_segment(own, version)
-            yield segment
-            own = [name for name in own if name not in segment.checkpoint_files]
-
     def _pointer(self) -> Iterator[Finding]:
-        if _POINTER not in self._names:
+        if POINTER not in self._names:
             return
-        pointer, checkpoints = self._log.read_file(_POINTER), checkpoint_versions(self._names)
-        if any(check_pointer(pointer, checkpoints)):
+        pointer, forms = self._log.read_file(POINTER), self.checkpoints.forms
+        if any(check_pointer(pointer, _by_version(self._names), forms)):
             # A checkpoint may have been written since the names were listed.
-            checkpoints = checkpoint_versions(self._log.list_names())
-        yield from check_pointer(pointer, checkpoints)
+            yield from check_pointer(pointer, _by_version(self._log.list_names()), forms)
+
+
+def _by_version(names: Sequence[str]) -> dict[int, list[LogSegment]]:
+    """Return the whole checkpoints by their versions."""
+    return {version: checkpoint_segments(names, version) for version in checkpoint_versions(names)}
 
 
 def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:
@@ -337,7 +358,17 @@ def _files_of(version: int, present: set[str]) -> list[str]:
     return [name for name in names if name in present]
 
 
-def check_checksum_of(audit: HistoryAudit, content: bytes) -> Iterator[Finding]:
-    """Yield how a checksum file contradicts the version that was audited last."""
+def check_checksum_of(
+    audit: HistoryAudit, content: bytes, snapshot: Snapshot | None = None, originals: Originals = lambda _: {}
+) -> Iterator[Finding]:
+    """Yield how a checksum file contradicts the version that was audited last.
+
+    :param snapshot: all that the commits add up to; None where it is unknown
+    :param originals: looks ``add`` actions up in the log
+    """
     if audit.is_readable:
-        yield from check_checksum(audit.version, content, audit.state(), files=audit.live_files, size=audit.live_bytes)
+        state, files, size = audit.state(), audit.live_files, audit.live_bytes
+        if not audit.knows_files:
+            state = replace(state, files=None)
+        version = Version(state, files, size, audit.commit_info, audit.live_counts, snapshot, originals)
+        yield from check_checksum(content, version)

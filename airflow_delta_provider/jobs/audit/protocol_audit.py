@@ -196,6 +196,7 @@ class ProtocolAudit:
             "first_version": judging.first if judging else None,
             "commits": judging.commits if judging else 0,
             "not_checked": not_checked(options.level),
+            **(judging.checkpoints.left_out if judging else {}),
             **(looked or {}),
         }
         if ownership is not None and ownership.owner is not None:

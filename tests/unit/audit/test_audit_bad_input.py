@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.version_range import find_span
-from airflow_delta_provider.domain.checks.log.checkpoints import check_pointer
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_commit
+from airflow_delta_provider.domain.checks.log.pointer import check_pointer
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -386,10 +386,10 @@ def test_schema_nested_however_deep_is_judged_or_said_to_be_damaged(wrap, levels
     ],
 )
 def test_wrong_pointer_is_said(content, problem):
-    (finding,) = check_pointer(content, [1, 4])
+    (finding,) = check_pointer(content, {1: [], 4: []})
     assert (finding.code, finding.path) == ("LG11", "_delta_log/_last_checkpoint")
     assert problem in finding.message
-    assert list(check_pointer(b'{"version":4,"size":7}', [1, 4])) == []
+    assert list(check_pointer(b'{"version":4,"size":7}', {1: [], 4: []})) == []
 
 
 def whole() -> HistoryAudit:
@@ -403,6 +403,9 @@ CHECKSUM = {
     "txnId": "t6",
     "tableSizeBytes": 300,
     "numFiles": 3,
+    "numMetadata": 1,
+    "numProtocol": 1,
+    "inCommitTimestampOpt": 1700000000006,
     "protocol": PROTOCOL,
     "metadata": metadata(team="b")["metaData"],
 }

@@ -31,7 +31,7 @@ def add(path: str, **known: Any) -> Json:
 
 
 def remove(path: str, **known: Any) -> Json:
-    return {"remove": {"path": path, "dataChange": True, **known}}
+    return {"remove": {"path": path, "deletionTimestamp": 7, "dataChange": True, **known}}
 
 
 def txn(version: int, application: str = "a") -> Json:
@@ -95,6 +95,9 @@ def test_action_that_is_left_out_is_said(left_out):
         (5, add("f2", size=2), "it differs in the file f2"),
         (5, remove("f2"), "it differs in the file f2"),
         (6, add("f4", baseRowId=5), "it differs in the file f4"),
+        (6, add("f4", baseRowId=4, partitionValues={"p": "1"}), "it differs in the file f4"),
+        (6, add("f4", baseRowId=4, modificationTime=1), "it differs in the file f4"),
+        (8, remove("f1", deletionTimestamp=1), "it differs in the file f1"),
         (8, add("f1"), "it differs in the file f1"),
         (9, add("f3"), "it differs in the file f3"),
     ],
@@ -114,6 +117,7 @@ def test_action_that_says_something_else_is_said(number, action, said):
         (txn(1, "b"), "only it has the txn of b"),
         (domain("1", "x"), "only it has the domainMetadata of x"),
         (add("f2"), "it has twice the file f2"),
+        ({"commitInfo": {}}, "it preserves commitInfo actions"),
     ],
 )
 def test_action_too_many_is_said(extra, said):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.unit.damages import (
     actions,
     column_mapping,
+    log,
     metadata,
     protocol,
     row_tracking,
@@ -12,6 +13,6 @@ from tests.unit.damages import (
     usage_tracking,
 )
 
-_FAMILIES = (protocol, metadata, column_mapping, usage_tracking, type_widening, row_tracking, actions)
+_FAMILIES = (protocol, metadata, column_mapping, usage_tracking, type_widening, row_tracking, actions, log)
 CASES = tuple(case for family in _FAMILIES for case in family.CASES)
 assert len(CASES) == len({(case.code, case.name) for case in CASES}), "two damages of one rule have one name"

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.features.removal import why_not_removab
 PACKAGE = Path(airflow_delta_provider.__file__).parent
 RECORDS = PACKAGE / "domain" / "delta" / "features"
 #: Names of features that are also keys of the log: of an action, and of a commit's time.
-KEYS_OF_THE_LOG = {"domainMetadata", "inCommitTimestamp"}
+KEYS_OF_THE_LOG = {"domainMetadata", "inCommitTimestamp", "v2Checkpoint"}
 
 every_feature = pytest.mark.parametrize("feature", FEATURES.values(), ids=str)
 

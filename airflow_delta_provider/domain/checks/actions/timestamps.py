@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.in_commit_timestamps import due_enablement, has_timestamps
+from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -50,6 +51,15 @@ def _timestamp(transition: Transition) -> Iterator[Finding]:
             now=now,
             before=before,
         )
+    made = None if previous is None else previous.info.get("timestamp")
+    if not has_timestamps(transition.before) and isinstance(made, int) and int(now or 0) < made:
+        # The file of the previous commit, which decides, was hardly written before.
+        yield TIMESTAMP_NOT_LATER.found(
+            "The commit enables in-commit timestamps with {now}, which is before {made}, when the previous commit was "
+            "made.",
+            now=now,
+            made=made,
+        )
 
 
 def _is_timestamp(transition: Transition) -> bool:
@@ -67,6 +77,12 @@ def _enablement_is_wrong(later: Transition, _: Finding, details: Details) -> boo
     right = dict(details["due"]).items() <= later.after.metadata.configuration.items()
     enabled_again = bool(later.commit.metadata) and not has_timestamps(later.before)
     return has_timestamps(later.after) and not right and not enabled_again
+
+
+def _is_possible(name: str, value: str, transition: Transition) -> bool:
+    """Whether an enablement may have been at a version, or at a time, going by a later commit."""
+    latest = transition.commit.version if name == ENABLEMENT_VERSION else transition.commit.info["inCommitTimestamp"]
+    return value.isdecimal() and 0 < int(value) <= latest
 
 
 NO_ENABLEMENT = _pair.error(
@@ -89,7 +105,11 @@ def _enablement(transition: Transition) -> Iterator[Finding]:
     configuration, due = transition.after.metadata.configuration, due_enablement(transition)
     later = has_timestamps(transition.before)
     now = {name: configuration.get(name) for name in due}
-    wrong = [name for name, value in now.items() if value is None or (value != due[name] and not later)]
+    wrong = [
+        name
+        for name, value in now.items()
+        if value is None or (value != due[name] and not (later and _is_possible(name, value, transition)))
+    ]
     if wrong:
         yield NO_ENABLEMENT.found(
             f"The commit {'leaves' if later else 'enables'} in-commit timestamps{' enabled' if later else ''} on a "

@@ -1,20 +1,21 @@
-"""Checkpoints, compared with the commits, and the pointer to the last one: LG05, LG07 and LG11."""
+"""Checkpoints, compared with the commits: LG05 and LG07."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, FAMILY
 from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
+from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import LogSegment
+from airflow_delta_provider.domain.delta.snapshot_comparison import Originals, SnapshotComparison
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
-from airflow_delta_provider.domain.formats.json_values import integer_of, parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS)
 
-DOMAIN_NOT_IN_CHECKPOINT = _history.warning(
+DOMAIN_NOT_IN_CHECKPOINT = _history.error(
     5,
     "checkpoint lacks domain metadata",
     effect="Readers and writers that start from the checkpoint, as most do, lose the domain: without that of row "
@@ -37,55 +38,51 @@ CONTRADICTING_CHECKPOINT = _history.error(
 
 @on_demand(DOMAIN_NOT_IN_CHECKPOINT, CONTRADICTING_CHECKPOINT)
 def check_checkpoint(checkpointed: TableState, replayed: TableState, segment: LogSegment) -> Iterator[Finding]:
-    """Yield how a checkpoint contradicts the commits that it replaces.
+    """Yield how the state that a checkpoint leads to contradicts the commits that it replaces.
 
     :param checkpointed: what it leads to, with files
     :param replayed: what the commits add up to, with files
     :param segment: what ``checkpointed`` was read from
     """
-    version, path = segment.checkpoint_version, f"_delta_log/{segment.checkpoint_files[0]}"
     if found := list(differences(checkpointed, replayed)):
-        yield CONTRADICTING_CHECKPOINT.found(
-            "The checkpoint of version {version} and the commits that it replaces differ: of checkpoint and commits, "
-            "{differences}.",
-            version=version,
-            path=path,
-            differences=found,
-        )
-    if lost := sorted(replayed.domains.keys() - checkpointed.domains.keys()):
+        yield _contradiction(segment, found)
+    yield from _lost_domains(segment, replayed.domains, checkpointed.domains)
+
+
+@on_demand(DOMAIN_NOT_IN_CHECKPOINT, CONTRADICTING_CHECKPOINT)
+def check_comparison(
+    compared: SnapshotComparison,
+    segment: LogSegment,
+    files: Container[FileKey],
+    originals: Originals,
+    retained_since: Callable[[], float],
+) -> Iterator[Finding]:
+    """Yield how all that a checkpoint holds contradicts the commits that it replaces.
+
+    :param segment: the checkpoint
+    :param files: all that it adds or removes
+    :param retained_since: returns the time, in milliseconds since 1970, after which tombstones have to be there
+    """
+    if found := list(compared.differences(files, originals, retained_since)):
+        yield _contradiction(segment, found)
+    yield from _lost_domains(segment, compared.expected_domains, compared.domains)
+
+
+def _contradiction(segment: LogSegment, found: list[str]) -> Finding:
+    return CONTRADICTING_CHECKPOINT.found(
+        "The checkpoint of version {version} and the commits that it replaces differ: {differences}.",
+        version=segment.checkpoint_version,
+        path=f"_delta_log/{segment.checkpoint_files[0]}",
+        differences=found,
+    )
+
+
+def _lost_domains(segment: LogSegment, expected: Iterable[str], found: Iterable[str]) -> Iterator[Finding]:
+    if lost := sorted(set(expected) - set(found)):
         yield DOMAIN_NOT_IN_CHECKPOINT.found(
             "The checkpoint of version {version} lacks the domainMetadata {domains}, which the commits have.",
-            version=version,
-            path=path,
+            version=segment.checkpoint_version,
+            path=f"_delta_log/{segment.checkpoint_files[0]}",
             subject=lost[0],
             domains=lost,
-        )
-
-
-WRONG_POINTER = FAMILY.of(Scope.STATE).warning(
-    11,
-    "_last_checkpoint damaged, or without its checkpoint",
-    effect="Some readers fail; others list the whole log, which is slow.",
-    remedy="Delete _last_checkpoint: engines write it again with the next checkpoint.",
-    source="PROTOCOL.md, Last Checkpoint File",
-)
-
-
-@on_demand(WRONG_POINTER)
-def check_pointer(content: bytes, checkpoints: Collection[int]) -> Iterator[Finding]:
-    """Yield what is wrong with ``_last_checkpoint``.
-
-    :param checkpoints: versions that have a whole checkpoint
-    """
-    path = "_delta_log/_last_checkpoint"
-    try:
-        version = integer_of(parse_json(content), "version")
-    except (ValueError, KeyError, TypeError):
-        yield WRONG_POINTER.found("_last_checkpoint cannot be read.", path=path)
-        return
-    if version not in checkpoints:
-        yield WRONG_POINTER.found(
-            "_last_checkpoint points to version {pointed_to}, which has no complete checkpoint.",
-            path=path,
-            pointed_to=version,
         )

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from typing import Protocol as Shape
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.log.family import FAMILY
 from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
-from airflow_delta_provider.domain.delta.checksum import BrokenChecksumError, checksum_name, parse_checksum
+from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.in_commit_timestamps import has_timestamps
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.snapshot import Snapshot, file_key
+from airflow_delta_provider.domain.delta.snapshot_comparison import (
+    Originals,
+    SnapshotComparison,
+    transaction_differences,
+)
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, parse_json
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     8,
@@ -23,33 +37,161 @@ CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     follows_from=ANY_COMMIT,
     needs=(Need.STATE, Need.FILES, Need.LOG),
 )
+_OF_ONE = ("numMetadata", "numProtocol")
+#: What PROTOCOL.md calls it, and what Delta Spark called it before.
+_HISTOGRAMS = ("fileSizeHistogram", "histogramOpt")
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
+
+
+class Counts(Shape):
+    """The live files, counted."""
+
+    numbers: list[int]
+    bytes: list[int]
+    deleted_counts: list[int]
+    vectors: int
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a version is, as far as it is known.
+
+    :param files: number of live files; None where it is unknown
+    :param size: bytes of all live files; None likewise
+    :param info: the ``commitInfo`` of its commit
+    :param counts: returns the live files, counted by bins of these sizes; None likewise
+    :param snapshot: all that the commits add up to; None likewise
+    :param originals: looks ``add`` actions up in the log
+    """
+
+    state: TableState
+    files: int | None = None
+    size: int | None = None
+    info: Mapping[str, Any] | None = None
+    counts: Callable[[tuple[int, ...]], Counts | None] = lambda _: None
+    snapshot: Snapshot | None = None
+    originals: Originals = lambda _: {}
 
 
 @on_demand(CONTRADICTING_CHECKSUM)
-def check_checksum(
-    version: int, content: bytes, state: TableState, *, files: int | None, size: int | None
-) -> Iterator[Finding]:
-    """Yield how a checksum file contradicts its version.
-
-    :param files: number of live files; None where it is unknown
-    :param size: bytes of all live files; None where it is unknown
-    """
+def check_checksum(content: bytes, version: Version) -> Iterator[Finding]:
+    """Yield how a checksum file contradicts its version."""
+    number = version.state.version
     try:
-        checksum = parse_checksum(content)
-    except BrokenChecksumError as error:
-        yield _finding(version, "cannot be used: {error}", error=Prose(error))
+        wire = parse_json(content)
+        wrong = [*_of_counts(wire, version), *_of_head(wire, version), *_of_lists(wire, version)]
+    except _MALFORMED as error:
+        what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        yield _finding(number, "cannot be used: {error}", error=Prose(what))
         return
-    wrong = []
-    if checksum.protocol != state.protocol:
-        wrong.append(f"the protocol is {checksum.protocol}, but {state.protocol} in the log")
-    if checksum.metadata != state.metadata:
-        wrong.append("the metadata is not that of the log")
-    counts = (("number of files", checksum.num_files, files), ("size of all files", checksum.table_size, size))
-    for what, claimed, counted in counts:
-        if None not in (claimed, counted) and claimed != counted:
-            wrong.append(f"the {what} is {claimed}, but {counted} in the log")
     if wrong:
-        yield _finding(version, "contradicts the log: {differences}", differences=wrong)
+        yield _finding(number, "contradicts the log: {differences}", differences=wrong)
+    lacking = [field for field in ("protocol", "metadata") if wire.get(field) is None]
+    if lacking:
+        # Those of Databricks Runtime 6 to 8 have neither.
+        yield _finding(
+            number,
+            "has no {lacking}",
+            severity=Severity.WARNING if len(lacking) > 1 else None,
+            effect="Engines ignore it, and replay the log instead.",
+            lacking=" and no ".join(lacking),
+        )
+
+
+def _of_counts(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
+    said = ("number of files", "numFiles", version.files), ("size of all files", "tableSizeBytes", version.size)
+    for what, field, counted in said:
+        claimed = integer_of(wire, field)
+        if counted is not None and claimed != counted:
+            yield f"the {what} is {claimed}, but {counted} in the log"
+    for field in _OF_ONE:
+        if integer_of(wire, field) != 1:
+            yield f"{field} is {wire[field]}, and must be 1"
+    for field in _HISTOGRAMS:
+        if wire.get(field) is not None:
+            yield from _of_histogram(field, wire[field], version)
+    counts = version.counts(())
+    if counts is None:
+        return
+    vectors = ("numDeletedRecordsOpt", counts.deleted), ("numDeletionVectorsOpt", counts.vectors)
+    for field, counted in vectors:
+        if (number := integer_or_none(wire, field)) not in (None, counted):
+            yield f"{field} is {number}, but {counted} in the log"
+    deleted = wire.get("deletedRecordCountsHistogramOpt")
+    if deleted is not None and deleted["deletedRecordCounts"] != counts.deleted_counts:
+        yield f"deletedRecordCounts is {deleted['deletedRecordCounts']}, but {counts.deleted_counts} in the log"
+
+
+def _of_histogram(field: str, wire: Mapping[str, Any], version: Version) -> Iterator[str]:
+    bounds, numbers, sizes = wire["sortedBinBoundaries"], wire["fileCounts"], wire["totalBytes"]
+    if not all(type(bound) is int for bound in bounds) or bounds[:1] != [0] or sorted(set(bounds)) != bounds:
+        yield f"the bins of its {field} do not ascend from 0"
+        return
+    if not len(bounds) == len(numbers) == len(sizes):
+        yield f"its {field} has {len(bounds)} bins, {len(numbers)} counts and {len(sizes)} sizes"
+        return
+    counts = version.counts(tuple(bounds))
+    if counts is None:
+        return
+    for what, claimed, counted in (("fileCounts", numbers, counts.numbers), ("totalBytes", sizes, counts.bytes)):
+        place = next((index for index, pair in enumerate(zip(claimed, counted)) if pair[0] != pair[1]), None)
+        if place is not None:
+            yield (
+                f"{what} of its {field} from {bounds[place]} bytes on is {claimed[place]}, "
+                f"but {counted[place]} in the log"
+            )
+
+
+def _of_head(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
+    state, info = version.state, version.info or {}
+    if wire.get("protocol") is not None and (protocol := Protocol.from_json(wire["protocol"])) != state.protocol:
+        yield f"the protocol is {protocol}, but {state.protocol} in the log"
+    if wire.get("metadata") is not None:
+        fields = metadata_differences(Metadata.from_json(wire["metadata"]), state.metadata)
+        if fields:
+            yield f"the metadata is not that of the log: {', '.join(fields)}"
+    if wire.get("txnId") and info.get("txnId") and wire["txnId"] != info["txnId"]:
+        yield f"it was made for transaction {wire['txnId']}, and the commit is of {info['txnId']}"
+    said, enabled = integer_or_none(wire, "inCommitTimestampOpt"), has_timestamps(state)
+    if said is not None and not enabled:
+        yield "it has an in-commit timestamp, which are not enabled"
+    elif enabled and version.info is not None and said != info.get("inCommitTimestamp"):
+        yield f"the in-commit timestamp is {said}, but {info.get('inCommitTimestamp')} in the log"
+
+
+def _of_lists(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
+    domains, transactions, adds = (wire.get(field) for field in ("domainMetadata", "setTransactions", "allFiles"))
+    if domains is not None:
+        found = {domain["domain"]: domain["configuration"] for domain in domains if not domain.get("removed")}
+        if found != version.state.domains or len(found) < len(domains):
+            names = sorted(
+                name
+                for name in found.keys() | version.state.domains.keys()
+                if found.get(name) != version.state.domains.get(name)
+            )
+            yield f"the domainMetadata of {', '.join(names) or 'a domain'} is not that of the log"
+    if adds is not None:
+        yield from _of_files(adds, version)
+    snapshot = version.snapshot
+    if transactions is not None and snapshot is not None:
+        found = {str(txn["appId"]): txn for txn in transactions}
+        yield from transaction_differences(snapshot, found, more_allowed=False)
+        if len(found) < len(transactions):
+            yield "an application has several transactions in it"
+
+
+def _of_files(adds: Sequence[Mapping[str, Any]], version: Version) -> Iterator[str]:
+    keys = set(map(file_key, adds))
+    if len(keys) < len(adds):
+        yield "allFiles has a file twice"
+    if version.snapshot is not None:
+        comparison = SnapshotComparison(version.snapshot)
+        for add in adds:
+            comparison.take("add", add)
+        yield from (f"allFiles: {what}" for what in comparison.of_files(keys, version.originals))
+    elif version.state.files is not None and (other := keys ^ version.state.files.keys()):
+        yield f"allFiles has other files than the log, the first {min(other)[0]}"
 
 
 def _finding(version: int, problem: str, **facts: Any) -> Finding:

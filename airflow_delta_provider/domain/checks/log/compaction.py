@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -10,11 +10,16 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.log.family import FAMILY
 from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
-from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, CompactionFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.snapshot_comparison import file_differences
 from airflow_delta_provider.domain.report.finding import Finding
 
 _KINDS = ("protocol", "metaData", "domainMetadata", "txn", "add", "remove")
+_NOT_PRESERVED = ("commitInfo", "cdc", "checkpointMetadata", "sidecar")
 #: What an action is about, of which the newest counts: a kind with a domain, an application or a file.
 _Key = tuple[str, Hashable]
 
@@ -43,7 +48,7 @@ def check_compaction(
     #: What the commits first mention by adding it: its removal need not be in the file.
     born: set[_Key] = set()
     for actions in commits:
-        for value in read_actions(actions, _KINDS):
+        for value in _bodies(actions):
             key = _key(value)
             if key not in expected and not _is_gone(value):
                 born.add(key)
@@ -51,7 +56,8 @@ def check_compaction(
     found: dict[_Key, ActionValue] = {}
     twice: set[_Key] = set()
     try:
-        for value in read_actions(parse_commit(compaction.name, content), _KINDS):
+        actions = parse_commit(compaction.name, content)
+        for value in _bodies(actions):
             key = _key(value)
             if key in found:
                 twice.add(key)
@@ -59,6 +65,7 @@ def check_compaction(
     except BrokenLogError as error:
         yield _finding(compaction, "cannot be read: {error}", error=Prose(error))
         return
+    preserved = sorted({kind for action in actions for kind in action if kind in _NOT_PRESERVED})
     needed = {key for key, value in expected.items() if not (_is_gone(value) and key in born)}
     wrong = [
         f"{what} {_listed(keys)}"
@@ -70,33 +77,59 @@ def check_compaction(
         )
         if keys
     ]
+    wrong += [f"it preserves {kind} actions" for kind in preserved]
     if wrong:
         yield _finding(compaction, "contradicts them: {differences}", differences=wrong)
+
+
+def _bodies(actions: Sequence[Action]) -> Iterator[ActionValue]:
+    """Yield the actions as they are in the log.
+
+    :raises BrokenLogError: if one is malformed
+    """
+    for _ in read_actions(actions, _KINDS):
+        pass
+    for action in actions:
+        yield from ((kind, body) for kind, body in action.items() if kind in _KINDS and body is not None)
 
 
 def _key(value: ActionValue) -> _Key:
     kind, body = value
     if kind in ("add", "remove"):
-        return "file", body.key
+        return "file", file_key(body)
     if kind == "domainMetadata":
-        return kind, body.domain
+        return kind, body["domain"]
     return kind, str(body.get("appId")) if kind == "txn" else ""
 
 
 def _is_gone(value: ActionValue) -> bool:
     kind, body = value
-    return kind == "remove" or (kind == "domainMetadata" and body.removed)
+    return kind == "remove" or (kind == "domainMetadata" and bool(body.get("removed")))
 
 
 def _agree(one: ActionValue, other: ActionValue) -> bool:
     (kind, ours), (other_kind, theirs) = one, other
-    if kind != other_kind:
-        return False
-    if isinstance(ours, LiveFile):
-        return ours.same_as(theirs)
-    if kind == "txn":
-        return bool(ours.get("version") == theirs.get("version"))
-    return kind == "remove" or bool(ours == theirs)
+    return kind == other_kind and _SAME[kind](ours, theirs)
+
+
+def _same_time(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    times = one.get("deletionTimestamp"), other.get("deletionTimestamp")
+    return None in times or times[0] == times[1]
+
+
+def _same_domain(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    removed = bool(one.get("removed"))
+    return removed == bool(other.get("removed")) and (removed or one["configuration"] == other["configuration"])
+
+
+_SAME: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], bool]] = {
+    "add": lambda one, other: not file_differences(one, other),
+    "remove": _same_time,
+    "txn": lambda one, other: bool(one.get("version") == other.get("version")),
+    "domainMetadata": _same_domain,
+    "protocol": lambda one, other: Protocol.from_json(one) == Protocol.from_json(other),
+    "metaData": lambda one, other: not metadata_differences(Metadata.from_json(one), Metadata.from_json(other)),
+}
 
 
 def _listed(keys: list[_Key]) -> str:

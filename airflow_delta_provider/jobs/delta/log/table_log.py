@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.audit.past_log import Addition, additions
 from airflow_delta_provider.domain.checks.rule import FileAspect
+from airflow_delta_provider.domain.delta.checkpoint import CheckpointPart
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -27,6 +29,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
+from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
@@ -37,6 +40,7 @@ from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
 _FEW_FILES = 10
 #: Commits that are read at once if it is unknown how many are wanted.
 _AT_ONCE = 100
+_SIDECARS = "_sidecars"
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,24 @@ class TableLog:
         """
         return self._replay(segment, with_files=True, like=like)
 
+    def checkpoint_parts(self, segment: LogSegment) -> Iterator[CheckpointPart]:
+        """Yield the files of a segment's checkpoint, the sidecar files after the one that names them.
+
+        The actions of one have to be read before the next is asked for.
+
+        :raises BrokenLogError: if a file is damaged or missing
+        """
+        for name in segment.checkpoint_files:
+            path = f"{self._directory}/{name}"
+            actions = self.read_commit(name) if name.endswith(".json") else self._checkpoints.all_actions(path)
+            sidecars: list[str] = []
+            yield CheckpointPart(name, self._checkpoints.size(path), _noting_sidecars(actions, name, sidecars))
+            for sidecar in dict.fromkeys(sidecars):
+                below = f"{self._directory}/{_SIDECARS}/{sidecar}"
+                with self._of_checkpoint(sidecar, path):
+                    size = self._checkpoints.size(below)
+                    yield CheckpointPart(sidecar, size, self._checkpoints.all_actions(below), is_sidecar=True)
+
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
 
@@ -219,6 +241,35 @@ class TableLog:
                 found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
             if found == wanted:
                 break
+        return found
+
+    def adds_of(
+        self, keys: Collection[FileKey], base: LogSegment | None, version: int
+    ) -> dict[FileKey, Mapping[str, Any]]:
+        """Return the last ``add`` action of files up to ``version``, as it is in the log.
+
+        :param base: what the log leads on from, where it is not kept whole
+        """
+        found: dict[FileKey, Mapping[str, Any]] = {}
+
+        def take(actions: Iterable[Action]) -> None:
+            for action in actions:
+                add = action.get("add")
+                if add and (key := file_key(add)) in keys:
+                    found[key] = add
+
+        first = 0
+        if base is not None:
+            first = base.version + 1
+            for part in self.checkpoint_parts(base):
+                take(part.actions)
+            for name in base.commits:
+                take(self.read_commit(name))
+        few = len(keys) <= _FEW_FILES
+        for _, name, content in self._commits(range(first, version + 1)):
+            if not few or any(_names(content, path) for path, _ in keys):
+                with suppress(BrokenLogError):
+                    take(parse_commit(name, content))
         return found
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> dict[str, RowIds]:
@@ -297,20 +348,31 @@ class TableLog:
     def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
-            sidecars = []
+            sidecars: list[str] = []
             actions = (
                 iter(self.read_commit(name)) if name.endswith(".json") else self._checkpoints.actions(path, with_files)
             )
-            for action in actions:
-                if action.get("sidecar"):
-                    sidecars.append(_sidecar_path(action["sidecar"], name))
-                yield action
+            yield from _noting_sidecars(actions, name, sidecars)
             for sidecar in sidecars if with_files else ():
-                try:
-                    yield from self._checkpoints.actions(f"{self._directory}/_sidecars/{sidecar}", with_files)
-                except MissingFileError:
-                    self._storage.size(path)  # where it is gone itself, the log was cleaned up meanwhile
-                    raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+                with self._of_checkpoint(sidecar, path):
+                    yield from self._checkpoints.actions(f"{self._directory}/{_SIDECARS}/{sidecar}", with_files)
+
+    @contextmanager
+    def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:
+        """Take a missing sidecar file for damage, unless the checkpoint is gone, too: the log was cleaned up."""
+        try:
+            yield
+        except MissingFileError:
+            self._storage.size(path)
+            raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+
+
+def _noting_sidecars(actions: Iterable[Action], name: str, sidecars: list[str]) -> Iterator[Action]:
+    """Yield the actions of a checkpoint file, and take down the sidecar files that they name."""
+    for action in actions:
+        if action.get("sidecar"):
+            sidecars.append(_sidecar_path(action["sidecar"], name))
+        yield action
 
 
 def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:
@@ -328,7 +390,7 @@ def _sidecar_path(sidecar: Any, name: str) -> str:
     path = sidecar.get("path") if isinstance(sidecar, dict) else None
     if not isinstance(path, str):
         raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
-    return path
+    return unquote(path.rsplit("/", 1)[-1])  # it is in the table's own folder of sidecar files, whatever is before
 
 
 def _names(content: bytes, path: str) -> bool:

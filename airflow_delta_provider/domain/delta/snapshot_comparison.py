@@ -1,0 +1,178 @@
+"""How a checkpoint differs from the commits that it replaces. PROTOCOL.md, Checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.delta.file_statistics import statistics_agree
+from airflow_delta_provider.domain.delta.live_file import FileKey
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.snapshot import Snapshot, agree, file_digest, file_key
+
+#: How long transactions are kept: for ever, unless it is set.
+TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+#: Files that differ which are looked at again.
+_MOST = 10_000
+_FIELDS = (
+    "size",
+    "modificationTime",
+    "baseRowId",
+    "defaultRowCommitVersion",
+    "clusteringProvider",
+    "deletionVector",
+)
+#: Returns the last ``add`` action of each file that the commits have of it, by key.
+Originals = Callable[[frozenset[FileKey]], Mapping[FileKey, Mapping[str, Any]]]
+
+
+class SnapshotComparison:
+    """Takes the actions of a checkpoint, each once.
+
+    :param expected: what the commits add up to
+    :param begun_late: whether older commits are not known: there may be more tombstones and transactions then
+    """
+
+    def __init__(self, expected: Snapshot, *, begun_late: bool = False) -> None:
+        self._expected = expected
+        self._begun_late = begun_late
+        self._found = Snapshot()
+        self._only_here: list[str] = []
+        self._unlike: dict[FileKey, Mapping[str, Any]] = {}
+
+    @property
+    def domains(self) -> Mapping[str, str]:
+        """The domain metadata that the checkpoint has."""
+        return self._found.domains
+
+    @property
+    def expected_domains(self) -> Mapping[str, str]:
+        """The domain metadata that the commits have."""
+        return self._expected.domains
+
+    def take(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Take an action.
+
+        :raises KeyError: if it lacks what its kind must have; TypeError, ValueError and AttributeError likewise
+        """
+        if kind != "add":
+            self._found.take_action(kind, body)
+            return
+        key = file_key(body)
+        digest = self._expected.files.get(key)
+        if digest is None:
+            self._only_here.append(key[0])
+        elif not agree(digest, file_digest(body)) and len(self._unlike) < _MOST:
+            self._unlike[key] = body
+
+    def differences(
+        self, files: Container[FileKey], originals: Originals, retained_since: Callable[[], float]
+    ) -> Iterator[str]:
+        """Yield how the checkpoint differs, for people.
+
+        :param files: all that it adds or removes
+        :param retained_since: returns the time, in milliseconds since 1970, after which tombstones have to be there
+        """
+        yield from self._of_head()
+        yield from transaction_differences(self._expected, self._found.transactions, more_allowed=self._begun_late)
+        yield from _of_each("domainMetadata", self._shared_domains, self.domains, more_allowed=False)
+        yield from self.of_files(files, originals)
+        yield from self._of_tombstones(retained_since)
+
+    def of_files(self, files: Container[FileKey], originals: Originals) -> Iterator[str]:
+        """Yield how its live files differ; the parameters as above."""
+        removed = self._found.tombstones
+        only_there = [key[0] for key in self._expected.files if key not in files or key in removed]
+        yield from _named(self._only_here, "live file", "only in it")
+        yield from _named(only_there, "live file", "missing in it")
+        unlike = [(key[0], fields) for key, fields in self._truly_unlike(originals) if fields]
+        for path, fields in unlike[:1]:
+            more = f" and of {len(unlike) - 1} more" if len(unlike) > 1 else ""
+            yield f"{', '.join(fields)} of the live file {path}{more}"
+
+    def _of_head(self) -> Iterator[str]:
+        ours, theirs = self._found.protocol, self._expected.protocol
+        if ours is not None and theirs is not None:
+            one, other = Protocol.from_json(ours), Protocol.from_json(theirs)
+            if one != other:
+                yield f"the protocol is {one} in it and {other} in the commits"
+        if self._found.metadata is not None and self._expected.metadata is not None:
+            fields = metadata_differences(*map(Metadata.from_json, (self._found.metadata, self._expected.metadata)))
+            if fields:
+                yield f"{', '.join(fields)} of the metadata"
+
+    @property
+    def _shared_domains(self) -> Mapping[str, str]:
+        return {name: text for name, text in self._expected.domains.items() if name in self.domains}
+
+    def _truly_unlike(self, originals: Originals) -> Iterator[tuple[FileKey, list[str]]]:
+        if not self._unlike:
+            return
+        logged = originals(frozenset(self._unlike))
+        for key, add in self._unlike.items():
+            if key not in logged:
+                yield key, ["what is said"]
+                continue
+            fields = file_differences(logged[key], add)
+            if not fields:  # engines may write statistics in other words, and carry those on
+                self._expected.files[key] = file_digest(add)
+            yield key, fields
+
+    def _of_tombstones(self, retained_since: Callable[[], float]) -> Iterator[str]:
+        expected, found = self._expected.tombstones, self._found.tombstones
+        if not self._begun_late:
+            yield from _named([key[0] for key in found if key not in expected], "tombstone", "only in it")
+        lost = [(key[0], at) for key, at in expected.items() if key not in found and at]
+        since = retained_since() if lost else 0
+        yield from _named([path for path, at in lost if at > since], "tombstone", "missing in it")
+        other = [key[0] for key, at in found.items() if None not in (at, expected.get(key)) and expected[key] != at]
+        yield from _named(other, "tombstone", "of another time in it")
+
+
+def transaction_differences(
+    expected: Snapshot, found: Mapping[str, Mapping[str, Any]], *, more_allowed: bool
+) -> Iterator[str]:
+    """Yield how ``txn`` actions differ, for people.
+
+    :param found: by application
+    :param more_allowed: whether there may be others than those that are known
+    """
+    ours = {name: txn.get("version") for name, txn in found.items()}
+    theirs = {name: txn.get("version") for name, txn in expected.transactions.items()}
+    if TRANSACTION_RETENTION in ((expected.metadata or {}).get("configuration") or {}):
+        theirs = {name: version for name, version in theirs.items() if name in ours}  # others may have expired
+    yield from _of_each("txn", theirs, ours, more_allowed=more_allowed)
+
+
+def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return the fields in which two ``add`` actions of a file differ."""
+    found = [field for field in _FIELDS if (logged.get(field) or None) != (other.get(field) or None)]
+    for field, empty in (("partitionValues", None), ("tags", "")):
+        ours, theirs = (
+            {name: value or empty for name, value in (add.get(field) or {}).items()} for add in (logged, other)
+        )
+        if ours != theirs:
+            found.append(field)
+    stats = logged.get("stats"), other.get("stats")
+    if all(stats) and not statistics_agree(*map(str, stats)):
+        found.append("stats")
+    return found
+
+
+def _of_each(kind: str, expected: Mapping[str, Any], found: Mapping[str, Any], *, more_allowed: bool) -> Iterator[str]:
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in found:
+            yield f"the {kind} of {name} is missing in it"
+        elif name not in expected:
+            if not more_allowed:
+                yield f"the {kind} of {name} is only in it"
+        elif found[name] != expected[name]:
+            yield f"the {kind} of {name} is {found[name]} in it and {expected[name]} in the commits"
+
+
+def _named(paths: Sequence[str], what: str, where: str) -> Iterator[str]:
+    if paths:
+        count = f"{len(paths)} {what}s are" if len(paths) > 1 else f"1 {what} is"
+        yield f"{count} {where}, {'the first ' if len(paths) > 1 else ''}{paths[0]}"

@@ -1,0 +1,190 @@
+"""Checkpoints of one table, each compared with the commits that it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointForm
+from airflow_delta_provider.domain.checks.log.checkpoints import check_comparison
+from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT, damaged_checkpoint
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.live_file import FileKey
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    checkpoint_segments,
+    checkpoint_versions,
+    checksum_versions,
+)
+from airflow_delta_provider.domain.delta.snapshot import Snapshot
+from airflow_delta_provider.domain.delta.snapshot_comparison import SnapshotComparison
+from airflow_delta_provider.domain.delta.table_properties import TableProperties
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.session.timings import Timings
+
+#: File actions of older checkpoints that are compared in any case, and those for each action of the commits: to compare
+#: one costs about a fifth of judging one. What it costs to open a checkpoint, in file actions.
+_FREE, _SHARE, _OPENING = 100_000, 0.5, 1_000
+
+
+class CheckpointAudit:
+    """Takes the commits, oldest first, and compares the checkpoints that are whole.
+
+    The newest one is always compared. The older ones are, too, as long as that costs little beside judging the commits:
+    a table of a million files with a checkpoint every ten commits has far more in its checkpoints than in its commits.
+
+    :param names: of the files in the log
+    """
+
+    def __init__(self, log: TableLog, names: Sequence[str], timings: Timings) -> None:
+        self._log = log
+        self._names = names
+        self._timings = timings
+        self._versions: frozenset[int] = frozenset()
+        self._last = self._until = -1
+        self.snapshot: Snapshot | None = None
+        """All that the commits add up to; None where it is not followed."""
+        self._base: LogSegment | None = None
+        self._version = -1
+        self._credit: float = _FREE
+        self.compared = 0
+        """How many were compared."""
+        self.found = 0
+        """How many there were to compare."""
+        self.forms: list[CheckpointForm] = []
+        """What those that were read were found to hold."""
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many checkpoints there are, and how many were compared, where those are not all; for the report."""
+        if self.compared >= self.found:
+            return {}
+        return {"checkpoints": self.found, "checkpoints_compared": self.compared}
+
+    def begin(
+        self, versions: range, base: LogSegment | None, *, whole: bool, first: bool = True, known: bool = False
+    ) -> Iterator[Finding]:
+        """Begin before the commits of ``versions``; yield what is wrong with the checkpoint that they begin at.
+
+        :param base: what the state before them was read from; None where nothing was read
+        :param whole: whether they are the whole history
+        :param first: whether nothing of the table was judged before
+        :param known: whether nothing is said of the checkpoint that they begin at
+        """
+        self._versions = frozenset(version for version in checkpoint_versions(self._names) if version in versions)
+        self._last = self._until = max(self._versions, default=-1)
+        self.found = len(self._versions)
+        if whole or first:
+            checksums = (version for version in checksum_versions(self._names) if version in versions)
+            self._until = max(self._last, max(checksums, default=-1))
+        self.snapshot = Snapshot() if whole else None
+        return self._start(base, known=known) if base is not None and not whole else iter(())
+
+    def resume(self, base: LogSegment) -> Iterator[Finding]:
+        """Go on from a checkpoint, behind a commit that cannot be read; yield what is wrong with it."""
+        return self._start(base, known=False)
+
+    def _start(self, base: LogSegment, *, known: bool) -> Iterator[Finding]:
+        self._base, self.snapshot = base, None
+        follow = self._until > base.version
+        if not follow and (known or not base.checkpoint_files):
+            return
+        snapshot = Snapshot()
+        findings = list(self._read(base, snapshot.take_action)) if base.checkpoint_files else []
+        yield from () if known else findings
+        if any(finding.code == DAMAGED_CHECKPOINT.code for finding in findings):
+            return
+        with suppress(BrokenLogError):  # which is said of that commit
+            for name in base.commits if follow else ():
+                snapshot.take(self._log.read_commit(name))
+            self.snapshot = snapshot
+
+    def take(self, version: int, actions: Sequence[Action]) -> Iterator[Finding]:
+        """Take a commit, and yield what is wrong with the checkpoints of its version."""
+        self._version = version
+        if version > self._until:
+            self.snapshot = None
+            return
+        if self.snapshot is not None:
+            self.snapshot.take(actions)
+        if self._last > version:
+            self._credit += _SHARE * len(actions)
+        if version in self._versions:
+            yield from self.compare(version)
+
+    def compare(self, version: int) -> Iterator[Finding]:
+        """Yield what is wrong with the checkpoints of the version that was taken last."""
+        if version < self._last:
+            cost = _OPENING + (0 if self.snapshot is None else self.snapshot.size)
+            if cost > self._credit:
+                return
+            self._credit -= cost
+        self.compared += 1
+        for segment in checkpoint_segments(self._names, version):
+            yield from self._read(segment)
+
+    def _read(
+        self, segment: LogSegment, take: Callable[[str, Mapping[str, Any]], None] | None = None
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with a checkpoint.
+
+        :param take: takes its actions, instead of comparing them
+        """
+        version = segment.checkpoint_version or 0
+        form = CheckpointForm(version, segment.checkpoint_files)
+        comparison = None
+        if take is None and self.snapshot is not None:
+            comparison = SnapshotComparison(self.snapshot, begun_late=self._begun_late)
+            take = comparison.take
+        try:
+            with self._timings.phase("checkpoint"):
+                for part in self._log.checkpoint_parts(segment):
+                    form.begin(part)
+                    for action in part.actions:
+                        _take(action, form, take)
+                if form.missing is not None:
+                    raise BrokenLogError(f"no {form.missing} action up to version {version}")
+                findings = list(form.check())
+                if comparison is not None:
+                    retained = partial(self._retained_since, segment, form)
+                    findings += check_comparison(comparison, segment, form.files, self.originals, retained)
+        except BrokenLogError as error:
+            findings = [damaged_checkpoint(version, segment.checkpoint_files[0], error)]
+        form.files = set()
+        self.forms.append(form)
+        yield from findings
+
+    @property
+    def _begun_late(self) -> bool:
+        """Whether it is a checkpoint that tells what older commits did."""
+        return self._base is not None and bool(self._base.checkpoint_files)
+
+    def originals(self, keys: frozenset[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
+        """Return the last ``add`` action of files that the commits have of them up to now."""
+        return self._log.adds_of(keys, self._base, self._version)
+
+    def _retained_since(self, segment: LogSegment, form: CheckpointForm) -> float:
+        """Return the time, in milliseconds since 1970, after which tombstones had to be in a checkpoint."""
+        configuration = (form.metadata or {}).get("configuration") or {}
+        retention = TableProperties.parse(configuration).deleted_file_retention
+        if retention is None:
+            return float("inf")
+        written = self._log.written_at(segment.checkpoint_files[0])
+        return (written - retention).timestamp() * 1000
+
+
+def _take(action: Action, form: CheckpointForm, take: Callable[[str, Mapping[str, Any]], None] | None) -> None:
+    for kind, body in action.items():
+        if body is None:
+            continue
+        try:
+            form.take(kind, body)
+            if take is not None:
+                take(kind, body)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            raise BrokenLogError(f"its {kind} action is malformed: {what}") from error
