@@ -476,8 +476,13 @@ class Table:
         return rows - sum(int((add.get("deletionVector") or {}).get("cardinality", 0)) for add in adds)
 
     def _partition_values(self) -> dict[str, str]:
-        names = {wire["name"]: self._name(wire) for wire in self.schema["fields"]}
-        return {names.get(name, name): "1" for name in self.now.metadata["partitionColumns"]}
+        fields = {wire["name"]: wire for wire in self.schema["fields"]}
+        return {
+            self._name(fields[name]) if name in fields else name: _PARTITIONS.get(fields[name]["type"], "1")
+            if name in fields and isinstance(fields[name]["type"], str)
+            else "1"
+            for name in self.now.metadata["partitionColumns"]
+        }
 
     def _bounds(self) -> Json:
         partitions = self.now.metadata["partitionColumns"]
@@ -492,7 +497,7 @@ class Table:
         for wire in fields:
             of = wire["type"]
             if isinstance(of, str):
-                values[self._name(wire)] = value
+                values[self._name(wire)] = _of_type(of, value)
             elif of["type"] == "struct":
                 values[self._name(wire)] = self._values(of["fields"], value)
         return values
@@ -521,6 +526,10 @@ class History(PastLog):
 
     def __init__(self, commits: Sequence[Actions]) -> None:
         self._commits = commits
+
+    @property
+    def root(self) -> str:
+        return "file:/t"
 
     def commit_at(self, version: int) -> Commit | None:
         return Commit.from_actions(version, self._commits[version])
@@ -595,10 +604,33 @@ def _is_same(add: Json, now: Json | None) -> bool:
     return now is not None and add.get("baseRowId") in (None, now.get("baseRowId"))
 
 
+#: Values of partition columns, by types of which "1" is none.
+_PARTITIONS = {
+    "boolean": "true",
+    "date": "2024-01-01",
+    "timestamp": "2024-01-01 00:00:00",
+    "timestamp_ntz": "2024-01-01 00:00:00",
+}
+
+
+def _of_type(data_type: str, number: int) -> Any:
+    """A bound of a column, or, if it is zero, the number of its nulls."""
+    if data_type == "string" and number:
+        return f"v{number}"
+    if data_type == "variant" and number:
+        return "00000"
+    if data_type in ("date", "timestamp", "timestamp_ntz") and number:
+        zone = "Z" if data_type == "timestamp" else ""
+        return f"2024-01-0{number}" + ("" if data_type == "date" else f"T00:00:00.000{zone}")
+    return number > 1 if data_type == "boolean" and number else number
+
+
 def _domain(name: str, configuration: str, *, removed: bool = False) -> Action:
     return {"domainMetadata": {"domain": name, "configuration": configuration, "removed": removed}}
 
 
 def _key(wire: Json) -> FileKey:
     vector = wire.get("deletionVector")
-    return wire["path"], "" if not vector else f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector['offset']}"
+    return wire[
+        "path"
+    ], "" if not vector else f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"

@@ -29,6 +29,8 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     given_ids,
 )
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
+from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
+from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
@@ -311,7 +313,9 @@ class HistoryAudit:
         healed: list[Violation] = []
         if head or commit.domains or commit.transactions or self._violations.any_open(HEALED_BY_FILES):
             healed += self._violations.look_again(transition)
+        known_wrong: frozenset[str] = frozenset()
         if self._violations.has_files:
+            known_wrong = frozenset(filter(self._violations.is_wrong, transition.removed_files))
             self._violations.gone(self._files.gone(transition), commit.version)
             if self._violations.any_open(MISSING_IDS):
                 paths = given_ids(transition)
@@ -327,7 +331,7 @@ class HistoryAudit:
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
         old = transition.before_files.keys() | again.keys()
-        self._describe(transition, actions, old)
+        self._describe(transition, actions, old, known_wrong)
         self._files.note_damage(transition, stands=self._violations.has_changes)
 
     def _depends_on_versions(self, transition: Transition) -> bool:
@@ -339,14 +343,23 @@ class HistoryAudit:
         )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 
-    def _describe(self, transition: Transition, actions: Sequence[Action], old: Container[str]) -> None:
+    def _describe(
+        self,
+        transition: Transition,
+        actions: Sequence[Action],
+        old: Container[str],
+        wrong: Container[str] = (),
+    ) -> None:
         """Judge how the actions of a commit are written.
 
         :param old: paths that it adds which were there before
+        :param wrong: paths that it removes of files that were wrong before: it repeats what their adds said
         """
         written = (finding for action in actions for finding in on_action.run(action))
-        for finding in chain(written, self._files.descriptions(actions, transition.after, old)):
-            self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
+        described = self._files.descriptions(actions, transition.before, transition.after, old)
+        for finding in chain(written, described):
+            if finding.subject != "remove" or finding.path not in wrong:
+                self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
 
     def _broken_by(
         self,
@@ -363,10 +376,17 @@ class HistoryAudit:
             state = replace(transition.after, files=self._replay.files)
             for finding in self._tracking.check_enabling(transition, state):
                 yield Detected(replace(finding, **commit.provenance))
+        repaired = {violation.finding.path for violation in healed}
         for finding in (*on_commit.run(commit), *on_transition.run(transition)):
+            if finding.code == ROWS_CHANGED.code and finding.path in repaired:
+                continue
             yield Detected(finding, still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
+        for finding in check_paths(transition, self._files.under_two_paths(transition, self._replay.files)):
+            yield Detected(finding, still_open_after(finding, transition))
+        for finding in check_vectors_left(transition, self._replay.files) if commit.protocols else ():
+            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
         # A path that is live with another deletion vector is no new one, either.
         yield from self._tracking.apply_commit(
             transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed

@@ -7,9 +7,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from airflow_delta_provider.domain.audit.history_facts import LiveFiles
 from airflow_delta_provider.domain.audit.live_counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
+from airflow_delta_provider.domain.audit.live_spellings import LiveSpellings
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import PastLog
-from airflow_delta_provider.domain.checks.actions.partition_values import check_partition_values
+from airflow_delta_provider.domain.checks.actions.partition_values import (
+    check_other_partition_values,
+    check_partition_values,
+)
+from airflow_delta_provider.domain.checks.actions.statistics import check_statistics
 from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
 from airflow_delta_provider.domain.checks.metadata.clustering import check_clustering_statistics, clustering_paths
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
@@ -19,6 +24,9 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, Row
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+
+#: Files whose statistics are read; of later commits, those of the first file are.
+MOST_STATISTICS = 20_000
 
 
 class FileCourse:
@@ -31,6 +39,8 @@ class FileCourse:
         self._log = log
         self._begun_late = begun_late
         self._vectors = LiveVectors()
+        self._unread = MOST_STATISTICS
+        self._spellings = LiveSpellings(log.root)
         self._removed: dict[int, RowIds | None] = {}
         self._remembers = False
         self._written: set[str] = set()
@@ -45,6 +55,7 @@ class FileCourse:
         self.size = sum(file.size for file in files)
         self._vectors.begin(files)
         self._counts = None
+        self._spellings.begin(files)
 
     def resume(self) -> None:
         """Note that commits were left out."""
@@ -131,17 +142,33 @@ class FileCourse:
         """
         return self._vectors.take(transition, live)
 
-    def descriptions(self, actions: Sequence[Action], state: TableState, old: Container[str]) -> Iterator[Finding]:
-        """Yield under which wrong names, and by which partition values, the files that a commit adds are described.
+    def under_two_paths(self, transition: Transition, live: Container[FileKey]) -> list[tuple[str, str]]:
+        """Return the paths that a commit adds whose files stay live under another path, with that.
+
+        :param live: the keys of what is live after the commit
+        """
+
+        def is_live(path: str) -> bool:
+            return any(key in live for key in self._vectors.keys(path))
+
+        return list(self._spellings.take(transition, is_live))
+
+    def descriptions(
+        self, actions: Sequence[Action], before: TableState, state: TableState, old: Container[str]
+    ) -> Iterator[Finding]:
+        """Yield how the files that a commit names are wrongly described: names, partition values, statistics.
 
         :param state: after the commit
         :param old: paths that it adds which were there before
         """
-        mapped = state.metadata.properties.is_mapped
+        mapped, is_first = state.metadata.properties.is_mapped, True
         clustered = clustering_paths(state) if CLUSTERING in state.domains else ()
         for action in actions:
             add = action.get("add")
             if not add:
+                for kind, metadata in (("remove", before.metadata), ("cdc", state.metadata)):
+                    if isinstance(body := action.get(kind), Mapping):
+                        yield from check_other_partition_values(kind, body, metadata)
                 continue
             current = mapped and add["path"] not in old and ":" not in add["path"]
             found = list(check_added_file(add, state.metadata, current=current))
@@ -151,6 +178,10 @@ class FileCourse:
             yield from check_partition_values(add, state.metadata)
             if clustered:
                 yield from check_clustering_statistics(add, clustered)
+            if self._unread > 0 or is_first:
+                is_first = False
+                self._unread -= 1
+                yield from check_statistics(add, state.metadata, is_new=add["path"] not in old)
 
 
 def _matters(state: TableState) -> bool:

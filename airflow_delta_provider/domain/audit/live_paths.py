@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from zlib import crc32
 
+from airflow_delta_provider.domain.delta.file_path import is_odd, plain_path
+
 #: Paths that are remembered, some 11 MB as text; of a table with more, the files are read.
 MOST = 2_000_000
 _FOUR_BYTES = "I"
@@ -23,12 +25,16 @@ class LivePaths:
 
     def and_also(self, paths: Iterable[str]) -> LivePaths | None:
         """Return these paths and others; None for too many."""
-        found = array(_FOUR_BYTES, sorted([*self.checksums, *map(_checksum, paths)]))
+        found = array(
+            _FOUR_BYTES, sorted([*self.checksums, *(_checksum(name) for path in paths for name in _names(path))])
+        )
         return LivePaths(found) if len(found) <= MOST else None
 
     def may_have(self, path: str) -> bool:
-        """Whether a path may be among them; if not, it is not."""
-        checksum = _checksum(path)
+        """Whether a path, or another one of its file, may be among them; if not, it is not."""
+        return any(self._may_have(_checksum(name)) for name in _names(path))
+
+    def _may_have(self, checksum: int) -> bool:
         place = bisect_left(self.checksums, checksum)
         return place < len(self.checksums) and self.checksums[place] == checksum
 
@@ -48,6 +54,11 @@ class LivePaths:
 
 
 NO_PATHS = LivePaths(array(_FOUR_BYTES))
+
+
+def _names(path: str) -> list[str]:
+    """Return a path, and what all paths of its file come to, where that is another."""
+    return [path, plain_path(path)] if is_odd(path) else [path]
 
 
 def _checksum(path: str) -> int:

@@ -25,11 +25,11 @@ class LiveVectors:
         """
         # Without a vector, then and now, a file has one key.
         adds = [f for f in transition.commit.adds if f.deletion_vector is not None or f.path in self._vectors]
-        twice = [file for file in adds if any(key != file.key and key in live for key in self._keys(file.path))]
+        twice = [file for file in adds if any(key != file.key and key in live for key in self.keys(file.path))]
         self._vectors |= {file.path: file.key[1] for file in adds if file.deletion_vector is not None}
         return twice
 
-    def _keys(self, path: str) -> list[FileKey]:
+    def keys(self, path: str) -> list[FileKey]:
         """Return the keys under which a file may have been live before."""
         vector = self._vectors.get(path)
         return [(path, "")] if vector is None else [(path, ""), (path, vector)]

@@ -90,6 +90,11 @@ def first_adds(
 class PastLog:
     """What is known of a table's log before the commits that are checked; by default nothing."""
 
+    @property
+    def root(self) -> str | None:
+        """Where the table is, a URI; None where nobody knows."""
+        return None
+
     def commit_at(self, version: int) -> Commit | None:
         """Return a commit, None where the log no longer has it."""
         del version

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.file_path import is_absolute
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -48,5 +49,5 @@ class Touching:
     def _is_about_older(self, file: LiveFile) -> bool:
         """Whether a file may have been live before, or have ids that were assigned before."""
         given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
-        was_live = self._live is None or self._live.may_have(file.path)
+        was_live = self._live is None or is_absolute(file.path) or self._live.may_have(file.path)
         return file.deletion_vector is not None or given_before or was_live

@@ -263,6 +263,10 @@ class Violations:
         gone = {path for path, found in self._paths.items() if any(_is_about_live_files(v.finding) for v in found)}
         self.gone([path for path in gone if path and path not in live], version)
 
+    def is_wrong(self, path: str) -> bool:
+        """Whether anything stands that is wrong with a file."""
+        return bool(self._paths.get(path))
+
     @property
     def has_files(self) -> bool:
         """Whether anything stands that is wrong with single files."""

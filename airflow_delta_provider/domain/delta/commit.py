@@ -45,6 +45,7 @@ class Commit:
     :param metadata: its metaData actions, likewise
     :param transactions: its ``txn`` actions, as in the log
     :param first_kind: what its first action is
+    :param change_data: its ``cdc`` actions, as in the log
     """
 
     version: int
@@ -56,6 +57,7 @@ class Commit:
     domains: tuple[DomainMetadata, ...] = ()
     transactions: tuple[Mapping[str, Any], ...] = ()
     first_kind: str | None = None
+    change_data: tuple[Any, ...] = ()
 
     @classmethod
     def from_actions(cls, version: int, actions: Iterable[Action]) -> Commit:
@@ -76,7 +78,8 @@ class Commit:
         info: Mapping[str, Any] = next(iter(found["commitInfo"]), {})
         kinds = ("add", "remove", "protocol", "metaData", "domainMetadata", "txn")
         adds, removes, protocols, metadata, domains, transactions = (tuple(found[kind]) for kind in kinds)
-        return cls(version, info, adds, removes, protocols, metadata, domains, transactions, first)
+        changes = tuple(found["cdc"]) if "cdc" in found else ()
+        return cls(version, info, adds, removes, protocols, metadata, domains, transactions, first, changes)
 
     @cached_property
     def added(self) -> Mapping[FileKey, LiveFile]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError
 from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
@@ -24,6 +25,10 @@ _ENCODED_UUID = 20
 _MOST_UNKNOWN = 1 << 28
 #: Rows that a file may have at all: the same bound, 1 GiB, on a damaged number of rows.
 _MOST_ROWS = 1 << 33
+
+
+#: Bytes of a bitmap: its magic number and its number of buckets at least; an empty bucket has twelve more.
+_SMALLEST, _LARGEST_EMPTY, _TOO_BIG = 8, 24, 1 << 31
 
 
 class BrokenDeletionVectorError(Exception):
@@ -97,6 +102,34 @@ class DeletionVector:
         """First byte, and the byte behind the last, of its file to read for :func:`bitmap_in_range`."""
         start = self.offset or 0
         return start, start + self.size_in_bytes + 8
+
+
+#: How an engine may write that no row is deleted.
+_EMPTY = DeletionVector("i", "", None, 0, 0)
+
+
+def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
+    """Check what can be checked of a deletion vector without its file: all of an inline one.
+
+    :param num_rows: rows of the data file; None where nobody knows
+    :raises BrokenDeletionVectorError: if no reader can use it
+    """
+    if vector == _EMPTY:
+        return
+    if not _SMALLEST <= vector.size_in_bytes < _TOO_BIG:
+        raise BrokenDeletionVectorError(f"its sizeInBytes is {vector.size_in_bytes}, which no bitmap has")
+    if vector.storage_type == "i":
+        if vector.offset is not None:
+            raise BrokenDeletionVectorError(f"it is inline and has the offset {vector.offset}")
+        deleted_rows(inline_bitmap(vector), vector, num_rows)
+        return
+    if not vector.offset:
+        raise BrokenDeletionVectorError("it begins at byte 0 of its file, where the file's version is")
+    if vector.cardinality == 0 and vector.size_in_bytes > _LARGEST_EMPTY:
+        raise BrokenDeletionVectorError(f"it deletes no row, but has {vector.size_in_bytes} bytes")
+    if vector.storage_type == "p" and not (is_absolute(vector.path_or_inline) and is_uri(vector.path_or_inline)):
+        raise BrokenDeletionVectorError(f"{vector.path_or_inline!r} is not an absolute path")
+    _ = vector.file
 
 
 def bitmap_in_file(content: bytes, vector: DeletionVector) -> bytes:

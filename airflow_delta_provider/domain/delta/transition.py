@@ -47,6 +47,8 @@ class Transition:
         before, or says so where there was none
     :param restores: whether it leads to the metadata and the files of an earlier version
     :param added_again: of the paths that it adds, those that were live before, by path
+    :param not_live: the logical files that it removes and that were not live before
+    :param otherwise_live: of their paths, those that were live all the same, with other deletion vectors
     :param past: what earlier versions say
     :param found_empty: whether the table had no files before it
     """
@@ -58,6 +60,8 @@ class Transition:
     replaces_all: bool = False
     restores: bool = False
     added_again: Mapping[str, LiveFile] = field(default_factory=dict)
+    not_live: frozenset[FileKey] = frozenset()
+    otherwise_live: frozenset[str] = frozenset()
     past: Past = Past()
     found_empty: bool = False
 
@@ -99,6 +103,8 @@ def apply_commit(
     live = replay.files
     removed, added_again = _live_before(commit, live)
     gone = {file.key for file in commit.removes if file.key in live}
+    not_live = frozenset(file.key for file in commit.removes) - gone
+    otherwise = _otherwise_live({path for path, _ in not_live}, live)
     found_empty = not live
     if found_empty:
         replaces_all = _replaces_empty(before, commit)
@@ -112,6 +118,8 @@ def apply_commit(
         removed,
         replaces_all,
         added_again=added_again,
+        not_live=not_live,
+        otherwise_live=otherwise - removed.keys(),
         found_empty=found_empty,
         past=Past(previous=previous),
     )
@@ -167,3 +175,8 @@ def _live_before(
         {file.path: live[file.key] for file in commit.removes if file.key in live},
         {key[0]: live[key] for key in commit.added if key in live},
     )
+
+
+def _otherwise_live(paths: set[str], live: Mapping[FileKey, LiveFile]) -> frozenset[str]:
+    """Return those of ``paths`` that are live, whatever their deletion vectors."""
+    return frozenset(path for path, _ in live if path in paths) if paths else frozenset()

@@ -27,6 +27,8 @@ from tests.unit.states import field
 WITHOUT_STATES = {"TF10", "TF13", "MD04", "MD09"}
 #: What follows from a rule of the protocol in each case: see below.
 FOLLOWING = {"UT08"}
+#: Told of a table that also breaks another rule in each case: see below.
+BESIDE = {"AC20"}
 #: What is healed by an attempt that leaves the property wrong for another reason.
 OTHERWISE = {"CM01", "TW01", "UT03", "UT04", "UT05", "UT06"}
 #: Not told of a log alone: data, checkpoints and other files, tables that a catalog manages, reports of other jobs.
@@ -61,7 +63,7 @@ def test_every_rule_that_commits_can_break_is_broken_here() -> None:
     scopes = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
     families = {"TF", "MD", "CM", "UT", "TW", "RT", "LG", "AC"}
     rules = {rule.code for rule in RULES.values() if rule.scope in scopes and rule.code[:2] in families}
-    assert rules - NOT_OF_COMMITS - WITHOUT_STATES - FOLLOWING == {case.code for case in CASES}
+    assert rules - NOT_OF_COMMITS - WITHOUT_STATES - FOLLOWING - BESIDE == {case.code for case in CASES}
 
 
 @each_case
@@ -175,6 +177,23 @@ def test_damage_that_outlives_an_attempt_stands(case: Case, how: str) -> None:
     table.append()
     root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
     assert (root.healed_version, root.caused_by) == (None, None)
+
+
+def test_feature_of_deletion_vectors_is_not_dropped_while_files_have_them() -> None:
+    table = histories.with_a_vector()
+    path = table.now.files and next(path for path, vector in table.now.files if vector)
+    table.drop_feature("deletionVectors")
+    (found,) = [finding for finding in audited(table.append().commits) if finding.code == "AC06"]
+    assert (found.version, found.path, found.healed_version) == (table.version - 1, path, None)
+    table.delete(path)
+    (found,) = [finding for finding in audited(table.commits) if finding.code == "AC06"]
+    assert found.healed_version == table.version
+
+
+def test_commit_of_a_catalog_managed_table_without_a_transaction_id() -> None:
+    table = histories.timed().support("catalogManaged")
+    table.damaged(edits.info(txnId=None)).append()
+    assert told([f for f in audited(table.commits) if f.code == "AC20"]) == [("AC20", table.version, None)]
 
 
 # -- several damages ------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case
+from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case, Step
 from tests.unit.damages.edits import (
     added,
     both,
+    bound,
     configured,
     domain,
     extra,
@@ -18,21 +21,27 @@ from tests.unit.damages.edits import (
     removed,
     statistics,
     twice,
+    vector,
     without,
 )
 from tests.unit.damages.histories import (
     append_only,
+    fed,
+    legacy,
     mapped,
     partitioned,
+    partitioned_by,
     plain,
     timed,
     timed_late,
     tracked,
     vectors_off,
+    with_a_vector,
     with_vectors,
 )
 from tests.unit.damages.steps import add_again, append, enable_timestamps, set_property
-from tests.unit.log_builder import DOMAIN, Damage, Table
+from tests.unit.log_builder import DOMAIN, Actions, Damage, Table, body
+from tests.unit.mapped_tables import Json
 
 SINCE = "delta__inCommitTimestampEnablementVersion"
 SHOWN = "delta.inCommitTimestampEnablementTimestamp"
@@ -55,8 +64,73 @@ def in_partition(value: Any) -> Damage:
     return added(partitionValues={"p": value})
 
 
+def in_partition_of(data_type: str, value: str) -> Case:
+    """A value that no reader of the column's type reads."""
+    before = partial(partitioned_by, data_type)
+    name = f"{value} of {data_type}"
+    return Case("AC12", before, append, in_partition(value), value, column="p", healed_by=FILES, name=name)
+
+
+def change_data(**changes: Any) -> Json:
+    body = {"path": "_change_data/c.parquet", "partitionValues": {}, "size": 10, "dataChange": False, **changes}
+    return {"cdc": {key: value for key, value in body.items() if value is not None}}
+
+
+def removed_again(actions: Actions) -> None:
+    """With a deletion vector that the file never had."""
+    actions.append({"remove": {**body(actions, "remove"), "deletionVector": VECTOR}})
+
+
+def add_as(path: Callable[[str], str], **changes: Any) -> Step:
+    """A file that is live, under another path."""
+
+    def step(table: Table) -> None:
+        live = next(iter(table.now.files.values()))
+        table.commit("WRITE", {"add": {**live, **changes, "path": path(live["path"])}}, mode="Append")
+
+    return step
+
+
+def of_rewrite(code: str, damage: Damage, shows: str, name: str = "", before: Any = plain, **more: Any) -> Case:
+    """A damage of what the commit of an UPDATE says beside the file that it adds."""
+    return Case(code, before, update, damage, shows, healed_by=NEVER, name=name, **more)
+
+
+def of_vector(name: str, **changes: Any) -> Case:
+    return Case("AC21", with_vectors, delete_a_row, vector(**changes), "deletionVector", healed_by=FILES, name=name)
+
+
+#: A deletion vector of another commit.
+VECTOR = {
+    "storageType": "u",
+    "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+    "offset": 4,
+    "sizeInBytes": 40,
+    "cardinality": 6,
+}
+#: One that deletes the rows 3, 4 and 7 inside the log.
+INLINE: dict[str, Any] = {
+    "storageType": "i",
+    "pathOrInlineDv": "^Bg9^0rr910000000000iXQKl0rr91000625c8Xg0@@D72lj-7",
+    "offset": None,
+    "sizeInBytes": 38,
+    "cardinality": 3,
+}
+
+#: Where RESTORE leaves the file as it is.
+REPLACED = frozenset({"replace"})
+
 CASES = (
     Case("LG03", plain, append, twice("add"), "add", healed_by=FILES),
+    Case(
+        "LG03",
+        with_vectors,
+        delete_a_row,
+        removed_again,
+        "remove",
+        healed_by=REPLACED,
+        name="removed with two vectors",
+    ),
     Case("LG04", with_vectors, delete_a_row, without("remove"), "deletionVector", healed_by=FILES),
     Case("LG06", timed, lambda t: t.support("catalogManaged"), nothing, "catalogManaged", healed_by=UNDO),
     Case("AC01", timed, append, info(inCommitTimestamp=None), "commitInfo", healed_by=NEVER),
@@ -65,7 +139,7 @@ CASES = (
         "AC01",
         timed,
         append,
-        first({"cdc": {"path": "c.parquet"}}),
+        first(change_data()),
         "commitInfo",
         healed_by=NEVER,
         name="changes first",
@@ -103,7 +177,7 @@ CASES = (
     Case(
         "AC14", plain, lambda t: t.optimize(), removed(path="part-no.parquet"), "part-no", healed_by=FILES, name="moved"
     ),
-    Case("AC15", plain, add_again, added(size=1), '"size": 1', healed_by=frozenset({"replace"})),
+    Case("AC15", plain, add_again, added(size=1), '"size": 1', healed_by=REPLACED),
     Case(
         "AC07",
         plain,
@@ -127,4 +201,89 @@ CASES = (
         healed_by=NEVER,
         name="domain",
     ),
+    Case("AC16", plain, append, added(path="part %zz.parquet"), "%zz", healed_by=FILES, name="path is not a URI"),
+    Case("AC16", plain, append, added(path=""), '"path": ""', healed_by=FILES, name="path is empty"),
+    Case("AC16", plain, append, added(size=-1), '"size": -1', healed_by=FILES, name="negative size"),
+    Case("AC16", plain, append, added(modificationTime=None), "dataChange", healed_by=FILES, name="no time"),
+    Case("AC16", plain, append, added(tags={"a": 1}), "tags", healed_by=FILES, name="tag is a number"),
+    of_rewrite("AC16", removed(size=None), "remove", "no size in extended metadata"),
+    of_rewrite("AC16", removed(partitionValues=None), "remove", "no partition values in extended metadata"),
+    of_rewrite("AC16", removed(deletionTimestamp="now"), "now", "deletion time is a text"),
+    of_rewrite("AC16", removed(path="part %zz.parquet"), "%zz", "removed path is not a URI", follows={"AC14"}),
+    of_rewrite("AC16", extra(change_data(path=None)), "cdc", "change data without path"),
+    of_rewrite("AC16", extra(change_data(partitionValues=None)), "cdc", "change data without partition values"),
+    of_rewrite("AC16", extra(change_data(size=None)), "cdc", "change data without size"),
+    of_rewrite("AC16", extra(change_data(dataChange=None)), "cdc", "change data without dataChange"),
+    in_partition_of("byte", "128"),
+    in_partition_of("integer", "1.5"),
+    in_partition_of("long", "9223372036854775808"),
+    in_partition_of("decimal(4,2)", "123.45"),
+    in_partition_of("decimal(4,2)", "1.234"),
+    in_partition_of("double", "1,5"),
+    in_partition_of("boolean", "yes"),
+    in_partition_of("date", "2023-02-29"),
+    in_partition_of("timestamp", "2024-01-01 25:00:00"),
+    in_partition_of("timestamp", "2024-01-01"),
+    in_partition_of("timestamp_ntz", "2024-01-01T00:00:00Z"),
+    in_partition_of("integer", "__HIVE_DEFAULT_PARTITION__"),
+    Case("AC09", plain, append, added(dataChange=False), "add", healed_by=FILES, name="from nowhere"),
+    Case(
+        "AC14",
+        with_a_vector,
+        lambda t: t.delete(t.paths[-1]),
+        removed(deletionVector=VECTOR),
+        "remove",
+        healed_by=FILES,
+        name="other vector",
+    ),
+    Case("AC18", plain, append, added(stats="{"), '"{"', healed_by=FILES, name="not JSON"),
+    Case("AC18", plain, append, added(stats="[]"), '"[]"', healed_by=FILES, name="not an object"),
+    Case("AC18", plain, append, statistics(lambda s: s.update(numRecords=-1)), "-1", healed_by=FILES, name="rows"),
+    Case("AC18", plain, append, statistics(lambda s: s.update(tightBounds="no")), "no", healed_by=FILES, name="tight"),
+    Case("AC18", plain, append, statistics(lambda s: s.update(minValues=[1])), "[1]", healed_by=FILES, name="least"),
+    Case("AC18", plain, append, bound("nullCount", "v", -1), "-1", column="v", healed_by=FILES, name="nulls"),
+    Case("AC18", plain, append, bound("minValues", "v", "1"), "minValues", column="v", healed_by=FILES, name="type"),
+    Case(
+        "AC18", plain, append, bound("maxValues", "v", 1 << 31), "maxValues", column="v", healed_by=FILES, name="range"
+    ),
+    Case("AC19", plain, append, bound("minValues", "v", 10), "minValues", column="v", healed_by=FILES),
+    Case("AC19", plain, append, bound("nullCount", "v", 11), "nullCount", column="v", healed_by=FILES, name="nulls"),
+    of_vector("no bytes", sizeInBytes=0),
+    of_vector("too many bytes", sizeInBytes=1 << 31),
+    of_vector("no UUID", pathOrInlineDv="abc"),
+    of_vector("not Z85", pathOrInlineDv="ab^-aqEH.-t@S}K{vb[ k^"),
+    of_vector("no offset", offset=None),
+    of_vector("at the start", offset=0),
+    of_vector("no rows", cardinality=0),
+    of_vector("relative path", storageType="p", pathOrInlineDv="vector.bin"),
+    of_vector("inline with offset", **{**INLINE, "offset": 1}),
+    of_vector("inline of other size", **{**INLINE, "sizeInBytes": 30}),
+    of_vector("inline of other rows", **{**INLINE, "cardinality": 2}),
+    of_vector("inline not Z85", **{**INLINE, "pathOrInlineDv": "wi5b "}),
+    Case("AC22", with_vectors, delete_a_row, rows(9), "deletionVector", healed_by=FILES),
+    Case("AC22", plain, add_again, rows(11), "stats", follows={"AC09"}, healed_by=REPLACED, name="without vectors"),
+    Case("AC23", plain, add_as("./{}".format), nothing, '"./', healed_by=FILES),
+    Case("AC23", plain, add_as(lambda path: f"%70{path[1:]}"), nothing, "%70", healed_by=FILES, name="encoded"),
+    Case("AC23", plain, add_as("file:///t/{}".format), nothing, "file", healed_by=FILES, name="absolute"),
+    of_rewrite("AC24", removed(partitionValues={"p": "x"}), "remove", before=partitioned, column="p"),
+    of_rewrite("AC24", removed(partitionValues={"q": "1"}), "remove", "other column", partitioned, column="p"),
+    of_rewrite("AC24", extra(change_data()), "cdc", "change data", partitioned, column="p"),
+    of_rewrite("AC25", extra(change_data(dataChange=True)), "cdc"),
+    of_rewrite("AC26", nothing, "remove", before=fed, about_operation=True),
+    of_rewrite("AC26", nothing, "remove", "legacy", legacy, about_operation=True),
+    Case("AC03", append_only, update, nothing, "remove", healed_by=frozenset({"restore"}), name="rows changed"),
+    of_vector(
+        "inline with another magic number",
+        **{**INLINE, "pathOrInlineDv": "00000" + INLINE["pathOrInlineDv"][5:]},
+    ),
+    Case(
+        "AC16",
+        plain,
+        append,
+        extra({"txn": {"version": 1}}),
+        "txn",
+        healed_by=NEVER,
+        name="transaction without application",
+    ),
+    Case("AC27", plain, append, added(path="_hidden/part-1.parquet"), "_hidden", healed_by=FILES),
 )

@@ -78,6 +78,20 @@ def added(number: int = 0, **changes: Any) -> Damage:
     return damage
 
 
+def vector(**changes: Any) -> Damage:
+    """Other fields of the deletion vector that the commit adds."""
+
+    def damage(actions: Actions) -> None:
+        _edit(body(actions, "add")["deletionVector"], changes)
+
+    return damage
+
+
+def bound(part: str, name: str, value: Any) -> Damage:
+    """Another value of a column in a part of the statistics."""
+    return statistics(lambda stats: stats[part].update({name: value}))
+
+
 def removed(**changes: Any) -> Damage:
     def damage(actions: Actions) -> None:
         _edit(body(actions, "remove"), changes)

@@ -46,6 +46,22 @@ def append_only() -> Table:
     return Table(KEY, V, properties={APPEND_ONLY: "true"}).append(2).append()
 
 
+def fed() -> Table:
+    """With a change data feed."""
+    properties = {"delta.enableChangeDataFeed": "true"}
+    return Table(KEY, V, features=["changeDataFeed"], properties=properties).append(2).append()
+
+
+def with_a_vector() -> Table:
+    """A row is deleted by a deletion vector."""
+    table = with_vectors()
+    return table.mark_deleted(table.paths[0])
+
+
+def partitioned_by(data_type: str) -> Table:
+    return Table(KEY, V, field("p", data_type), features=["timestampNtz"], partition_by=["p"])
+
+
 def timed() -> Table:
     return Table(KEY, V, features=["inCommitTimestamp"], properties={TIMESTAMPS: "true"}).append(2).append()
 

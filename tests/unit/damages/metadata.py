@@ -352,6 +352,7 @@ CASES = (
         column="v",
         healed_by=FILES,
         then=set_property,
+        follows={"AC18"},
         name="struct",
     ),
     Case(

@@ -1,17 +1,19 @@
-"""Deletion vectors that a commit adds: AC06, AC10 and AC13."""
+"""Deletion vectors that a commit adds, or leaves without their feature: AC06, AC10, AC13 and AC21."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, VECTORS, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.check import on_demand, on_transition
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, check_descriptor
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -74,7 +76,17 @@ VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").erro
 )
 
 
-@on_transition(DELETION_VECTOR_WITHOUT_FEATURE, WRONG_CARDINALITY, VECTOR_NOT_ENABLED)
+BROKEN_VECTOR = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Deletion Vector Descriptor Schema").error(
+    21,
+    "deletion vector that cannot be read",
+    effect="Readers fail on the file, or return rows that were deleted.",
+    remedy=WRITE_AGAIN,
+    healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
+    about_live_files=True,
+)
+
+
+@on_transition(DELETION_VECTOR_WITHOUT_FEATURE, WRONG_CARDINALITY, VECTOR_NOT_ENABLED, BROKEN_VECTOR)
 def _deletion_vectors(transition: Transition) -> Iterator[Finding]:
     added = [file for file in transition.commit.adds if file.deletion_vector is not None]
     if not added:
@@ -87,6 +99,7 @@ def _deletion_vectors(transition: Transition) -> Iterator[Finding]:
             protocol=str(transition.after.protocol),
         )
     yield from _wrong_cardinality(added)
+    yield from _broken(added)
     yield from _not_enabled(transition, added)
 
 
@@ -104,6 +117,44 @@ def _wrong_cardinality(added: list[LiveFile]) -> Iterator[Finding]:
                 rows=rows,
             )
             return
+
+
+def _broken(added: list[LiveFile]) -> Iterator[Finding]:
+    for file in added:
+        vector, rows = file.deletion_vector, file.num_records
+        if vector is None or rows is None or vector.cardinality > rows:
+            continue  # AC10 says it
+        try:
+            check_descriptor(vector, rows)
+        except BrokenDeletionVectorError as error:
+            yield BROKEN_VECTOR.found(
+                "The commit adds {path} with a deletion vector that cannot be used: {problem}.",
+                path=file.path,
+                problem=str(error),
+            )
+            return
+
+
+@on_demand(DELETION_VECTOR_WITHOUT_FEATURE)
+def check_vectors_left(transition: Transition, live: Mapping[FileKey, LiveFile]) -> Iterator[Finding]:
+    """Yield that a commit takes the feature away while files have deletion vectors.
+
+    :param live: the files after the commit
+    """
+    before, after = transition.before.protocol, transition.after.protocol
+    if not before.supports(DELETION_VECTORS) or after.supports(DELETION_VECTORS):
+        return
+    added = {file.path for file in transition.commit.adds}
+    left = [file.path for file in live.values() if file.deletion_vector is not None and file.path not in added]
+    if left:
+        yield DELETION_VECTOR_WITHOUT_FEATURE.found(
+            "The protocol ({protocol}) no longer has deletionVectors, but {files:live file} still {has} a deletion "
+            "vector, for example {path}.",
+            path=left[0],
+            protocol=str(after),
+            files=len(left),
+            has=Prose("has" if len(left) == 1 else "have"),
+        )
 
 
 def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Finding]:

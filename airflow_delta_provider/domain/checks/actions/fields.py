@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.checks.actions.family import FAMILY, RECONCIL
 from airflow_delta_provider.domain.checks.check import on_action
 from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.file_path import is_uri
 from airflow_delta_provider.domain.report.finding import Finding
 
 
@@ -25,15 +26,44 @@ class _Kind(NamedTuple):
 
 _TEXT = _Kind("a string", str)
 _LONG = _Kind("a 64-bit integer", int, lambda value: -(1 << 63) <= value < 1 << 63)
+_SIZE = _Kind("a 64-bit integer that is not negative", int, lambda value: 0 <= value < 1 << 63)
+_PATH = _Kind("a URI", str, is_uri)
 _BOOLEAN = _Kind("true or false", bool)
-_TEXTS = _Kind("a map of strings", dict, lambda value: all(i is None or isinstance(i, str) for i in value.values()))
 
+
+def _are_texts(values: Mapping[str, Any]) -> bool:
+    return all(value is None or isinstance(value, str) for value in values.values())
+
+
+_TEXTS = _Kind("a map of strings", dict, _are_texts)
+
+#: Later than any time in milliseconds.
+_LATEST = 1 << 63
+#: Fields that few ``add`` actions have.
+_UNUSUAL = frozenset({"tags", "clusteringProvider"})
 _OF_CHECKPOINTS = frozenset({"sidecar", "checkpointMetadata"})
 #: By the kind of an action, its fields that other modules do not look at; what a remove copies is judged in the add.
 _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
-    "add": {"partitionValues": _TEXTS, "modificationTime": _LONG, "dataChange": _BOOLEAN, "tags": _TEXTS},
-    "remove": {"dataChange": _BOOLEAN, "deletionTimestamp": _LONG, "extendedFileMetadata": _BOOLEAN, "size": _LONG},
-    "cdc": {"path": _TEXT, "partitionValues": _TEXTS, "size": _LONG, "dataChange": _BOOLEAN, "tags": _TEXTS},
+    "add": {
+        "path": _PATH,
+        "partitionValues": _TEXTS,
+        "size": _SIZE,
+        "modificationTime": _SIZE,
+        "dataChange": _BOOLEAN,
+        "tags": _TEXTS,
+        "clusteringProvider": _TEXT,
+    },
+    "remove": {
+        "path": _PATH,
+        "dataChange": _BOOLEAN,
+        "deletionTimestamp": _SIZE,
+        "extendedFileMetadata": _BOOLEAN,
+        "partitionValues": _TEXTS,
+        "size": _SIZE,
+        "stats": _TEXT,
+        "tags": _TEXTS,
+    },
+    "cdc": {"path": _PATH, "partitionValues": _TEXTS, "size": _SIZE, "dataChange": _BOOLEAN, "tags": _TEXTS},
     "txn": {"appId": _TEXT, "version": _LONG, "lastUpdated": _LONG},
     "domainMetadata": {"removed": _BOOLEAN},
 }
@@ -41,7 +71,7 @@ _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "add": ("modificationTime", "dataChange"),
     "remove": ("dataChange",),
-    "cdc": ("path",),
+    "cdc": ("path", "partitionValues", "size", "dataChange"),
     "txn": ("appId", "version"),
     "domainMetadata": ("removed",),
 }
@@ -77,10 +107,29 @@ def _fields(action: Action) -> Iterator[Finding]:
     :param action: of a commit, as in the log
     """
     for kind, body in action.items():
+        if kind == "add" and _is_usual(body):
+            continue
         if kind in _OF_CHECKPOINTS and body is not None:
             yield OF_CHECKPOINTS.found("The commit has a {subject} action.", subject=kind)
         elif kind in _FIELDS and isinstance(body, dict) and (wrong := [*_wrong(kind, body)]):
             yield _finding(kind, body, wrong)
+
+
+def _is_usual(add: Any) -> bool:
+    """Whether an ``add`` action is as most are, so that nothing more has to be looked at. Fast."""
+    try:
+        time, values = add["modificationTime"], add["partitionValues"]
+        return (
+            type(add["dataChange"]) is bool
+            and type(time) is int
+            and 0 <= time < _LATEST
+            and add["size"] >= 0
+            and is_uri(add["path"])
+            and (not values or _are_texts(values))
+            and add.keys().isdisjoint(_UNUSUAL)
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
 
 
 def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
@@ -89,8 +138,11 @@ def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
         if value is None:
             if required:
                 yield f"{name} is missing"
-        elif type(value) is not what.python or (what.fits is not None and value and not what.fits(value)):
+        elif type(value) is not what.python or (what.fits is not None and value != {} and not what.fits(value)):
             yield f"{name} is not {what.name}"
+    if kind == "remove" and body.get("extendedFileMetadata") is True:
+        missing = (name for name in ("partitionValues", "size") if body.get(name) is None)
+        yield from (f"extendedFileMetadata is true, but {name} is missing" for name in missing)
 
 
 def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:

@@ -1,20 +1,24 @@
-"""Files that a commit adds and removes, against those of the table: AC03, AC09, AC14 and AC15."""
+"""Files that a commit adds and removes, against those of the table: AC03, AC09, AC14, AC15, AC22, AC23 and AC27."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION
-from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
+from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY
+from airflow_delta_provider.domain.delta.file_path import hidden_folder
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY as APPEND_ONLY_PROPERTY
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE)
 
@@ -66,7 +70,7 @@ ROWS_NOT_KEPT = _pair.error(
     effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
     "do not notice it.",
     remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
-    follows_from=causes("AC10", later=True),
+    follows_from=causes("AC10", "AC22", later=True),
     healing=Healing(_rows_are_elsewhere, by_files=True),
     needs=(Need.FILES,),
     shows="remove",
@@ -76,9 +80,9 @@ ROWS_NOT_KEPT = _pair.error(
 @on_transition(ROWS_NOT_KEPT)
 def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
     commit = transition.commit
-    if not commit.removes or any(file.data_change for file in commit.removes):
+    if any(file.data_change for file in commit.removes) or any(file.data_change for file in commit.adds):
         return
-    if any(file.data_change for file in commit.adds):
+    if not (commit.removes or commit.adds):
         return
     gone = transition.before_files.values()
     if not {file.key for file in commit.removes} <= {file.key for file in gone}:
@@ -88,7 +92,7 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
         yield ROWS_NOT_KEPT.found(
             "All files of the commit are marked as changing no data (dataChange is false), but those that it removes "
             "had {before:row}, and those that it adds have {after:row}, unless numRecords of one of them is wrong.",
-            path=commit.removes[0].path,
+            path=(commit.removes or commit.adds)[0].path,
             before=before,
             after=after,
         )
@@ -108,14 +112,14 @@ def _is_not_replaced(later: Transition, _: Finding, __: Details) -> bool:
     return not (later.restores or (later.replaces_all and later.commit.removes))
 
 
-REMOVED_NOT_LIVE = _pair.warning(
+REMOVED_NOT_LIVE = _pair.error(
     14,
     "removed file not in the table",
     effect="What was to be removed may still be read: rows twice, or rows that were deleted.",
     remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
     "version and write the change again.",
     source=RECONCILIATION,
-    follows_from=causes(TWO_DELETION_VECTORS),
+    follows_from=causes(TWO_DELETION_VECTORS, "AC16"),
     healing=Healing(_is_not_replaced, by_restore=True),
     needs=(Need.FILES, Need.VERSIONS),
     shows="remove",
@@ -133,12 +137,13 @@ def _removed_not_live(transition: Transition) -> Iterator[Finding]:
             continue
         if not (file.data_change or commit.adds):
             continue
-        other = file.path in transition.before_files
+        other = file.path in transition.otherwise_live
         yield REMOVED_NOT_LIVE.found(
             "The commit removes {path}, which is "
             + ("live with another deletion vector." if other else "not in the table."),
             path=file.path,
             other_vector=other,
+            severity=None if other or not file.data_change else Severity.WARNING,
         )
         return
 
@@ -176,6 +181,102 @@ def _overwritten(transition: Transition) -> Iterator[Finding]:
                 size=file.size,
             )
             return
+
+
+def _rows_before(finding: Finding, transition: Transition) -> Details:
+    return {"rows": transition.before_files[finding.path or ""].num_records}
+
+
+def _rows_are_others(later: Transition, finding: Finding, details: Details) -> bool:
+    return not any(file.path == finding.path and file.num_records == details["rows"] for file in later.commit.adds)
+
+
+ROWS_CHANGED = _pair.error(
+    22,
+    "live file added again with another number of rows",
+    effect="The number of all rows of a file, deleted or not, never changes: engines that count by statistics "
+    "answer wrongly, and row ids overlap.",
+    remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
+    source="PROTOCOL.md, Per-file Statistics",
+    follows_from=causes("AC10", FILE_OVERWRITTEN),
+    healing=Healing(_rows_are_others, _rows_before, needs_details=True, by_files=True),
+    needs=(Need.FILES,),
+    about_live_files=True,
+)
+
+
+@on_transition(ROWS_CHANGED)
+def _rows_changed(transition: Transition) -> Iterator[Finding]:
+    if not transition.before_files:
+        return
+    for file in transition.commit.adds:
+        live = transition.before_files.get(file.path)
+        if live is None or None in (live.num_records, file.num_records) or live.num_records == file.num_records:
+            continue
+        if file.deletion_vector is None or file.deletion_vector.cardinality <= (file.num_records or 0):
+            yield ROWS_CHANGED.found(
+                "{path} is live with {before:row}, and the commit adds it again with {rows:row}.",
+                path=file.path,
+                before=live.num_records,
+                rows=file.num_records,
+            )
+            return
+
+
+HIDDEN_FILE = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Data Files").warning(
+    27,
+    "data file in a hidden folder",
+    effect="VACUUM never deletes the file once it is removed, and tools that copy tables may leave it out.",
+    remedy=UPDATE,
+    about_live_files=True,
+)
+
+
+@on_commit(HIDDEN_FILE)
+def _hidden(commit: Commit) -> Iterator[Finding]:
+    for file in commit.adds:
+        if "_" in file.path and (folder := hidden_folder(file.path)) is not None and not _is_change_data(file, commit):
+            yield HIDDEN_FILE.found("The commit adds {path}, in the folder {folder}.", path=file.path, folder=folder)
+            return
+
+
+def _is_change_data(file: LiveFile, commit: Commit) -> bool:
+    return any(isinstance(body, Mapping) and body.get("path") == file.path for body in commit.change_data)
+
+
+def _other_path(finding: Finding, _: Transition) -> Details:
+    return {"other": (finding.facts or {}).get("other")}
+
+
+def _other_is_live(later: Transition, _: Finding, details: Details) -> bool:
+    gone = {file.path for file in later.commit.removes} - {file.path for file in later.commit.adds}
+    return details["other"] not in gone
+
+
+LIVE_UNDER_TWO_PATHS = _pair.error(
+    23,
+    "file live under two paths",
+    effect="Its rows are read twice, and a commit that removes one of the paths leaves them in the table.",
+    remedy="RESTORE the table to the previous version, write the change again, and update the engine that wrote the "
+    "commit.",
+    healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
+    needs=(Need.FILES,),
+    about_live_files=True,
+)
+
+
+@on_demand(LIVE_UNDER_TWO_PATHS)
+def check_paths(transition: Transition, twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    """Yield that a commit makes a file live under two paths.
+
+    :param twice: paths that it adds, each with another path of the same file that is live after it
+    """
+    for path, other in twice:
+        found = LIVE_UNDER_TWO_PATHS.found(
+            "The commit adds {path}, which is the same file as {other}, and that is live, too.", path=path, other=other
+        )
+        yield replace(found, **transition.commit.provenance)
+        return
 
 
 def _is_absolute(path: str) -> bool:

@@ -1,33 +1,28 @@
-"""The partition values of a file that a commit adds: AC08 and AC12.
+"""The partition values of files that a commit names: AC08, AC12 and AC24.
 
-PROTOCOL.md, Partition Value Serialization. What some engine still reads as a value of the type counts as one.
+PROTOCOL.md, Partition Value Serialization.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, UPDATE, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
-from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
-from airflow_delta_provider.domain.delta.data_type import DecimalType
+from airflow_delta_provider.domain.delta.data_type import DataType
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partition_value import is_checked, is_partition_value
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.report.finding import Finding
-
-#: How Hive writes that there is no value.
-_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_DATE = re.compile(r"[+-]?\d{1,7}-\d{1,2}(-\d{1,2})?(?!\d)")
-_BOOLEANS = frozenset({"true", "false", "t", "f", "yes", "no", "y", "n", "1", "0"})
-
 
 _commit = FAMILY.of(Scope.COMMIT)
 
@@ -64,6 +59,46 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
     """
     yield from _columns(add, metadata)
     yield from _values(add, metadata)
+
+
+OTHER_PARTITION_VALUES = _commit.error(
+    24,
+    "partition values of a removed or change data file wrong",
+    effect="Readers of the change data feed fail on the commit, or read NULL in the partition columns of its rows.",
+    remedy=UPDATE,
+    source=ADD_AND_REMOVE,
+    follows_from=causes(PARTITIONING_CHANGED, FIELD_MISSING, NO_PARTITION_VALUES, WRONG_PARTITION_VALUE, later=True),
+    shows=OF_SUBJECT,
+)
+
+
+@on_demand(OTHER_PARTITION_VALUES)
+def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+    """Yield what is wrong with the partition values in a ``remove`` or a ``cdc`` action, where it has any.
+
+    :param metadata: the table's metadata before the commit, of a file that was there then
+    """
+    if not isinstance(body.get("partitionValues"), Mapping):
+        return
+    for found in (*_columns(body, metadata), *_values(body, metadata)):
+        if kind == "remove" and _are_columns((found.facts or {}).get("extra"), metadata):
+            continue
+        yield OTHER_PARTITION_VALUES.found(
+            "In a {subject} action: {problem}",
+            path=_path(body),
+            column=found.column,
+            subject=kind,
+            problem=found.evidence,
+        )
+
+
+def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
+    """Whether the table has all columns by which a removed file is placed, and none is compared but these.
+
+    Those that are NULL may be missing: Delta Spark leaves them out. The table may have been partitioned by others.
+    """
+    columns = {column.field.name.lower() for column in metadata.readable_columns or ()}
+    return extra is not None and {name.lower() for name in extra} <= columns
 
 
 def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
@@ -116,45 +151,38 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     mode = metadata.properties.mapping_mode
     kinds = _kinds(metadata.schema_string, tuple(map(str, metadata.partition_columns)), mode)
     for name, value in values.items():
-        column, kind = kinds.get(str(name).lower(), ("", ""))
-        if not kind or not isinstance(value, str) or value in ("", _HIVE_NULL) or _READS[kind](value.strip()):
+        column = kinds.get(str(name).lower())
+        if column is None or not value or not isinstance(value, str):
             continue  # AC16 is about what is not a string
+        if is_partition_value(value, column.type, widened=column.widened):
+            continue
         yield WRONG_PARTITION_VALUE.found(
             "The partition column {column} has the type {type}, but its value for {path} is {value!r}.",
             path=_path(add),
-            column=column,
-            type=kind,
+            column=column.name,
+            type=str(column.type),
             value=value[:100],
         )
         return
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+class _Column(NamedTuple):
+    """A partition column; ``widened``: whether it may have had another type before."""
 
-
-_READS: Mapping[str, Callable[[str], bool]] = {
-    **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), _is_number),
-    "date": lambda text: _DATE.match(text) is not None,
-    "boolean": lambda text: text.lower() in _BOOLEANS,
-}
+    name: str
+    type: DataType
+    widened: bool
 
 
 @lru_cache(maxsize=64)
-def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode) -> Mapping[str, tuple[str, str]]:
-    """Return column and type of the partition columns that can be checked, by their lower-case names in files."""
+def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode) -> Mapping[str, _Column]:
+    """Return the partition columns that can be checked, by their lower-case names in files."""
     columns = Metadata("", schema_string).readable_columns or ()
     named = {name.lower() for name in partition_columns}
-    found = {}
-    for column in columns:
-        field = column.field
-        if len(column.parts) > 1 or field.name.lower() not in named:
-            continue
-        kind = "decimal" if isinstance(column.data_type, DecimalType) else str(column.data_type)
-        if kind in _READS:
-            found[physical_name(field, mode).lower()] = (str(column), kind)
-    return found
+    return {
+        physical_name(column.field, mode).lower(): _Column(
+            str(column), column.data_type, TYPE_CHANGES_KEY in column.field.metadata
+        )
+        for column in columns
+        if len(column.parts) == 1 and column.field.name.lower() in named and is_checked(column.data_type)
+    }

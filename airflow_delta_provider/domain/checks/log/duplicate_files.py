@@ -40,6 +40,25 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
     )
 
 
+@on_transition(FILE_TWICE)
+def _removed_twice(transition: Transition) -> Iterator[Finding]:
+    """With several deletion vectors; a file that was live with all of them has to be removed with each."""
+    removes = transition.commit.removes
+    keys = {file.key for file in removes} if transition.not_live else set()
+    if len({path for path, _ in keys}) == len(keys):
+        return
+    times = Counter(path for path, _ in keys)
+    for path, _ in sorted(transition.not_live):
+        if times[path] > 1:
+            yield FILE_TWICE.found(
+                "The commit removes {path} {times} times, with different deletion vectors.",
+                path=path,
+                subject="remove",
+                times=times[path],
+            )
+            return
+
+
 TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
     4,
     "file live with two deletion vectors",

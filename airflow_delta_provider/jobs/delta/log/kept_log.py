@@ -21,6 +21,11 @@ class KeptLog(PastLog):
     def __init__(self, log: TableLog) -> None:
         self._log = log
 
+    @property
+    def root(self) -> str | None:
+        """Where the table is, a URI."""
+        return self._log.root
+
     def commit_at(self, version: int) -> Commit | None:
         """Return a commit, None where the log no longer has it."""
         try:

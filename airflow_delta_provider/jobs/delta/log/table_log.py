@@ -64,6 +64,8 @@ class TableLog:
 
     def __init__(self, spark: SparkSession, storage: HadoopStorage, location: str) -> None:
         self._storage = storage
+        self.root = location
+        """Where the table is, a URI."""
         self._directory = f"{location.rstrip('/')}/_delta_log"
         self._checkpoints = CheckpointFiles(spark, storage)
 

@@ -1,0 +1,41 @@
+"""Which live files have paths that can be written in other ways: no file may be live under two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from airflow_delta_provider.domain.delta.file_path import is_odd, plain_path
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.transition import Transition
+
+
+class LiveSpellings:
+    """Remembers the paths that are odd, by what they come to.
+
+    :param root: where the table is, a URI; None where nobody knows
+    """
+
+    def __init__(self, root: str | None) -> None:
+        self._root = root
+        self._odd: dict[str, str] = {}
+
+    def begin(self, files: Iterable[LiveFile]) -> None:
+        """Take the files that are live where the history begins."""
+        self._odd |= {plain_path(file.path, self._root): file.path for file in files if is_odd(file.path)}
+
+    def take(self, transition: Transition, is_live: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """Take a commit, and yield the paths that it adds with those under which the same files stay live.
+
+        :param is_live: whether a path is live after the commit
+        """
+        for path in dict.fromkeys(file.path for file in transition.commit.adds):
+            plain = plain_path(path, self._root) if is_odd(path) else path
+            if plain == path and not self._odd:
+                continue
+            other = self._odd.get(plain)
+            if plain != path:
+                self._odd[plain] = path
+                if (other is None or other == path) and not is_odd(plain):
+                    other = plain
+            if other is not None and other != path and is_live(other):
+                yield path, other

@@ -1,0 +1,68 @@
+"""Change data files of a commit: AC25 and AC26.
+
+PROTOCOL.md, Change Data Files and Add CDC File.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
+from airflow_delta_provider.domain.checks.check import on_commit, on_transition
+from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.features.commits import CHANGE_DATA_FEED
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_CHANGE_DATA_FEED
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Operations that update rows, or delete some of a file, where they write files.
+_CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
+
+CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warning(
+    25,
+    "change data file marked as changing data",
+    effect="Readers that do not know change data may mistake it for rows of the table.",
+    remedy=UPDATE,
+    shows="cdc",
+)
+NO_CHANGE_DATA = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Writer Requirements for AddCDCFile").error(
+    26,
+    "rows changed without change data",
+    effect="Readers of the change data feed see every row of the rewritten files deleted and inserted again.",
+    remedy="Update the engine that wrote the commit; consumers of the feed have to read the table again.",
+    needs=(Need.STATE, Need.FILES),
+    shows="remove",
+)
+
+
+@on_commit(CHANGE_DATA_AS_DATA)
+def _as_data(commit: Commit) -> Iterator[Finding]:
+    for body in commit.change_data:
+        path = body.get("path") if isinstance(body, Mapping) else None
+        if not isinstance(path, str):
+            continue  # AC16 says it
+        if body.get("dataChange") is True:
+            yield CHANGE_DATA_AS_DATA.found("The change data file {path} has dataChange true.", path=path)
+            return
+
+
+@on_transition(NO_CHANGE_DATA)
+def _no_change_data(transition: Transition) -> Iterator[Finding]:
+    """Only where the operation says that it changes rows: others may remove rows and insert rows in one commit."""
+    commit, before = transition.commit, transition.before
+    if not (before.metadata.properties.change_data_feed and commit.operation in _CHANGE_ROWS):
+        return
+    if commit.change_data or not before.protocol.supports(CHANGE_DATA_FEED):
+        return
+    removed = [file for file in commit.removes if file.data_change and file.path in transition.removed_files]
+    written = [file for file in transition.new_files if file.data_change]
+    if removed and written:
+        yield NO_CHANGE_DATA.found(
+            "{property} is true, and the commit rewrites {files:data file} for {changing}, for example {path}, but "
+            "has no cdc action.",
+            path=removed[0].path,
+            property=ENABLE_CHANGE_DATA_FEED,
+            files=len(removed),
+            changing=commit.operation,
+        )

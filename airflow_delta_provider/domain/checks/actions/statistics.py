@@ -1,0 +1,156 @@
+"""The statistics of a file that a commit adds: AC18 and AC19.
+
+PROTOCOL.md, Per-file Statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.checks.actions.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.metadata.void import WRITTEN_WITHOUT_COLUMNS
+from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.column_statistics import (
+    BOUNDS,
+    COUNTS,
+    ColumnKind,
+    columns_of,
+    is_sound,
+    read_statistics,
+    walk,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.report.finding import Finding
+
+_commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics")
+
+MALFORMED_STATISTICS = _commit.error(
+    18,
+    "statistics malformed",
+    effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
+    remedy=WRITE_AGAIN,
+    follows_from=causes(WRITTEN_WITHOUT_COLUMNS, later=True),
+    about_live_files=True,
+)
+CONTRADICTORY_STATISTICS = _commit.error(
+    19,
+    "statistics contradict themselves",
+    effect="Readers that skip files by statistics miss rows, and those that answer from statistics answer wrongly.",
+    remedy=WRITE_AGAIN,
+    about_live_files=True,
+)
+
+
+@on_demand(MALFORMED_STATISTICS, CONTRADICTORY_STATISTICS)
+def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the statistics of a file that a commit adds.
+
+    :param add: the body of the ``add`` action, as in the log
+    :param metadata: the table's metadata after the commit
+    :param is_new: whether the file was not in the table before: a column may have had another type then
+    """
+    text = add.get("stats")
+    if not text or not isinstance(text, str):
+        return
+    path = add.get("path")
+    try:
+        stats = read_statistics(text)
+    except ValueError as error:
+        yield MALFORMED_STATISTICS.found(
+            "The statistics of {path} are not JSON: {problem}.", path=path, problem=str(error)
+        )
+        return
+    columns = columns_of(metadata)
+    if columns is None or is_sound(stats, columns):
+        return
+    wrong = None if not isinstance(stats, Mapping) else next(_malformed(stats), None)
+    if not isinstance(stats, Mapping) or wrong is not None:
+        yield MALFORMED_STATISTICS.found(
+            "The statistics of {path} are malformed: {problem}.", path=path, problem=wrong or "they are not an object"
+        )
+        return
+    rows = stats.get("numRecords")
+    found: set[str] = set()
+    for kind, least, most, count in walk(stats, columns):
+        judged = _column(kind, least, most, path) or _nulls(kind, count, rows, stats, path)
+        if judged is None or judged.code in found or (judged.code == MALFORMED_STATISTICS.code and not is_new):
+            continue
+        found.add(judged.code)
+        yield judged
+
+
+def _malformed(stats: Mapping[str, Any]) -> Iterator[str]:
+    rows = stats.get("numRecords")
+    if rows is not None and (type(rows) is not int or rows < 0):
+        yield f"numRecords is {rows!r}"
+    if not isinstance(stats.get("tightBounds", True), (bool, type(None))):
+        yield f"tightBounds is {stats['tightBounds']!r}"
+    for part in (*BOUNDS, COUNTS):
+        if not isinstance(stats.get(part, {}), (Mapping, type(None))):
+            yield f"{part} is not an object"
+
+
+def _column(kind: ColumnKind, least: Any, most: Any, path: Any) -> Finding | None:
+    values = []
+    for part, bound in zip(BOUNDS, (least, most)):
+        try:
+            values.append(None if bound is None or kind.value is None else kind.value(bound))
+        except ValueError:
+            return _not_of_type(kind, part, bound, path)
+        if bound is not None and kind.below is not None:
+            return _not_of_type(kind, part, bound, path)
+    low, high = values
+    if low is None or high is None or not _is_above(low, high, kind.slack):
+        return None
+    return CONTRADICTORY_STATISTICS.found(
+        "The statistics of {path} say that the least value of {column} is {least!r} and the greatest {most!r}.",
+        path=path,
+        column=kind.name,
+        least=_short(least),
+        most=_short(most),
+    )
+
+
+def _is_above(low: Any, high: Any, slack: int) -> bool:
+    """Whether a lower bound is above the upper one; of strings, in UTF-8 and in UTF-16, as engines compare them."""
+    if isinstance(low, str):
+        return low > high and _utf_16(low) > _utf_16(high)
+    return bool(low - high >= slack > 0) if slack else bool(low > high)
+
+
+def _utf_16(text: str) -> bytes:
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _nulls(kind: ColumnKind, count: Any, rows: Any, stats: Mapping[str, Any], path: Any) -> Finding | None:
+    """Bounds that are wide say of nulls only whether there are none, or nothing but nulls."""
+    if count is None or isinstance(count, Mapping) or not kind.counted:
+        return None
+    if type(count) is not int or count < 0:
+        return _not_of_type(kind, COUNTS, count, path)
+    if rows is None or count <= rows or stats.get("tightBounds") is False:
+        return None
+    return CONTRADICTORY_STATISTICS.found(
+        "The statistics of {path} count {nulls:null} in {column}, but {rows:row}.",
+        path=path,
+        column=kind.name,
+        nulls=count,
+        rows=rows,
+    )
+
+
+def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
+    return MALFORMED_STATISTICS.found(
+        "The column {column} has the type {type}, but {part} of {path} says {value!r} of it.",
+        path=path,
+        column=kind.name,
+        type=kind.of,
+        part=part,
+        value=_short(value),
+    )
+
+
+def _short(value: Any) -> Any:
+    return value[:100] if isinstance(value, str) else value

@@ -1,0 +1,251 @@
+"""The statistics of a data file: what they have to be for the columns of a table.
+
+PROTOCOL.md, Per-file Statistics and Statistics for Variant Columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, StructType
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.formats.z85 import decode_z85
+
+BOUNDS = ("minValues", "maxValues")
+COUNTS = "nullCount"
+#: Nanoseconds by which engines that cut timestamps to milliseconds may get a bound wrong.
+_MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """How a column stands in statistics.
+
+    :param name: of the column, for people
+    :param of: its type, for people
+    :param usual: types of its bounds in Python that need no further look where the lower is not above the upper
+    :param value: returns what a bound means; raises ValueError if it is none. None where bounds are not looked at
+    :param plain: tells of such bounds that they mean something, where not all do
+    :param slack: by how much, in what ``value`` returns, the lower bound may be above the upper
+    :param below: the fields of a struct by their names in files; None for other types
+    :param counted: whether its nulls are counted by row
+    """
+
+    name: str
+    of: str
+    usual: tuple[type, ...] = ()
+    value: Callable[[Any], Any] | None = None
+    plain: Callable[[Any, Any], bool] | None = None
+    slack: int = 0
+    below: Columns | None = None
+    counted: bool = True
+
+
+Columns = Mapping[str, ColumnKind]
+
+
+def read_statistics(text: str) -> Any:
+    """Return the JSON document of statistics.
+
+    :raises ValueError: if it is not JSON
+    """
+    try:
+        value, end = _SCANNER(text, 0)
+        if end == len(text):
+            return value
+    except (StopIteration, ValueError, RecursionError):
+        pass
+    return parse_json(text)
+
+
+def columns_of(metadata: Metadata) -> Columns | None:
+    """Return the columns of a table by their names in files; None where the schema cannot be read."""
+    return _columns_of(metadata.schema_string, metadata.properties.mapping_mode)
+
+
+def is_sound(stats: Any, columns: Columns) -> bool:
+    """Whether statistics are as most are: nothing more has to be looked at then. Fast."""
+    try:
+        rows, low, high = stats["numRecords"], stats.get("minValues"), stats.get("maxValues")
+        if type(rows) is not int or rows < 0 or (low or high) is None:
+            return False
+        for name, count in stats["nullCount"].items():
+            if not (type(count) is int and 0 <= count <= rows and name in columns):
+                return False
+        if low.keys() != high.keys() or stats.get("tightBounds", True) not in (True, False):
+            return False
+        for name, least in low.items():
+            most, kind = high[name], columns[name]
+            usual, plain = kind.usual, kind.plain
+            if not (type(least) in usual and type(most) in usual and least <= most):
+                return False
+            if plain is not None and not plain(least, most):
+                return False
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=64)
+def _columns_of(schema_string: str, mode: MappingMode) -> Columns | None:
+    metadata = Metadata("", schema_string)
+    return None if metadata.readable_columns is None else _columns(metadata.schema, mode, ())
+
+
+def _columns(struct: StructType, mode: MappingMode, above: tuple[str, ...]) -> Columns:
+    return {
+        physical_name(field, mode): _kind(field.data_type, mode, (*above, field.name), field.metadata)
+        for field in struct.fields
+    }
+
+
+def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metadata: Mapping[str, Any]) -> ColumnKind:
+    name, of = path_text(parts), str(data_type)
+    if isinstance(data_type, StructType):
+        return ColumnKind(name, "struct", below=_columns(data_type, mode, parts), counted=False)
+    if isinstance(data_type, (ArrayType, MapType)):
+        return ColumnKind(name, of, counted=False)
+    kind = "decimal" if isinstance(data_type, DecimalType) else of
+    if kind == "string" and metadata.get("__COLLATIONS"):
+        return ColumnKind(name, of)  # ordered otherwise
+    return ColumnKind(name, of, *_BOUNDS.get(kind, ()))
+
+
+def walk(stats: Mapping[str, Any], columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
+    """Yield the kind of each column that statistics name, with its bounds and the number of its nulls, None for none.
+
+    Files may have columns that the table does not have: those are left out. What stands for a struct and is not a map
+    is yielded with the kind of the struct.
+    """
+    low, high, counts = (stats.get(part) for part in (*BOUNDS, COUNTS))
+    yield from _walk(low, high, counts, columns)
+
+
+def _walk(low: Any, high: Any, counts: Any, columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
+    parts = [part if isinstance(part, Mapping) else {} for part in (low, high, counts)]
+    for name in dict.fromkeys(name for part in parts for name in part):
+        kind = columns.get(name) or _in_another_case(name, columns)
+        least, most, count = (part.get(name) for part in parts)
+        if kind is None:
+            continue
+        if kind.below is None:
+            yield kind, least, most, count
+            continue
+        wrong = [value if not isinstance(value, (Mapping, type(None))) else None for value in (least, most)]
+        if wrong != [None, None]:
+            yield kind, wrong[0], wrong[1], None
+        yield from _walk(least, most, count, kind.below)
+
+
+def _in_another_case(name: str, columns: Columns) -> ColumnKind | None:
+    return next((kind for known, kind in columns.items() if known.lower() == name.lower()), None)
+
+
+def _no_value(_: Any) -> NoReturn:
+    raise ValueError("it is not a value of the type")
+
+
+def _integer(value: Any) -> int:
+    return value if type(value) is int else _no_value(value)
+
+
+def _of_bits(bits: int) -> tuple[Any, ...]:
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+
+    def value(said: Any) -> int:
+        number = _integer(said)
+        return number if low <= number <= high else _no_value(said)
+
+    return (int,), value, lambda least, most: low <= least and most <= high
+
+
+def _number(value: Any) -> Any:
+    """Return a number; of what JSON has no number for, None."""
+    if isinstance(value, str) and value.lstrip("+-").lower() in ("nan", "inf", "infinity"):
+        return None
+    return value if type(value) in (int, float) else _no_value(value)
+
+
+def _decimal(value: Any) -> Any:
+    """Return a number; some engines keep its digits in a string."""
+    return float(value) if isinstance(value, str) else _number(value)
+
+
+def _boolean(value: Any) -> bool:
+    return value if type(value) is bool else _no_value(value)
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else _no_value(value)
+
+
+def _date(value: Any) -> Any:
+    """Return a date; of a column whose type was widened, too."""
+    text = _string(value)
+    return parse_date(text.partition("T")[0].partition(" ")[0])
+
+
+def _timestamp(value: Any) -> int:
+    text = _string(value)
+    return parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00")
+
+
+def _variant(value: Any) -> None:
+    decode_z85(_string(value))
+
+
+@lru_cache(maxsize=4096)
+def _is_day(text: str) -> bool:
+    try:
+        return len(text) == _USUAL_DATE and len(parse_date(text)) > 0
+    except ValueError:
+        return False
+
+
+def _are_days(least: str, most: str) -> bool:
+    return _is_day(least) and _is_day(most)
+
+
+def _are_moments(least: str, most: str) -> bool:
+    """Whether timestamps are of one zone, so that their texts are in order, and not at the end of a month."""
+    return least[23:] == most[23:] and bool(_USUAL_TIMESTAMP(least) and _USUAL_TIMESTAMP(most))
+
+
+_USUAL_DATE = len("2026-01-31")
+_USUAL_TIMESTAMP = re.compile(
+    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}(?:Z|[+-]\d\d:\d\d)?",
+    re.ASCII,
+).fullmatch
+_NUMBERS = ((float, int), _number)
+_TIMESTAMPS = ((str,), _timestamp, _are_moments, _MILLISECOND)
+_BOUNDS: Mapping[str, tuple[Any, ...]] = {
+    "byte": _of_bits(8),
+    "short": _of_bits(16),
+    "integer": _of_bits(32),
+    "long": ((int,), _integer),
+    **dict.fromkeys(("float", "double"), _NUMBERS),
+    "decimal": ((float, int), _decimal),
+    "string": ((str,), _string),
+    "boolean": ((bool,), _boolean),
+    "date": ((str,), _date, _are_days),
+    "timestamp": _TIMESTAMPS,
+    "timestamp_ntz": _TIMESTAMPS,
+    "variant": ((), _variant),
+}
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_SCANNER: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_no_constant))["scan_once"]

@@ -1,0 +1,71 @@
+"""Paths of files as the log writes them: URIs, of which several can name one file.
+
+PROTOCOL.md, Add File and Remove File: RFC 2396, relative to the table's root or absolute.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+#: What may stand in a URI; characters beyond ASCII as Java takes them.
+_CHARACTERS = r"[^\x00-\x20\x7f-\xa0\"<>\\^`{|}\[\]%]"
+_IS_URI = re.compile(rf"(?=.){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)*").fullmatch
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
+#: A path that can be written in a shorter or plainer way, or as one relative to the table.
+_IS_ODD = re.compile(r"[%:]|^[./]|/[./]").search
+_DOTS = re.compile(r"/(?:\./)+")
+_SLASHES = re.compile(r"/{2,}")
+#: Schemes that lead to the same files.
+_SAME = {"s3a": "s3", "s3n": "s3", "file": ""}
+
+
+def is_uri(path: str) -> bool:
+    """Whether a path is a URI, which can be decoded."""
+    return _IS_URI(path) is not None
+
+
+def is_odd(path: str) -> bool:
+    """Whether another path may name the same file; if neither of two paths is odd, they name two."""
+    return _IS_ODD(path) is not None
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path does not begin at the table's root."""
+    return path.startswith("/") or _SCHEME.match(path) is not None
+
+
+def plain_path(path: str, root: str | None = None) -> str:
+    """Return the same text for all paths of one file: decoded, and relative to the table where it leads below it.
+
+    :param root: where the table is, a URI; None where nobody knows
+    """
+    if not is_absolute(path):
+        return _short(f"/{unquote(path)}")[1:]
+    found = _located(path)
+    below = None if root is None else f"{_located(root).rstrip('/')}/"
+    return found[len(below) :] if below is not None and found.startswith(below) else found
+
+
+def _located(path: str) -> str:
+    scheme = _SCHEME.match(path)
+    if scheme is None:
+        return _short(unquote(path))
+    name = scheme[1].lower()
+    name = _SAME.get(name, name)
+    return f"{name}{':' if name else ''}{_short(unquote(path[scheme.end() :]))}"
+
+
+def _short(path: str) -> str:
+    return _DOTS.sub("/", _SLASHES.sub("/", path))
+
+
+def hidden_folder(path: str) -> str | None:
+    """Return the first folder of a relative path that is hidden: its name begins with an underscore.
+
+    A folder that is named after a partition column, such as ``_day=2024-01-01``, is not hidden.
+    """
+    if not ("_" in path and "/" in path) or is_absolute(path):
+        return None
+    folders = path.split("/")[:-1]
+    return next((folder for folder in folders if folder.startswith("_") and "=" not in folder), None)
