@@ -217,10 +217,6 @@ class Rule:
         )
         return replace(finding, message=" ".join(part for part in parts if part))
 
-    def finding(self, message: str, **where: Any) -> Finding:
-        """Return a finding of this rule that says no more than a message; ``where`` as in :class:`Finding`."""
-        return Finding(self.code, self.severity, message, **where)
-
 
 @dataclass(frozen=True, eq=False)
 class RuleFamily:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -26,7 +25,6 @@ class Status(str, Enum):
 
 #: What a digest of facts begins with. Releases that compared sentences wrote 16 or 32 hexadecimal digits alone.
 DIGEST_OF_FACTS = "f:"
-_NUMBER = re.compile(r"\d[\d,.]*")
 
 
 @dataclass(frozen=True)
@@ -122,14 +120,8 @@ class Finding:
 
     @property
     def digest(self) -> str:
-        """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences.
-
-        Where a finding has no evidence, the numbers in its message are its facts.
-        """
-        facts: Any = self.facts or {}
-        if self.evidence is None and not facts:
-            facts = _NUMBER.findall(self.message)
-        said = (self.severity.value, facts, self.alike or 0, self.alike_until)
+        """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences."""
+        said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         return DIGEST_OF_FACTS + hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 

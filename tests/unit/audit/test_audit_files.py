@@ -92,7 +92,7 @@ def no_rows(file: LiveFile) -> int | None:
 
 
 def wrong_type(path: str = "a") -> Finding:
-    return type_widening.UNREACHABLE_TYPE.finding("wrong", path=path, column="c")
+    return type_widening.UNREACHABLE_TYPE.found("wrong", path=path, column="c")
 
 
 def test_finding_of_a_file_gets_the_commit_that_added_it() -> None:
@@ -154,10 +154,10 @@ def test_files_that_are_counted_are_counted_anew() -> None:
     first.take(2, [info("WRITE"), add("b", 10, 1, 10), add("c", 20, 1, 10), mark(29)])
     first.look_at_files(map(wrong_type, "abc"), no_rows)
     known = first.findings()
-    assert known[0].message == "wrong 2 more files have the same problem."
+    assert known[0].message.startswith("wrong 2 more files have the same problem.")
     again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=[*map(StandingViolation.of, known)])
     again.look_at_files(map(wrong_type, "ab"), no_rows)
-    assert told(again)["TW16"].message == "wrong 1 more file has the same problem."
+    assert told(again)["TW16"].message.startswith("wrong 1 more file has the same problem.")
 
 
 def test_what_commits_did_to_rows_is_handed_on() -> None:
@@ -182,7 +182,7 @@ def test_file_whose_column_is_another_one_by_now_follows_from_the_commit_that_re
     table = case.before().damaged(case.damage)
     case.step(table)
     judged = judged_table(table)
-    judged.look_at_files([type_widening.UNREACHABLE_TYPE.finding("wrong", path=table.paths[0], column="v")], no_rows)
+    judged.look_at_files([type_widening.UNREACHABLE_TYPE.found("wrong", path=table.paths[0], column="v")], no_rows)
     found = told(judged)
     assert found["TW16"].caused_by == found["CM16"].fingerprint
     assert found["TW16"].version == 1
