@@ -154,8 +154,9 @@ class CheckpointAudit:
                     findings += check_comparison(comparison, segment, form.files, self.originals, retained)
         except BrokenLogError as error:
             findings = [damaged_checkpoint(version, segment.checkpoint_files[0], error)]
-        form.files = set()
-        self.forms.append(form)
+        else:
+            form.files = set()
+            self.forms.append(form)
         yield from findings
 
     @property

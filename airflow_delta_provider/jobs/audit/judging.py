@@ -133,10 +133,12 @@ class Judging:
         for finding in (*check_names(names), *check_versions(names), *check_oldest(names)):
             audit.note(finding)
         newest = max(commit_versions(names), default=-1)
+        pointer = list(self._pointer())
+        told = [(finding.facts or {}).get("pointed_to") for finding in pointer]
         for version, parts, found in incomplete_checkpoints(names):
-            if version < newest:  # the newest one may still be written
+            if version < newest and version not in told:  # the newest one may still be written
                 audit.note(incomplete_checkpoint(version, len(found), parts, found[0]))
-        for finding in self._pointer():
+        for finding in pointer:
             audit.note(finding)
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
