@@ -7,6 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.tables import log, row_tracking
@@ -56,8 +57,9 @@ def test_every_operation_leaves_files_and_ids_as_the_log_says(built, audit):
     assert (footers.verdict, codes(footers)) == (data.verdict, codes(data)) == (Verdict.PASS, {"MD08"})
     looked = {"files": 1, "rows": 2, "files_with_materialized_ids": 0, "materialized_ids_read": 0}
     judged = {"first_version": 0, "commits": 15}
-    assert footers.evidence == {"level": "footers", **judged, **looked}
-    assert data.evidence == {"level": "data", **judged, **looked, "commits_compared": 1}
+    left = [{"not_checked": not_checked(level)} for level in ("footers", "data")]
+    assert footers.evidence == {"level": "footers", **judged, **looked, **left[0]}
+    assert data.evidence == {"level": "data", **judged, **looked, **left[1], "commits_compared": 1}
 
 
 def test_moved_rows_of_the_whole_history_are_compared(table, audit):
