@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.tables import log, row_tracking
 from tests.tables.row_tracking import operations
@@ -20,7 +21,7 @@ def test_whole_history_is_judged_and_nothing_is_wrong(built, audit):
     assert (report.verdict, report.version, report.changed) == (Verdict.PASS, 14, False)
     # CREATE OR REPLACE gives the table another id, which the protocol does not know of.
     assert [(f.code, f.severity, f.version) for f in report.findings] == [("MD08", Severity.WARNING, 12)]
-    assert report.evidence == {"level": "log", "first_version": 0, "commits": 15}
+    assert report.evidence == {"level": "log", "not_checked": not_checked("log"), "first_version": 0, "commits": 15}
 
 
 @pytest.mark.parametrize(

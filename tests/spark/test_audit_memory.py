@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.spark.webhdfs import WebHdfs
@@ -53,7 +54,12 @@ def told(report):
 def test_what_is_judged_later_is_what_the_whole_history_gives(grown, audit, remembering, first):
     remembering(grown(first))
     report = remembering(grown(14))
-    assert report.evidence == {"level": "log", "first_version": first + 1, "commits": 14 - first}
+    assert report.evidence == {
+        "level": "log",
+        "not_checked": not_checked("log"),
+        "first_version": first + 1,
+        "commits": 14 - first,
+    }
     whole = audit(grown(14))
     assert [f.fingerprint for f in report.findings] == [f.fingerprint for f in whole.findings]
     again = remembering(grown(14))
@@ -177,7 +183,7 @@ def test_memory_elsewhere_is_replaced_in_one_step(grown, audit, tmp_path):
         for version in (5, 9, 14):
             report = audit(grown(version), state_path=f"{storage.uri}/memory")
             assert report.version == version
-    assert report.evidence == {"level": "log", "first_version": 10, "commits": 5}
+    assert report.evidence == {"level": "log", "not_checked": not_checked("log"), "first_version": 10, "commits": 5}
     (file,) = elsewhere.joinpath("memory").iterdir()
     assert json.loads(file.read_bytes())["version"] == 14
     assert storage.replaced[file.name] == 3
