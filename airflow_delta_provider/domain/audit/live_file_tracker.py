@@ -25,9 +25,6 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Files whose statistics are read; of later commits, those of the first file are.
-MOST_STATISTICS = 20_000
-
 
 class FileCourse:
     """Takes commits, oldest first.
@@ -39,7 +36,6 @@ class FileCourse:
         self._log = log
         self._begun_late = begun_late
         self._vectors = LiveVectors()
-        self._unread = MOST_STATISTICS
         self._spellings = LiveSpellings(log.root)
         self._removed: dict[int, RowIds | None] = {}
         self._remembers = False
@@ -161,7 +157,7 @@ class FileCourse:
         :param state: after the commit
         :param old: paths that it adds which were there before
         """
-        mapped, is_first = state.metadata.properties.is_mapped, True
+        mapped = state.metadata.properties.is_mapped
         clustered = clustering_paths(state) if CLUSTERING in state.domains else ()
         for action in actions:
             add = action.get("add")
@@ -178,10 +174,7 @@ class FileCourse:
             yield from check_partition_values(add, state.metadata)
             if clustered:
                 yield from check_clustering_statistics(add, clustered)
-            if self._unread > 0 or is_first:
-                is_first = False
-                self._unread -= 1
-                yield from check_statistics(add, state.metadata, is_new=add["path"] not in old)
+            yield from check_statistics(add, state.metadata, is_new=add["path"] not in old)
 
 
 def _matters(state: TableState) -> bool:
