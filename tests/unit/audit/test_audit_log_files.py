@@ -626,7 +626,7 @@ def managed() -> Table:
 def test_catalog_managed_table_has_timestamps_and_its_commits_have_transactions() -> None:
     assert [finding.code for finding in found(Kept(managed().commits))] == ["LG06"]
     table = managed().damaged(edits.info(txnId=None)).append().append()
-    assert error("LG20")[0] in codes(found(Kept(table.commits)))
+    assert error("AC20")[0] in codes(found(Kept(table.commits)))
     table = managed().set_properties(**{TIMESTAMPS.replace(".", "__"): "false"})
     (finding,) = (finding for finding in found(Kept(table.commits)) if finding.code == "LG19")
     assert (finding.version, finding.is_open) == (table.version, True)

@@ -16,6 +16,7 @@ NO_TRANSACTION_ID = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Commit Provenance Info
     "commit of a catalog-managed table without a transaction id",
     effect="Clients cannot tell whether a commit that the catalog ratified is their own, and may write it twice.",
     remedy=UPDATE,
+    shows="commitInfo",
 )
 
 

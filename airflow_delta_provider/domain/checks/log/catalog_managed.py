@@ -1,17 +1,16 @@
-"""Tables of which a catalog knows more than the log: LG06, LG19, LG20. PROTOCOL.md, Catalog-managed tables."""
+"""Tables of which a catalog knows more than the log: LG06 and LG19. PROTOCOL.md, Catalog-managed tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.check import on_state, on_transition
+from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.log.family import FAMILY
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.features.owners import CATALOG_MANAGED as MANAGED
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_IN_COMMIT_TIMESTAMPS
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
 MANAGED_BY_CATALOG = FAMILY.of(Scope.STATE).undecided(
@@ -52,21 +51,3 @@ def _timestamps(state: TableState) -> Iterator[Finding]:
             "The protocol has catalogManaged, but delta.enableInCommitTimestamps is {value}.",
             value=state.metadata.configuration.get(ENABLE_IN_COMMIT_TIMESTAMPS, "missing"),
         )
-
-
-WITHOUT_TRANSACTION = FAMILY.of(Scope.COMMIT, _SOURCE).error(
-    20,
-    "commit to a catalog-managed table has no txnId",
-    effect="Clients cannot tell whether a commit whose answer was lost is theirs, and may write the data again.",
-    remedy="The log cannot be repaired; update the engine that wrote the commit.",
-    shows="commitInfo",
-)
-
-
-@on_transition(WITHOUT_TRANSACTION)
-def _transaction(transition: Transition) -> Iterator[Finding]:
-    if not transition.after.protocol.supports(MANAGED):
-        return
-    transaction = transition.commit.info.get("txnId")
-    if not isinstance(transaction, str) or not transaction:
-        yield WITHOUT_TRANSACTION.found("The table is managed by a catalog, but the commit's commitInfo has no txnId.")
