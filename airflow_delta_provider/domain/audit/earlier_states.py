@@ -23,15 +23,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 
 _MASK = (1 << 64) - 1
 #: What Delta keeps, or notes anew, where it restores an earlier version: properties, and a key of identity columns.
-_KEPT = frozenset(
-    {
-        MAX_COLUMN_ID,
-        ROW_ID_COLUMN,
-        ROW_COMMIT_VERSION_COLUMN,
-        ENABLEMENT_VERSION,
-        ENABLEMENT_TIMESTAMP,
-    }
-)
+_KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP})
 _IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"
 
 

@@ -336,19 +336,11 @@ class HistoryAudit:
 
     def _depends_on_versions(self, transition: Transition) -> bool:
         """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
-        found = chain(
-            self._changes.look(transition),
-            on_transition.run(transition),
-            check_commit(transition, ()),
-        )
+        found = chain(self._changes.look(transition), on_transition.run(transition), check_commit(transition, ()))
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 
     def _describe(
-        self,
-        transition: Transition,
-        actions: Sequence[Action],
-        old: Container[str],
-        wrong: Container[str] = (),
+        self, transition: Transition, actions: Sequence[Action], old: Container[str], wrong: Container[str] = ()
     ) -> None:
         """Judge how the actions of a commit are written.
 
@@ -393,11 +385,7 @@ class HistoryAudit:
         )
 
     def _look(
-        self,
-        state: TableState,
-        where: Where,
-        actions: Sequence[Action],
-        before: TableState | None = None,
+        self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
         """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
         found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
@@ -405,11 +393,7 @@ class HistoryAudit:
         return healed + self._look_at_tracking(state, where, actions, before)
 
     def _look_at_tracking(
-        self,
-        state: TableState,
-        where: Where,
-        actions: Sequence[Action],
-        before: TableState | None = None,
+        self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
         found = self._tracking.observe_state(state)
         placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]

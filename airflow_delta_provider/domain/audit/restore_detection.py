@@ -32,12 +32,7 @@ class Restored:
 
 
 def restored_by(
-    transition: Transition,
-    live: Mapping[FileKey, LiveFile],
-    states: EarlierStates,
-    log: PastLog,
-    *,
-    begun_late: bool,
+    transition: Transition, live: Mapping[FileKey, LiveFile], states: EarlierStates, log: PastLog, *, begun_late: bool
 ) -> Restored:
     """Return what a commit brings back of any earlier version, of before the first that was judged as well.
 

@@ -14,16 +14,8 @@ STORAGE = _platform.error(
     "storage or credentials failed",
     remedy="Check the location and its scheme, the storage's driver, the network and the credentials.",
 )
-ENGINE = _platform.error(
-    2,
-    "the engine failed",
-    remedy="Run the job again; if it fails again, check the Spark log.",
-)
-UNEXPECTED = _platform.error(
-    3,
-    "unexpected error in the job",
-    remedy="Report it: this is a bug in the provider.",
-)
+ENGINE = _platform.error(2, "the engine failed", remedy="Run the job again; if it fails again, check the Spark log.")
+UNEXPECTED = _platform.error(3, "unexpected error in the job", remedy="Report it: this is a bug in the provider.")
 UNVERIFIED = _platform.undecided(
     4,
     "committed but unverified",

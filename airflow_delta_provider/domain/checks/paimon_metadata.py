@@ -53,11 +53,7 @@ GROWTH = _pair.error(
     source=_SNAPSHOT,
 )
 NO_ROW_IDS = _commit.error(
-    5,
-    "data file without row ids",
-    effect="Reading _ROW_ID of its rows fails.",
-    remedy=_NEW_TABLE,
-    source=_MANIFEST,
+    5, "data file without row ids", effect="Reading _ROW_ID of its rows fails.", remedy=_NEW_TABLE, source=_MANIFEST
 )
 ABOVE_NEXT_ROW_ID = _commit.error(
     6,
@@ -73,10 +69,7 @@ NOT_TILED = _pair.error(
     remedy=_ROLL_BACK,
 )
 OVERLAPPING_ROW_IDS = _state.error(
-    8,
-    "two live files with the same row ids",
-    effect=_TWO_ROWS_ONE_ID,
-    remedy=_NEW_TABLE,
+    8, "two live files with the same row ids", effect=_TWO_ROWS_ONE_ID, remedy=_NEW_TABLE
 )
 SEQUENCE_NUMBERS = _commit.error(
     9,
@@ -149,14 +142,6 @@ ROWS_NOT_READ = _state.undecided(
 )
 
 NEW_IDS_FOR_OLD_ROWS = _pair.error(
-    19,
-    "UPDATE or DELETE assigned new row ids",
-    effect=_ROWS_SEEM_REPLACED,
-    remedy=_ROLL_BACK,
+    19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
 )
-LOST_ROWS = _pair.error(
-    20,
-    "UPDATE lost rows",
-    effect="Rows are gone that nobody deleted.",
-    remedy=_ROLL_BACK,
-)
+LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows are gone that nobody deleted.", remedy=_ROLL_BACK)

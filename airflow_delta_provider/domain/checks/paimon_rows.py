@@ -20,17 +20,9 @@ _OTHER_ROW = "Consumers that follow row ids mistake one row for another."
 _CHANGES = "Consumers that read changes by _SEQUENCE_NUMBER miss rows, or see unchanged ones."
 _ROWS_SEEM_REPLACED = "Consumers that follow row ids see the rows as deleted, and the same rows inserted again."
 
-NO_ID = _data.error(
-    1,
-    "row without an id",
-    effect="Reading _ROW_ID of the row fails.",
-    remedy=_NEW_TABLE,
-)
+NO_ID = _data.error(1, "row without an id", effect="Reading _ROW_ID of the row fails.", remedy=_NEW_TABLE)
 REPEATED_ID = _data.error(
-    2,
-    "two live rows with one row id",
-    effect="Anything that joins on row ids confuses these rows.",
-    remedy=_NEW_TABLE,
+    2, "two live rows with one row id", effect="Anything that joins on row ids confuses these rows.", remedy=_NEW_TABLE
 )
 OUT_OF_RANGE = _data.error(
     3,
@@ -84,14 +76,6 @@ KEYS_NOT_USABLE = _data.undecided(
     remedy="Set key_columns to columns whose values identify one row.",
 )
 NEW_IDS_FOR_OLD_ROWS = _data.error(
-    15,
-    "UPDATE or DELETE gave rows new ids",
-    effect=_ROWS_SEEM_REPLACED,
-    remedy=_ROLL_BACK,
+    15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
 )
-LOST_ROWS = _data.error(
-    16,
-    "UPDATE lost rows",
-    effect="Rows are gone that nobody deleted.",
-    remedy=_ROLL_BACK,
-)
+LOST_ROWS = _data.error(16, "UPDATE lost rows", effect="Rows are gone that nobody deleted.", remedy=_ROLL_BACK)

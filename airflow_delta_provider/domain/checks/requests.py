@@ -16,16 +16,8 @@ FAMILY = RuleFamily(
 )
 _rule = FAMILY.of(Scope.REQUEST).error
 
-NO_SUCH_TABLE = _rule(
-    1,
-    "no such table",
-    remedy="Check the name; a path or URI works without a catalog.",
-)
-NOT_DELTA = _rule(
-    2,
-    "not a Delta table",
-    remedy="Name a Delta table; for a path, the table's own directory.",
-)
+NO_SUCH_TABLE = _rule(1, "no such table", remedy="Check the name; a path or URI works without a catalog.")
+NOT_DELTA = _rule(2, "not a Delta table", remedy="Name a Delta table; for a path, the table's own directory.")
 BROKEN_LOG = _rule(
     3,
     "the log is damaged or incomplete",
@@ -39,10 +31,7 @@ CATALOG_MANAGED = _rule(
     source="PROTOCOL.md, Catalog-managed tables",
 )
 UNSUPPORTED_BY_ENGINE = _rule(
-    5,
-    "not supported by the engine",
-    remedy="Use an engine that does.",
-    source="PROTOCOL.md, Table Features",
+    5, "not supported by the engine", remedy="Use an engine that does.", source="PROTOCOL.md, Table Features"
 )
 UNKNOWN_FEATURE = _rule(
     6,
@@ -55,11 +44,7 @@ SPECIAL_FEATURE = _rule(
     "feature that is enabled in another way, or needs allow_special",
     remedy="If that is intended, repeat the request with allow_special=True (--allow-special).",
 )
-PROPERTY_NOT_ALLOWED = _rule(
-    8,
-    "property that this job does not set",
-    remedy="Omit the property.",
-)
+PROPERTY_NOT_ALLOWED = _rule(8, "property that this job does not set", remedy="Omit the property.")
 PROTOCOL_UPGRADE = _rule(
     9,
     "protocol upgrade not allowed",
@@ -68,16 +53,9 @@ PROTOCOL_UPGRADE = _rule(
     "allow_protocol_upgrade=True (--allow-protocol-upgrade).",
     source="PROTOCOL.md, Protocol Evolution",
 )
-UNKNOWN_COLUMN = _rule(
-    10,
-    "unknown column",
-    remedy="Name a column that the table has.",
-)
+UNKNOWN_COLUMN = _rule(10, "unknown column", remedy="Name a column that the table has.")
 ILLEGAL_TYPE_CHANGE = _rule(
-    11,
-    "type change not allowed",
-    remedy="Name a wider type, or keep the column's type.",
-    source=_WIDENING,
+    11, "type change not allowed", remedy="Name a wider type, or keep the column's type.", source=_WIDENING
 )
 COLUMN_IN_USE = _rule(
     12,
@@ -99,38 +77,19 @@ ICEBERG_COMPATIBILITY = _rule(
     remedy="Choose a type that Iceberg can promote to, or disable Iceberg compatibility first.",
     source="PROTOCOL.md, Iceberg Compatibility V2",
 )
-TABLE_MOVED = _rule(
-    15,
-    "another writer changed the table",
-    remedy="Run the job again.",
-)
+TABLE_MOVED = _rule(15, "another writer changed the table", remedy="Run the job again.")
 LOCATION_NOT_ALLOWED = _rule(
     16,
     "location outside allowed_locations",
     remedy="Name a place below one of the allowed locations, in full, or have an administrator extend "
     "[delta_provider] allowed_locations.",
 )
-COLUMN_TWICE = _rule(
-    18,
-    "column named twice",
-    remedy="Name each column once.",
-)
+COLUMN_TWICE = _rule(18, "column named twice", remedy="Name each column once.")
 ENGINE_REFUSED = _rule(
-    17,
-    "the engine refused the change",
-    remedy="Follow the engine's error message, then run the job again.",
+    17, "the engine refused the change", remedy="Follow the engine's error message, then run the job again."
 )
-NO_SUCH_VERSION = _rule(
-    19,
-    "no such version",
-    remedy="Name the newest version of the table or an earlier one.",
-)
-NOT_REMOVABLE = _rule(
-    30,
-    "feature that cannot be dropped",
-    remedy="Keep the feature.",
-    source=_FEATURES,
-)
+NO_SUCH_VERSION = _rule(19, "no such version", remedy="Name the newest version of the table or an earlier one.")
+NOT_REMOVABLE = _rule(30, "feature that cannot be dropped", remedy="Keep the feature.", source=_FEATURES)
 FEATURE_IN_USE = _rule(
     31,
     "feature is still needed",
@@ -157,26 +116,16 @@ ROW_ID_LOSS = _rule(
     source="PROTOCOL.md, Row Tracking",
 )
 COLUMN_EXISTS = _rule(
-    50,
-    "column already exists",
-    remedy="Choose another name, or drop or rename the existing column first.",
+    50, "column already exists", remedy="Choose another name, or drop or rename the existing column first."
 )
-COLUMN_NEEDED = _rule(
-    51,
-    "column is required",
-    remedy="Keep the column, or first remove it from what needs it.",
-)
+COLUMN_NEEDED = _rule(51, "column is required", remedy="Keep the column, or first remove it from what needs it.")
 UNSUPPORTED_COLUMN = _rule(
     52,
     "column cannot be added with this type",
     remedy="Use a type that Delta tables can have; if it needs a table feature, enable that first.",
     source="PROTOCOL.md, Schema Serialization Format",
 )
-ILLEGAL_NAME = _rule(
-    53,
-    "invalid column name",
-    remedy="Choose another name.",
-)
+ILLEGAL_NAME = _rule(53, "invalid column name", remedy="Choose another name.")
 MAPPING_NEEDED = _rule(
     54,
     "change needs column mapping",
@@ -208,9 +157,7 @@ WOULD_BREAK_RULES = _rule(
     remedy="Nothing was written. Make the change with an engine, or report this as a bug in the provider.",
 )
 NOT_PAIMON = _rule(
-    43,
-    "not an Apache Paimon table",
-    remedy="Name an Apache Paimon table; for a path, the table's own directory.",
+    43, "not an Apache Paimon table", remedy="Name an Apache Paimon table; for a path, the table's own directory."
 )
 WRITER_LOCKOUT = _rule(
     55,
@@ -233,11 +180,7 @@ NOT_TOGETHER = _rule(
     "features that cannot be enabled in one request",
     remedy="Enable everything else first, in a separate request: afterwards no engine can.",
 )
-TABLE_EXISTS = _rule(
-    58,
-    "target location is not empty",
-    remedy="Choose a directory that is empty or does not exist.",
-)
+TABLE_EXISTS = _rule(58, "target location is not empty", remedy="Choose a directory that is empty or does not exist.")
 
 
 def broken_log(table: str, error: Exception) -> Finding:

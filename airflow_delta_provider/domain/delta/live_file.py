@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
-from airflow_delta_provider.domain.formats.json_values import (
-    integer_of,
-    integer_or_none,
-    map_of,
-    parse_json,
-    text_of,
-)
+from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: A logical file: its path and the id of its deletion vector, empty without one.

@@ -29,8 +29,7 @@ _BOOLEAN = Form("true or false", re.compile(r"true|false", re.IGNORECASE).fullma
 _INTEGER = Form("an integer", re.compile(r"[+-]?\d{1,10}").fullmatch)
 _POSITIVE = Form("a positive integer", re.compile(r"\+?0*[1-9]\d{0,9}").fullmatch)
 _ISOLATION = Form(
-    "an isolation level",
-    re.compile(r"serializable|writeserializable|snapshotisolation", re.IGNORECASE).fullmatch,
+    "an isolation level", re.compile(r"serializable|writeserializable|snapshotisolation", re.IGNORECASE).fullmatch
 )
 #: Engines differ in how they write intervals; none reads one without a number and a unit.
 _INTERVAL = Form(

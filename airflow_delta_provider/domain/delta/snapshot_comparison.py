@@ -16,14 +16,7 @@ from airflow_delta_provider.domain.delta.snapshot import Snapshot, agree, file_d
 TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 #: Files that differ which are looked at again.
 _MOST = 10_000
-_FIELDS = (
-    "size",
-    "modificationTime",
-    "baseRowId",
-    "defaultRowCommitVersion",
-    "clusteringProvider",
-    "deletionVector",
-)
+_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider", "deletionVector")
 #: Returns the last ``add`` action of each file that the commits have of it, by key.
 Originals = Callable[[frozenset[FileKey]], Mapping[FileKey, Mapping[str, Any]]]
 

@@ -90,10 +90,7 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterat
         lost = _count(change.deleted, {}, False) - _count(change.added, {}, False) + gone
         if lost > 0:
             yield Violation(
-                rules.LOST_ROWS.found(
-                    "UPDATE left the table with {lost:row} fewer than before.",
-                    lost=lost,
-                )
+                rules.LOST_ROWS.found("UPDATE left the table with {lost:row} fewer than before.", lost=lost)
             )
     elif gone > 0:
         yield _reassigned(

@@ -18,12 +18,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
-from airflow_delta_provider.domain.delta.log_files import (
-    BrokenLogError,
-    commit_name,
-    commit_versions,
-    newest_version,
-)
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, newest_version
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport

@@ -15,11 +15,7 @@ from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_rules import (
-    keeps_identities,
-    row_findings,
-    with_rows,
-)
+from airflow_delta_provider.domain.paimon.row_rules import keeps_identities, row_findings, with_rows
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import check_snapshots, has_column_files, has_row_ids
 from airflow_delta_provider.domain.report.finding import Finding

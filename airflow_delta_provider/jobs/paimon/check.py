@@ -12,9 +12,7 @@ from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
-from airflow_delta_provider.domain.paimon.row_rules import (
-    with_rows,
-)
+from airflow_delta_provider.domain.paimon.row_rules import with_rows
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
@@ -28,11 +26,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import (
-    PaimonTable,
-    check_catalog_reach,
-    open_paimon_table,
-)
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, check_catalog_reach, open_paimon_table
 from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
 from airflow_delta_provider.jobs.session.progress import Progress

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.table_history import (
-    TableHistory,
-    Vector,
-    carries_ids,
-    vector_key,
-    vectors_of,
-)
+from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector, carries_ids, vector_key, vectors_of
 from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
 from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
 from airflow_delta_provider.jobs.paimon.live_row_ids import LiveRowIds, RepeatedId

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.row_outcome import (
-    MOST_ROWS,
-)
+from airflow_delta_provider.domain.paimon.row_outcome import MOST_ROWS
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order

@@ -177,13 +177,7 @@ class RowFrame:
             f"max_by({value}, CASE WHEN provided[{index}] THEN struct(high, file) END) AS {value}"
             for index, value in enumerate(values)
         ]
-        aggregates = [
-            "max(seq) AS seq",
-            "min(fits) AS fits",
-            "min(file) AS file",
-            "min(position) AS position",
-            *newest,
-        ]
+        aggregates = ["max(seq) AS seq", "min(fits) AS fits", "min(file) AS file", "min(position) AS position", *newest]
         return rows.groupBy("step", "after", "id").agg(*map(sql.expr, aggregates))
 
     def _lookup(

@@ -17,15 +17,8 @@ from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_outcome import (
-    Outcome,
-    RowFault,
-)
-from airflow_delta_provider.domain.paimon.row_rules import (
-    found_elsewhere,
-    keeps_identities,
-    row_findings,
-)
+from airflow_delta_provider.domain.paimon.row_outcome import Outcome, RowFault
+from airflow_delta_provider.domain.paimon.row_rules import found_elsewhere, keeps_identities, row_findings
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, apply, vector_key, vectors_of
 from airflow_delta_provider.domain.paimon.violation import listed
 from airflow_delta_provider.domain.report.finding import Finding

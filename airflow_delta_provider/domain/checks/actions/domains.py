@@ -78,12 +78,7 @@ DOMAIN_WITHOUT_FEATURE = _commit.error(
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
     source="PROTOCOL.md, Domain Metadata",
     follows_from=causes(
-        FEATURE_VANISHED,
-        VERSION_LOWERED,
-        MISSING_DEPENDENCY,
-        row_tracking.ENABLED_WITHOUT_FEATURE,
-        *LISTS,
-        later=True,
+        FEATURE_VANISHED, VERSION_LOWERED, MISSING_DEPENDENCY, row_tracking.ENABLED_WITHOUT_FEATURE, *LISTS, later=True
     ),
     healing=Healing(_domain_is_not_allowed),
     shows="domainMetadata",

@@ -32,13 +32,7 @@ NO_PARTITION_VALUES = _commit.error(
     effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
-    follows_from=causes(
-        PARTITIONING_CHANGED,
-        ILLEGAL_MODE_CHANGE,
-        UNKNOWN_MODE,
-        FIELD_MISSING,
-        later=True,
-    ),
+    follows_from=causes(PARTITIONING_CHANGED, ILLEGAL_MODE_CHANGE, UNKNOWN_MODE, FIELD_MISSING, later=True),
     about_live_files=True,
 )
 WRONG_PARTITION_VALUE = _commit.error(

@@ -19,12 +19,7 @@ from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.data_type import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-)
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.file_tree import (
     ChildrenByName,
     FileNode,

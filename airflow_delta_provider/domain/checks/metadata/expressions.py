@@ -16,11 +16,7 @@ from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import VARIANT
 from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
-from airflow_delta_provider.domain.delta.features.columns import (
-    ALLOW_COLUMN_DEFAULTS,
-    GENERATED_COLUMNS,
-    INVARIANTS,
-)
+from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json

@@ -38,9 +38,7 @@ def _default_of_new_column(transition: Transition) -> Iterator[Finding]:
         default = column.field.metadata.get(_KEY)
         if default is not None:
             yield DEFAULT_OF_NEW_COLUMN.found(
-                "The commit adds {column} together with its default, {default}.",
-                column=column,
-                default=str(default),
+                "The commit adds {column} together with its default, {default}.", column=column, default=str(default)
             )
 
 

@@ -30,8 +30,7 @@ NO_METADATA = _state.error(
 def no_metadata(version: int) -> Finding:
     """Return the finding about a log without a metaData action up to ``version``."""
     return NO_METADATA.found(
-        "There is no metaData action up to version {version}, neither in a commit nor in a checkpoint.",
-        version=version,
+        "There is no metaData action up to version {version}, neither in a commit nor in a checkpoint.", version=version
     )
 
 

@@ -44,8 +44,7 @@ NO_PROTOCOL = _state.error(
 def no_protocol(version: int) -> Finding:
     """Return the finding about a log without a protocol action up to ``version``."""
     return NO_PROTOCOL.found(
-        "There is no protocol action up to version {version}, neither in a commit nor in a checkpoint.",
-        version=version,
+        "There is no protocol action up to version {version}, neither in a commit nor in a checkpoint.", version=version
     )
 
 

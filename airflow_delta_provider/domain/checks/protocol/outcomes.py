@@ -17,10 +17,7 @@ FEATURE_NOT_ENABLED = _outcome.error(
     remedy=_RUN_AGAIN,
 )
 PROPERTY_NOT_SET = _outcome.error(
-    19,
-    "property not as it was set",
-    effect="Consumers relying on the property find another value.",
-    remedy=_RUN_AGAIN,
+    19, "property not as it was set", effect="Consumers relying on the property find another value.", remedy=_RUN_AGAIN
 )
 FEATURE_NOT_DROPPED = _outcome.error(
     23,

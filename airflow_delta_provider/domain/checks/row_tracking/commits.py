@@ -66,11 +66,7 @@ def suspicious_paths(transition: Transition) -> list[str]:
 
 
 ADDED_WITHOUT_ROW_IDS = _commit.error(
-    13,
-    "file added without row ids",
-    effect=NO_IDS,
-    remedy=FILL_IN,
-    about_live_files=True,
+    13, "file added without row ids", effect=NO_IDS, remedy=FILL_IN, about_live_files=True
 )
 
 

@@ -145,9 +145,7 @@ def _mark_lowered(step: _Step) -> Iterator[Finding]:
     if old is None or new is None or new >= old or (transition.replaces_all and transition.commit.metadata):
         return
     yield HIGH_WATER_MARK_LOWERED.found(
-        "The commit lowers the high water mark of row ids from {before} to {after}.",
-        before=old,
-        after=new,
+        "The commit lowers the high water mark of row ids from {before} to {after}.", before=old, after=new
     )
 
 

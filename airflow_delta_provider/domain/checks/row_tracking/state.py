@@ -166,13 +166,7 @@ def _high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Findi
         )
 
 
-ABSENT = _state.undecided(
-    25,
-    "no row tracking",
-    effect="The rows have no ids to check.",
-    remedy=_TRACK,
-    source=SPEC,
-)
+ABSENT = _state.undecided(25, "no row tracking", effect="The rows have no ids to check.", remedy=_TRACK, source=SPEC)
 SUPPORTED_ONLY = _state.undecided(
     26,
     "row tracking supported, not enabled",

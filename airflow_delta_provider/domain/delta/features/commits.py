@@ -43,9 +43,7 @@ DOMAIN_METADATA = Feature(
     source="PROTOCOL.md, Domain Metadata",
     enabling_property=None,
     removal=Removal(
-        since=(4, 1),
-        leaves="Domain metadata that any writer left in the table is removed.",
-        left_in_domains=bool,
+        since=(4, 1), leaves="Domain metadata that any writer left in the table is removed.", left_in_domains=bool
     ),
 )
 

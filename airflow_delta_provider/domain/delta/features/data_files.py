@@ -7,13 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta import table_properties as properties
 from airflow_delta_provider.domain.delta.features.commits import DOMAIN_METADATA
-from airflow_delta_provider.domain.delta.features.feature import (
-    Feature,
-    FeatureAccess,
-    FeatureKind,
-    Removal,
-    Rewrites,
-)
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind, Removal, Rewrites
 
 
 def _has_vector(action: Mapping[str, Any]) -> bool:

@@ -28,11 +28,7 @@ ROW_TRACKING = Feature(
     enabling_property=properties.ENABLE_ROW_TRACKING,
     suspending_property=properties.ROW_TRACKING_SUSPENDED,
     incomplete_file=lacks_row_ids,
-    writer_owned=(
-        properties.ROW_ID_COLUMN,
-        properties.ROW_COMMIT_VERSION_COLUMN,
-        properties.ROW_TRACKING_SUSPENDED,
-    ),
+    writer_owned=(properties.ROW_ID_COLUMN, properties.ROW_COMMIT_VERSION_COLUMN, properties.ROW_TRACKING_SUSPENDED),
     removal=Removal(
         since=(4, 1),
         commits=2,

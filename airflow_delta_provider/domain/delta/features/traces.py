@@ -34,10 +34,7 @@ def is_in_use(feature: str, state: TableState) -> bool:
 
 
 def last_traces(
-    features: Iterable[str],
-    state: TableState,
-    base: Metadata | None,
-    commits: Iterable[tuple[int, Sequence[Action]]],
+    features: Iterable[str], state: TableState, base: Metadata | None, commits: Iterable[tuple[int, Sequence[Action]]]
 ) -> dict[str, int]:
     """Return the last versions that have traces of features which the newest state no longer uses.
 
