@@ -92,9 +92,11 @@ def reconciled(commits: Iterable[Actions]) -> Actions:
         if kind in FILE_KINDS:
             key: Any = ("file", file_key(body))
         elif kind in ("txn", "domainMetadata"):
-            key = (kind, body["appId" if kind == "txn" else "domain"])
+            key = (kind, body.get("appId" if kind == "txn" else "domain"))
         else:
             key = kind
+        if key == ("txn", None):
+            continue  # which no engine could write to a checkpoint
         if kind in _NOT_PRESERVED or (kind == "domainMetadata" and body.get("removed")):
             found.pop(key, None)
             continue

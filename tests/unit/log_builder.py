@@ -231,7 +231,8 @@ class Table:
         """Replace all rows, and the schema where one is given."""
         removed = [self._removed(key) for key in self.now.files]
         changed = [] if schema is None else [self._changed(schema)]
-        self.commit("WRITE", *changed, *self._written([10]), *removed, mode="Overwrite")
+        written = self._written_under(changed[0]["metaData"]) if changed else self._written([10])
+        self.commit("WRITE", *changed, *written, *removed, mode="Overwrite")
         return self
 
     def replace(self, *columns: StructField) -> Table:
@@ -246,12 +247,17 @@ class Table:
             self._map(schema, highest, new=True)
             configuration[MAX] = str(highest + len(fields_of(schema)))
         metadata = self._metadata(schema, (), configuration)
+        written = self._written_under(metadata)
+        self.commit("CREATE OR REPLACE TABLE AS SELECT", {"metaData": metadata}, *written, *removed)
+        return self
+
+    def _written_under(self, metadata: Json) -> Actions:
+        """Ten rows, as a commit writes them that changes the metadata, too."""
         before, self.now = self.now, copy.deepcopy(self.now)
         self.now.metadata = metadata
         written = self._written([10])
         self.now = before
-        self.commit("CREATE OR REPLACE TABLE AS SELECT", {"metaData": metadata}, *written, *removed)
-        return self
+        return written
 
     def restore(self, version: int) -> Table:
         then = self._states[version]

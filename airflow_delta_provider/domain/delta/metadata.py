@@ -64,6 +64,7 @@ class Metadata:
         configuration = dict(map_of(wire, "configuration"))
         not_texts = tuple(key for key, value in configuration.items() if not isinstance(value, str))
         file_format = map_of(wire, "format")
+        provider = file_format.get("provider")
         return cls(
             _text_or_nothing(wire, "id"),
             _text_or_nothing(wire, "schemaString"),
@@ -71,7 +72,7 @@ class Metadata:
             configuration | {key: json.dumps(configuration[key]) for key in not_texts},
             wire.get("name"),
             wire.get("description"),
-            str(file_format.get("provider", "parquet")),
+            "parquet" if provider is None else str(provider),
             dict(map_of(file_format, "options")),
             integer_or_none(wire, "createdTime"),
             not_texts,

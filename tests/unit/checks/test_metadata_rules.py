@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY
@@ -163,6 +163,7 @@ types = st.recursive(
 def test_metadata_of_any_schema_is_in_order(columns: list[tuple[str, Any]], data: Any) -> None:
     simple = [name for name, kind in columns if isinstance(kind, PrimitiveType)]
     by = data.draw(st.lists(st.sampled_from(simple), unique=True) if simple else st.just([]))
+    assume(not by or len(by) < len(columns))  # MD05
     value = metadata(struct(*(field(name, kind) for name, kind in columns)), by=tuple(by))
     assert check_state(state(value), "MD") == []
 
