@@ -162,7 +162,7 @@ def checkpoint(spark: SparkSession, path: Path) -> None:
 
 
 def test_type_changes_that_a_later_commit_loses_stand_until_they_are_back(table: Any, audit: Any) -> None:
-    path = table(row_tracking.widened)
+    path = table(row_tracking.widened_in_place)
     sound = log.last(path, "metaData")
     lost: list[Action] = [{"commitInfo": {"operation": "SET TBLPROPERTIES"}}, {"metaData": dict(sound)}]
     column("id", lambda field: field["metadata"].clear())(lost)
@@ -174,6 +174,17 @@ def test_type_changes_that_a_later_commit_loses_stand_until_they_are_back(table:
     report = audit(path)
     assert report.verdict is Verdict.PASS
     assert [(f.code, f.version, f.healed_version) for f in report.findings] == [("TW12", version, version + 1)]
+
+
+def test_type_changes_may_be_forgotten_once_all_files_were_rewritten(table: Any, audit: Any) -> None:
+    path = table(row_tracking.widened)
+    forgotten: list[Action] = [
+        {"commitInfo": {"operation": "SET TBLPROPERTIES"}},
+        {"metaData": dict(log.last(path, "metaData"))},
+    ]
+    column("id", lambda field: field["metadata"].clear())(forgotten)
+    log.commit(path, *forgotten)
+    assert audit(path).findings == ()
 
 
 @pytest.mark.soak

@@ -116,6 +116,18 @@ def widened(spark: SparkSession, path: Path) -> None:
     )
 
 
+def widened_in_place(spark: SparkSession, path: Path) -> None:
+    """A type widened; the file from before is live."""
+    _create(spark, path, {"delta.enableTypeWidening": "true"}, columns="id int")
+    _run(
+        spark,
+        path,
+        "INSERT INTO {t} SELECT CAST(id AS int) FROM range(0, 8, 1, 1)",
+        "ALTER TABLE {t} ALTER COLUMN id TYPE bigint",
+        "INSERT INTO {t} SELECT id FROM range(8, 10, 1, 1)",
+    )
+
+
 def enabled_late(spark: SparkSession, path: Path) -> None:
     """Three files, an update and a deletion before row tracking is enabled; an update after."""
     _create(spark, path, {"delta.enableRowTracking": "false"})

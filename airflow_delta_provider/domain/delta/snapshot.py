@@ -11,6 +11,7 @@ from typing import Any
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
@@ -76,9 +77,13 @@ class Snapshot:
 
 
 def file_key(body: Mapping[str, Any]) -> FileKey:
-    """Return what tells a logical file from others, by an ``add`` or ``remove`` action."""
+    """Return what tells a logical file from others, by an ``add`` or ``remove`` action.
+
+    :raises KeyError: if it has no path
+    :raises ValueError: if its path is not a text
+    """
     vector = body.get("deletionVector")
-    return body["path"], vector_id(vector) if vector else ""
+    return text_of(body, "path"), vector_id(vector) if vector else ""
 
 
 def vector_id(vector: Mapping[str, Any]) -> str:

@@ -34,13 +34,17 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises SubmitterGoneError: if the process that waits for the report is gone
     """
-    with session.reading_sql():
-        return _run(request, session, progress)
-
-
-def _run(request: JobRequest, session: DeltaSession, progress: Progress) -> JobReport:
     started = _now()
+    before = session.reach
     session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
+    try:
+        with session.reading_sql():
+            return _run(request, session, progress, started)
+    finally:
+        session.reach = before
+
+
+def _run(request: JobRequest, session: DeltaSession, progress: Progress, started: str) -> JobReport:
     delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
     engine = {"spark": session.spark.version, "delta": delta}
     named = expand(session, request.tables) if request.options.takes_patterns else request.tables
