@@ -54,8 +54,9 @@ class ColumnKind:
 Columns = Mapping[str, ColumnKind]
 
 
+@lru_cache(maxsize=1)
 def read_statistics(text: str) -> Any:
-    """Return the JSON document of statistics.
+    """Return the JSON document of statistics, which several checks of a file look at: nobody may change it.
 
     :raises ValueError: if it is not JSON
     """

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.data_type import StructType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
-from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 _BOUNDS = ("minValues", "maxValues", "nullCount")
@@ -54,6 +54,11 @@ class _Level:
 
     below: dict[str, _Level | None] = field(default_factory=dict)
     foreign: dict[str, MappedField] = field(default_factory=dict)
+
+    @cached_property
+    def flat(self) -> frozenset[str]:
+        """Physical names of the columns that are not structs."""
+        return frozenset(name for name, below in self.below.items() if below is None)
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
 
 def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Finding]:
     values = add.get("partitionValues") or {}
-    if names.partitions is None or not isinstance(values, Mapping) or values.keys() == names.partitions.keys():
+    if names.partitions is None or not isinstance(values, dict) or values.keys() == names.partitions.keys():
         return
     missing = sorted(names.partitions.keys() - values.keys())
     extra = sorted(values.keys() - names.partitions.keys())
@@ -127,11 +132,11 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
     if not names.has_foreign or not isinstance(text, str):
         return
     try:
-        stats = parse_json(text)
+        stats = read_statistics(text)
     except ValueError:
         return
     used: dict[tuple[str, ...], MappedField] = {}
-    for bound in _BOUNDS if isinstance(stats, Mapping) else ():
+    for bound in _BOUNDS if isinstance(stats, dict) else ():
         _collect(names.top, stats.get(bound), used)
     if not used or not (current or len(used) > names.gone):
         return
@@ -147,7 +152,7 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
 
 
 def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField]) -> None:
-    if not isinstance(values, Mapping):
+    if not isinstance(values, dict) or values.keys() <= level.flat:
         return
     for name, value in values.items():
         if name in level.below:

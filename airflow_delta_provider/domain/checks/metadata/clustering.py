@@ -15,10 +15,10 @@ from airflow_delta_provider.domain.delta.clustering import (
     fields_by_name,
     fields_by_path,
 )
+from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING as CLUSTERING_FEATURE
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -91,7 +91,7 @@ def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
 def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
     stats = add.get("stats")
     try:
-        parsed = parse_json(stats) if isinstance(stats, str) else {}
+        parsed = read_statistics(stats) if isinstance(stats, str) else {}
     except ValueError:
         return {}
     return parsed if isinstance(parsed, dict) else {}
