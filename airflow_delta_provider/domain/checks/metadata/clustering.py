@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
@@ -18,6 +19,8 @@ from airflow_delta_provider.domain.delta.clustering import (
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING as CLUSTERING_FEATURE
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -68,7 +71,8 @@ def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[Physical
 
     :param paths: of the clustering columns in files: :func:`clustering_paths`
     """
-    missing = [path for path in paths if not _is_described(path, _statistics(add))]
+    stats = _statistics(add)
+    missing = [path for path in paths if not _is_described(path, stats)]
     if missing:
         yield NO_STATISTICS.found(
             "The file {path} has no statistics of {column}, by which the table is clustered.",
@@ -79,10 +83,16 @@ def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[Physical
 
 def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
     """Return where the columns that a table is clustered by lie in files, as far as its schema has them."""
-    configuration = state.domains.get(CLUSTERING)
-    if configuration is None or state.metadata.readable_columns is None:
+    configuration, metadata = state.domains.get(CLUSTERING), state.metadata
+    if configuration is None or metadata.readable_columns is None:
         return ()
-    schema = MappedSchema.of(state.metadata)
+    return _paths(metadata.schema_string, metadata.properties.mapping_mode, configuration)
+
+
+@lru_cache(maxsize=64)
+def _paths(schema_string: str, mode: MappingMode, configuration: str) -> tuple[PhysicalPath, ...]:
+    """Return the paths; kept, since most commits change neither the schema nor the columns."""
+    schema = MappedSchema.of(Metadata("", schema_string, configuration={COLUMN_MAPPING_MODE: mode.value}))
     fields = fields_by_path(schema) if schema.is_mapped else fields_by_name(schema)
     found = (field_called(parts, fields) for parts in clustering_columns(configuration))
     return tuple((field.path if schema.is_mapped else field.column.parts) or () for field in found if field)
