@@ -78,9 +78,8 @@ class DeletionVector:
 
     @property
     def unique_id(self) -> str:
-        """What tells it from the other deletion vectors of a file: PROTOCOL.md, Derived Fields."""
-        at = "" if self.offset is None else f"@{self.offset}"
-        return f"{self.storage_type}{self.path_or_inline}{at}"
+        """What tells it from the other deletion vectors of a file."""
+        return vector_id(self.storage_type, self.path_or_inline, self.offset)
 
     @property
     def file(self) -> str | None:
@@ -102,6 +101,11 @@ class DeletionVector:
         """First byte, and the byte behind the last, of its file to read for :func:`bitmap_in_range`."""
         start = self.offset or 0
         return start, start + self.size_in_bytes + 8
+
+
+def vector_id(storage_type: str, path_or_inline: str, offset: int | None) -> str:
+    """Return what tells a deletion vector from the others of a file: PROTOCOL.md, Derived Fields."""
+    return f"{storage_type}{path_or_inline}" if offset is None else f"{storage_type}{path_or_inline}@{offset}"
 
 
 #: How an engine may write that no row is deleted.

@@ -9,11 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.deletion_vector import vector_id
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
+#: The fields of an ``add`` action that hold one value each, besides its path.
+FILE_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 
 
@@ -83,14 +86,8 @@ def file_key(body: Mapping[str, Any]) -> FileKey:
     :raises ValueError: if its path is not a text
     """
     vector = body.get("deletionVector")
-    return text_of(body, "path"), vector_id(vector) if vector else ""
-
-
-def vector_id(vector: Mapping[str, Any]) -> str:
-    """Return the unique id of a deletion vector. PROTOCOL.md, Derived Fields."""
-    offset = vector.get("offset")
-    at = "" if offset is None else f"@{offset}"
-    return f"{vector['storageType']}{vector['pathOrInlineDv']}{at}"
+    path = text_of(body, "path")
+    return path, vector_id(vector["storageType"], vector["pathOrInlineDv"], vector.get("offset")) if vector else ""
 
 
 def file_digest(add: Mapping[str, Any]) -> int:
@@ -102,11 +99,7 @@ def file_digest(add: Mapping[str, Any]) -> int:
     values = add.get("partitionValues")
     described = hash(
         (
-            add.get("size"),
-            add.get("modificationTime"),
-            add.get("baseRowId"),
-            add.get("defaultRowCommitVersion"),
-            add.get("clusteringProvider"),
+            tuple(map(add.get, FILE_FIELDS)),
             frozenset((name, value or None) for name, value in values.items()) if values else None,
             frozenset(tags.items()) if tags else None,
             tuple(map(vector.get, _VECTOR)) if vector else None,

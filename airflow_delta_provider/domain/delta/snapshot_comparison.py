@@ -10,13 +10,13 @@ from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.snapshot import Snapshot, agree, file_digest, file_key
+from airflow_delta_provider.domain.delta.snapshot import FILE_FIELDS, Snapshot, agree, file_digest, file_key
 
 #: How long transactions are kept: for ever, unless it is set.
 TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 #: Files that differ which are looked at again.
 _MOST = 10_000
-_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider", "deletionVector")
+_FIELDS = (*FILE_FIELDS, "deletionVector")
 #: Returns the last ``add`` action of each file that the commits have of it, by key.
 Originals = Callable[[frozenset[FileKey]], Mapping[FileKey, Mapping[str, Any]]]
 
