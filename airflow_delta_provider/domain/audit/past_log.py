@@ -56,10 +56,12 @@ class FirstAdd:
 
     :param metadata: of that version
     :param stats: as in the log
+    :param before: the metadata of the version before; None without one
     """
 
     metadata: Metadata
     stats: str | None = None
+    before: Metadata | None = None
 
 
 def first_adds(
@@ -71,7 +73,7 @@ def first_adds(
     """
     found: dict[str, FirstAdd] = {}
     for actions in commits:
-        actions = list(actions)
+        actions, before = list(actions), metadata
         for action in actions:
             if wire := action.get("metaData"):
                 metadata = Metadata.from_json(wire)
@@ -81,7 +83,8 @@ def first_adds(
             add = action.get("add")
             if add and add["path"] in paths:
                 stats = add.get("stats")
-                found.setdefault(add["path"], FirstAdd(metadata, stats if isinstance(stats, str) else None))
+                text = stats if isinstance(stats, str) else None
+                found.setdefault(add["path"], FirstAdd(metadata, text, before))
         if len(found) == len(paths):
             break
     return found

@@ -12,9 +12,12 @@ from functools import cached_property
 from airflow_delta_provider.domain.audit.past_log import FirstAdd, PastLog
 from airflow_delta_provider.domain.audit.violations import worded
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, changed_fields
+from airflow_delta_provider.domain.checks.type_widening.type_record import records_of
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
+from airflow_delta_provider.domain.delta.file_path import is_absolute
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
@@ -68,7 +71,7 @@ def _holds_other_types(
     :param known: whether ``added`` has all live files
     """
     by_schema: dict[str, list[Column] | None] = {}
-    for first in added.values():
+    for path, first in added.items():
         schema_string = first.metadata.schema_string
         if schema_string not in by_schema:
             try:
@@ -80,8 +83,23 @@ def _holds_other_types(
         others = by_schema[schema_string]
         if others and _has(first, others[0]):
             return True
-        known = known and others == []
+        known = known and others == [] and not _may_be_older(path, first)
     return False if known else None
+
+
+def _may_be_older(path: str, first: FirstAdd) -> bool:
+    """Whether a file may be older than the schema that it was first added under, as files of a clone are.
+
+    It is another table's, or came with type changes that the table had not had.
+    """
+    return is_absolute(path) or _records(first.metadata) != _records(first.before)
+
+
+def _records(metadata: Metadata | None) -> list[object]:
+    try:
+        return [] if metadata is None else [record.changes for record in records_of(metadata)]
+    except BrokenLogError:
+        return []
 
 
 def _has(first: FirstAdd, column: Column) -> bool:

@@ -87,3 +87,13 @@ def test_types_of_older_files_that_the_log_does_not_show_are_undecided(known: bo
     (lost,) = (finding for finding in found if finding.code.startswith("TW"))
     assert (lost.code, lost.version, lost.severity) == ("TW12", table.version, Severity.UNDECIDED)
     assert "level 'footers'" in lost.message
+
+
+@pytest.mark.parametrize("place", ["s3://lake/origin/", ""], ids=["shallow", "deep"])
+def test_types_of_files_that_a_clone_took_over_are_undecided(place: str):
+    origin = histories.widening().now
+    adds = [{"add": {**add, "path": place + path}} for (path, _), add in origin.files.items()]
+    info = {"commitInfo": {"operation": "CLONE"}}
+    clone = Table.of([[info, {"metaData": origin.metadata}, {"protocol": origin.protocol}, *adds]])
+    (lost,) = (finding for finding in audited(forget_types(clone).append().commits) if finding.code == "TW12")
+    assert (lost.version, lost.severity) == (1, Severity.UNDECIDED)

@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState, 
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 A, B = LiveFile("a", 1, 0, 1, 5), LiveFile("b", 1, 5, 1, 5)
+METADATA = metadata_of(struct(field("id", "long")))
 
 
 def state(*files: LiveFile, **known: Any) -> TableState:
-    metadata = metadata_of(struct(field("id", "long")))
-    return replace(TableState(3, LEGACY, metadata, {"d": "1"}, {f.key: f for f in files}), **known)
+    return replace(TableState(3, LEGACY, METADATA, {"d": "1"}, {f.key: f for f in files}), **known)
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,9 @@ def state(*files: LiveFile, **known: Any) -> TableState:
         state(replace(A, num_records=None, data_change=False), B),
         state(A, B, domains={}),
         state(A, B, domains={"d": "1", "e": "2"}),
+        state(A, B, metadata=replace(METADATA, schema_string=METADATA.schema_string.replace(",", " ,\n"))),
     ],
-    ids=["equal", "another order", "no statistics", "a domain less", "a domain more"],
+    ids=["equal", "another order", "no statistics", "a domain less", "a domain more", "blanks in the schema"],
 )
 def test_states_that_do_not_contradict_each_other(other: TableState) -> None:
     assert list(differences(state(A, B), other)) == []
