@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
+from airflow_delta_provider.domain.rendering.rule_link import anchor
 from scripts.protocol_coverage.entries import REASONS, Entry, Place, entries, places
 from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
 
@@ -48,7 +49,7 @@ def _section(listed: Sequence[Place], known: dict[str, Entry]) -> str:
 
 
 def _row(entry: Entry) -> str:
-    rules = ", ".join(f"[{code}](rules.md#{code.lower()})" for code in entry.rules)
+    rules = ", ".join(f"[{code}](rules.md#{anchor(code)})" for code in entry.rules)
     reason = REASONS.get(entry.why, entry.why)
     cases = ", ".join(f"`{case.rpartition('::')[2]}`" for case in entry.cases)
     shown = ". ".join(part for part in (cases, reason) if part) if reason else cases

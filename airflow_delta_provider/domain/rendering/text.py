@@ -1,15 +1,16 @@
-"""Reports as people read them: in a task's log and on the command line."""
+"""Reports as people read them in a task's log, and where a job is called by itself: table by table."""
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.counts import counted_codes
+from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where, wrapped
+from airflow_delta_provider.domain.rendering.table_lines import answers, times, versions
+from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -37,30 +38,22 @@ def render(report: JobReport, place: ReportPlace | None = None) -> str:
     lines += [f"{_heading(table)}: {_codes(table.findings) or 'no findings'}" for table in named]
     if len(rest) > len(named):
         lines.append(f"… and {len(rest) - len(named)} more tables, none worse")
-    lines += _not_checked(ranked)
+    lines += not_checked(ranked, _WIDTH)
     if place is not None:
         lines.append(place.shown)
     return "\n".join(lines)
 
 
-def _not_checked(tables: Iterable[TableReport]) -> Iterator[str]:
-    """Yield once what no table was checked for."""
+def not_checked(tables: Iterable[TableReport], width: int) -> list[str]:
+    """Return once what no table was checked for, as a sentence in lines."""
     phrases = dict.fromkeys(phrase for table in tables for phrase in (table.evidence or {}).get("not_checked", ()))
-    if phrases:
-        yield from textwrap.wrap(f"Not checked: {'; '.join(phrases)}.", _WIDTH, subsequent_indent="    ")
+    return textwrap.wrap(f"Not checked: {'; '.join(phrases)}.", width, subsequent_indent="    ") if phrases else []
 
 
 def _table(table: TableReport) -> Iterator[str]:
     yield _heading(table)
-    for step in (table.plan or {}).get("steps", ()):
-        yield f"    {step['explanation']}"
-    for note in (table.plan or {}).get("notes", ()):
-        yield from textwrap.wrap(note, _WIDTH, initial_indent=" " * 4 + "- ", subsequent_indent=" " * 6)
-    yield from _detail(table.detail or {})
-    yield from _usage(table.usage)
-    spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
-    if spent:
-        yield f"    time: {spent}"
+    yield from answers(table, _WIDTH)
+    yield from times(table)
     roots = by_cause(table.findings)
     for finding, follows in roots[:_MAX_FINDINGS]:
         yield from _finding(finding, follows)
@@ -69,94 +62,16 @@ def _table(table: TableReport) -> Iterator[str]:
         yield f"    … and {len(left)} more findings: {_codes(left)}"
 
 
-def _detail(detail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the metadata of a table, in short."""
-    for name, value in detail.items():
-        if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
-            value = ", ".join(f"{key} {item}" for key, item in value.items())
-        elif isinstance(value, (list, tuple)):
-            value = ", ".join(map(str, value))
-        if isinstance(value, str) and value:
-            yield from textwrap.wrap(
-                f"{name.replace('_', ' ')}: {value}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8
-            )
-
-
-def _usage(usage: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield whether columns were renamed or dropped, and what that rests on."""
-    if usage is None:
-        return
-    yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
-    for piece in usage["evidence"][:_MAX_FINDINGS]:
-        yield from textwrap.wrap(piece["text"], _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 10)
-    if len(usage["evidence"]) > _MAX_FINDINGS:
-        yield f"        … and {len(usage['evidence']) - _MAX_FINDINGS} more pieces of evidence"
-
-
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
-    rule = RULES.get(finding.code)
-    yield f"    {finding.code} {finding.severity.value}{'' if rule is None else f'  {rule.title}'}"
-    where = " · ".join(_where(finding))
-    for line in filter(None, (where, *_said(finding, rule), *_status(finding, follows))):
-        yield from textwrap.wrap(
-            line, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8, break_on_hyphens=False
-        )
-
-
-def _where(finding: Finding) -> Iterator[str]:
-    if finding.version is not None:
-        yield f"version {finding.version}{' or before' if finding.at_or_before else ''}"
-    writer = finding.writer or finding.engine
-    if finding.operation or writer:
-        yield " by ".join(filter(None, (finding.operation, writer)))
-    said = finding.evidence or finding.message
-    known = (
-        ("user", finding.user),
-        ("column", finding.column),
-        ("about", finding.subject),
-        ("file", None if finding.path is None or finding.path in said else finding.path),
-        ("fingerprint", finding.fingerprint),
-    )
-    yield from (f"{name} {value}" for name, value in known if value is not None)
-    if finding.status is not None:
-        yield finding.status.value.lower()
-
-
-def _said(finding: Finding, rule: Rule | None) -> Iterator[str]:
-    """Yield what is wrong, what it does, and what to do."""
-    if finding.evidence is None or rule is None:
-        yield from finding.message.splitlines()
-        return
-    yield from " ".join(filter(None, (finding.evidence, finding.alike_text))).splitlines()
-    yield rule.effect if finding.effect is None else finding.effect
-    yield rule.remedy if finding.remedy is None else finding.remedy
-
-
-def _status(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
-    """Yield what became of a finding, and what follows from it."""
-    if finding.healed_version is not None:
-        yield f"Fixed in version {finding.healed_version}."
-    if finding.waiver is not None:
-        yield f"Accepted by {finding.waiver.owner} until {finding.waiver.expires}: {finding.waiver.reason}"
-    if follows:
-        codes = sorted({finding.code for finding in follows})
-        yield f"Consequence{'' if len(codes) == 1 else 's'}: {', '.join(codes)}."
+    wording = Wording.of(finding)
+    yield "  ".join(filter(None, (f"    {finding.code} {finding.severity.value}", wording.title)))
+    for line in (where(finding), *said(wording), *outcome(finding), *consequences(follows)):
+        yield from wrapped(line, _WIDTH, 8)
 
 
 def _heading(table: TableReport) -> str:
-    return f"{table.verdict.value}  {table.table}{_versions(table)}"
+    return "  ".join(filter(None, (table.verdict.value, visible(table.table), versions(table))))
 
 
 def _codes(findings: Iterable[Finding]) -> str:
-    """Return the codes, the most frequent first, with how often each occurs."""
-    counted = Counter(finding.code for finding in findings).most_common()
-    return ", ".join(code if count == 1 else f"{code} ×{count}" for code, count in counted)
-
-
-def _versions(table: TableReport) -> str:
-    if table.version is None:
-        return ""
-    if table.changed:
-        return f"  version {table.version_before} -> {table.version}"
-    asked_to_change = table.plan is not None or table.verdict is Verdict.REFUSED
-    return f"  version {table.version}{', nothing changed' if asked_to_change else ''}"
+    return counted_codes(finding.code for finding in findings)

@@ -1,0 +1,69 @@
+"""A finding as lines of text: where it applies, what it says, what became of it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from airflow_delta_provider.domain.rendering.visible import visible, visible_lines
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+def where(finding: Finding) -> str:
+    """Return where a finding applies, as far as that is known, in one line."""
+    return visible(" · ".join(_where(finding)))
+
+
+def said(wording: Wording) -> Iterator[str]:
+    """Yield what is wrong, what it does, and what to do: paragraphs that are not wrapped."""
+    for paragraph in wording.paragraphs:
+        yield from visible_lines(paragraph)
+
+
+def outcome(finding: Finding) -> Iterator[str]:
+    """Yield why a finding does not count, where it does not."""
+    if finding.healed_version is not None:
+        yield f"Fixed in version {finding.healed_version}."
+    if finding.waiver is not None:
+        waiver = finding.waiver
+        yield visible(f"Accepted by {waiver.owner} until {waiver.expires}: {waiver.reason}")
+
+
+def consequences(follows: Sequence[Finding]) -> Iterator[str]:
+    """Yield what follows from a finding."""
+    if follows:
+        codes = sorted({finding.code for finding in follows})
+        yield f"Consequence{'' if len(codes) == 1 else 's'}: {', '.join(codes)}."
+
+
+def version_text(finding: Finding) -> str | None:
+    """Return the version that a finding is about, with what is not known of it."""
+    if finding.version is None:
+        return None
+    return f"{finding.version} or before" if finding.at_or_before else str(finding.version)
+
+
+def wrapped(line: str, width: int, indent: int) -> list[str]:
+    """Return a line as several of at most ``width`` columns; names are not broken at hyphens."""
+    blanks = " " * indent
+    return textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
+
+
+def _where(finding: Finding) -> Iterator[str]:
+    if version := version_text(finding):
+        yield f"version {version}"
+    writer = finding.writer or finding.engine
+    if finding.operation or writer:
+        yield " by ".join(filter(None, (finding.operation, writer)))
+    evidence = finding.evidence or finding.message
+    known = (
+        ("user", finding.user),
+        ("column", finding.column),
+        ("about", finding.subject),
+        ("file", None if finding.path is None or finding.path in evidence else finding.path),
+        ("fingerprint", finding.fingerprint),
+    )
+    yield from (f"{name} {value}" for name, value in known if value is not None)
+    if finding.status is not None:
+        yield finding.status.value.lower()

@@ -1,0 +1,43 @@
+"""The formats that a report can be written in, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.report.job_report import JobReport
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of reports. Its module is imported when it is used: a text needs no HTML.
+
+    :param module: beside this one; it defines ``render(report, presentation)``
+    :param suffix: of files, with its dot
+    :param media_type: as of HTTP; text is UTF-8
+    :param about: what it is for, in a few words
+    """
+
+    name: str
+    module: str
+    suffix: str
+    media_type: str
+    about: str
+
+    def render(self, report: JobReport, presentation: Presentation | None = None) -> str:
+        """Return the report in this format, ending with a line break; it can be encoded in UTF-8."""
+        module = import_module(f"{__package__}.{self.module}")
+        render = cast("Callable[[JobReport, Presentation | None], str]", module.render)
+        return render(report, presentation)
+
+
+FORMATS: Mapping[str, Format] = {
+    known.name: known
+    for known in (
+        Format("text", "summary_text", ".txt", "text/plain", "for people on a terminal"),
+        Format("json", "json_text", ".json", "application/json", "the report itself"),
+    )
+}

@@ -1,0 +1,87 @@
+"""Findings of a whole report by their rule: what several tables have in common is said once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_RANKS = {severity: rank for rank, severity in enumerate((Severity.WARNING, Severity.UNDECIDED, Severity.ERROR))}
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A finding at its table.
+
+    :param follows: those that it caused
+    """
+
+    table: TableReport
+    finding: Finding
+    follows: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the findings of one rule and severity say, wherever they are.
+
+    :param occurrences: one or more, in the order of the tables
+    """
+
+    code: str
+    severity: Severity
+    occurrences: tuple[Occurrence, ...]
+
+    @property
+    def first(self) -> Occurrence:
+        """The one that is shown for all."""
+        return self.occurrences[0]
+
+    @cached_property
+    def tables(self) -> Mapping[str, tuple[Occurrence, ...]]:
+        """The occurrences by the name of their table."""
+        found: defaultdict[str, list[Occurrence]] = defaultdict(list)
+        for occurrence in self.occurrences:
+            found[occurrence.table.table].append(occurrence)
+        return {table: tuple(occurrences) for table, occurrences in found.items()}
+
+    @property
+    def consequences(self) -> tuple[Finding, ...]:
+        """What follows from its findings."""
+        return tuple(finding for occurrence in self.occurrences for finding in occurrence.follows)
+
+    @property
+    def statuses(self) -> Counter[Status]:
+        """How many of its findings were known before, if the job remembers."""
+        return Counter(o.finding.status for o in self.occurrences if o.finding.status is not None)
+
+
+def is_open(finding: Finding) -> bool:
+    """Whether a finding still applies, and was not accepted."""
+    return finding.is_open
+
+
+def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:
+    """Return the findings by rule and severity, the worst first; those that only follow from others are with these.
+
+    What keeps a table from being checked is worse than what is wrong with it; then what is wrong with more tables.
+    """
+    groups: defaultdict[tuple[str, Severity], list[Occurrence]] = defaultdict(list)
+    for table in tables:
+        for finding, follows in by_cause(filter(wanted, table.findings)):
+            groups[finding.code, finding.severity].append(Occurrence(table, finding, follows))
+    found = [Problem(code, severity, tuple(occurrences)) for (code, severity), occurrences in groups.items()]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(problem: Problem) -> tuple[int, bool, int, str]:
+    rule = RULES.get(problem.code)
+    about_table = rule is None or rule.scope.is_table
+    return -_RANKS[problem.severity], about_table, -len(problem.tables), problem.code

@@ -1,0 +1,134 @@
+"""Reports as people read them on a terminal: the worst last, where they look, and each rule once with its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
+from airflow_delta_provider.domain.rendering.finding_lines import consequences, said, version_text, where, wrapped
+from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
+from airflow_delta_provider.domain.rendering.problem import Occurrence, Problem, problems
+from airflow_delta_provider.domain.rendering.style import TONE_OF_SEVERITY, TONE_OF_VERDICT, Style, Tone
+from airflow_delta_provider.domain.rendering.table_lines import answers, times, versions
+from airflow_delta_provider.domain.rendering.text import not_checked
+from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals
+from airflow_delta_provider.domain.rendering.visible import columns, padded, visible
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+
+#: Tables that are listed although there is nothing to say of them, if they are not more.
+_MAX_WELL = 10
+_MAX_TABLES = 50
+#: The same where much is to be shown.
+_MANY_TABLES = 5000
+#: Tables of one rule beyond these are counted.
+_MAX_OF_RULE = 10
+_MAX_RULES = 40
+#: Codes of rules for which there is no room beyond these are not named.
+_MAX_CODES = 20
+#: A name that is longer moves what is after it in its own row only.
+_MAX_NAME = 60
+
+
+def render(report: JobReport, presentation: Presentation | None = None) -> str:
+    """Return the tables, what is wrong with them, what was not checked, and the totals as the last line."""
+    shown_as = presentation or Presentation()
+    return "\n".join(_lines(report, shown_as)) + "\n"
+
+
+def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:
+    much = shown_as.detail is Detail.MUCH
+    yield from _tables(report.tables, shown_as)
+    if shown_as.detail > Detail.LITTLE:
+        found = problems(report.tables)
+        most = len(found) if much else _MAX_RULES
+        if len(found) > most:
+            left = [o.finding.code for problem in found[most:] for o in problem.occurrences]
+            yield f"… and {counted(len(left), 'finding')} of other rules, none worse: {counted_codes(left, _MAX_CODES)}"
+        for problem in reversed(found[:most]):
+            yield ""
+            yield from _problem(problem, shown_as)
+        notes = list(_notes(report, shown_as))
+        if notes:
+            yield ""
+            yield from (shown_as.style.paint(line, Tone.ASIDE) for line in notes)
+        yield ""
+    yield _last(report, shown_as.style)
+
+
+def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[str]:
+    """Yield a row for each table of which there is something to say, the worst last."""
+    much = shown_as.detail is Detail.MUCH
+    ranked = sorted(tables, key=lambda table: table.verdict.rank)
+    all_of_them = much or (len(tables) <= _MAX_WELL and shown_as.detail > Detail.LITTLE)
+    named = [table for table in ranked if all_of_them or _has_something_to_say(table, shown_as.detail)]
+    rows = named[-(_MANY_TABLES if much else _MAX_TABLES) :]
+    if len(rows) < len(named):
+        yield f"… {counted(len(named) - len(rows), 'more table')}, none worse"
+    names = [visible(table.table) for table in rows]
+    widest = min(max(map(columns, names), default=0), _MAX_NAME)
+    verdicts = max((len(table.verdict.value) for table in rows), default=0)
+    for table, name in zip(rows, names):
+        verdict = shown_as.style.paint(padded(table.verdict.value, verdicts), TONE_OF_VERDICT[table.verdict])
+        row = "  ".join(filter(None, (padded(name, widest), versions(table), counted_codes(decisive_codes(table)))))
+        yield f"{verdict}  {row}".rstrip()
+        if shown_as.detail > Detail.LITTLE:
+            yield from answers(table, shown_as.width)
+        if much:
+            yield from times(table)
+
+
+def _has_something_to_say(table: TableReport, detail: Detail) -> bool:
+    if table.verdict is not Verdict.PASS:
+        return True
+    answered = table.changed or any((table.plan, table.detail, table.usage))
+    return detail > Detail.LITTLE and (answered or any(finding.is_open for finding in table.findings))
+
+
+def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
+    """Yield what is said of a rule: tables, evidence of the first finding, effect, remedy, and where to read more."""
+    style, first = shown_as.style, problem.first
+    wording = Wording.of(first.finding)
+    severity = style.paint(f"{problem.severity.value} {problem.code}", TONE_OF_SEVERITY[problem.severity])
+    heading = severity if not wording.title else f"{severity}  {style.paint(wording.title, Tone.HEADING)}"
+    yield f"{heading}  ({_extent(problem)})"
+    most = len(problem.tables) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
+    for table, occurrences in list(problem.tables.items())[:most]:
+        yield f"    {visible(table)}{_at(occurrences)}"
+    if len(problem.tables) > most:
+        yield f"    … and {counted(len(problem.tables) - most, 'more table')}"
+    at = where(first.finding)
+    if at and len(problem.occurrences) > 1:
+        at = f"The first: {at}"
+    for line in (at, *said(wording), *consequences(problem.consequences)):
+        yield from wrapped(line, shown_as.width, 8)
+    if link := shown_as.rules.shown(problem.code):
+        yield style.paint(f"        {link}", Tone.ASIDE)
+
+
+def _extent(problem: Problem) -> str:
+    """Return how many findings there are, in how many tables, and what is new of them."""
+    number, tables = len(problem.occurrences), len(problem.tables)
+    parts = [counted(tables, "table") if number == tables else f"{number:,} in {counted(tables, 'table')}"]
+    parts += [f"{count:,} {status.value.lower()}" for status, count in problem.statuses.items()]
+    return " · ".join(parts)
+
+
+def _at(occurrences: Sequence[Occurrence]) -> str:
+    version = version_text(occurrences[0].finding)
+    at = "" if version is None else f"  version {version}"
+    return at if len(occurrences) == 1 else f"{at}, and {len(occurrences) - 1:,} more"
+
+
+def _notes(report: JobReport, shown_as: Presentation) -> Iterator[str]:
+    if aside := set_aside(report):
+        yield from wrapped(f"Not counted: {aside}.", shown_as.width, 0)
+    yield from not_checked(report.tables, shown_as.width)
+    if shown_as.place is not None:
+        yield visible(shown_as.place.shown)
+
+
+def _last(report: JobReport, style: Style) -> str:
+    return style.paint(" · ".join(totals(report)), TONE_OF_VERDICT[report.verdict])

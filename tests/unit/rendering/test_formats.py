@@ -1,0 +1,81 @@
+"""What all formats have in common."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+
+from airflow_delta_provider.domain.rendering.formats import FORMATS, Format
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.report.job_report import JobReport
+from tests.unit.rendering.reports import nasty_reports, of_everything, report_of, sound, violated
+
+each_format = pytest.mark.parametrize("known", FORMATS.values(), ids=list(FORMATS))
+
+
+@each_format
+def test_every_way_to_end_can_be_shown(known: Format) -> None:
+    text = known.render(of_everything())
+    assert text.endswith("\n")
+    assert "MD03" in text
+
+
+@each_format
+def test_report_without_tables_can_be_shown(known: Format) -> None:
+    assert known.render(report_of()).endswith("\n")
+
+
+@each_format
+@settings(max_examples=50)
+@given(report=nasty_reports)
+def test_anything_in_names_and_messages_can_be_encoded(known: Format, report: JobReport) -> None:
+    assert known.render(report).encode()
+
+
+@each_format
+def test_many_tables_can_be_shown_and_the_same_report_is_shown_alike(known: Format) -> None:
+    report = report_of(*(violated(f"/lake/t{n}") if n % 3 else sound(f"/lake/t{n}") for n in range(1000)))
+    assert known.render(report) == known.render(report)
+
+
+def test_json_is_the_report_itself() -> None:
+    report = of_everything()
+    assert JobReport.from_json(json.loads(FORMATS["json"].render(report))).to_json() == report.to_json()
+
+
+def test_text_imports_no_other_format() -> None:
+    code = (
+        "import sys\n"
+        "from airflow_delta_provider.domain.rendering.formats import FORMATS\n"
+        "from tests.unit.rendering.reports import report_of\n"
+        "before = set(sys.modules)\n"
+        "FORMATS['text'].render(report_of())\n"
+        "print(*sorted(m for m in set(sys.modules) - before if m.startswith('airflow_delta_provider')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = {name.rpartition(".")[2] for name in done.stdout.split()}
+    others = {known.module for name, known in FORMATS.items() if name != "text"}
+    assert "summary_text" in imported
+    assert not imported & others
+
+
+@pytest.mark.parametrize("page", ["rules.html", "javascript:alert(1)", "https://", "https://docs/rules.html#md03"])
+def test_what_is_not_the_address_of_a_page_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="not the address of the page of rules"):
+        RuleLinks(page)
+
+
+def test_rule_is_linked_where_the_page_is_known_and_explained_elsewhere() -> None:
+    linked = RuleLinks("https://docs.example.com/reference/rules.html")
+    assert linked.url("MD03") == linked.shown("MD03") == "https://docs.example.com/reference/rules.html#md03"
+    assert linked.url("XX01") is None
+    assert RuleLinks().url("MD03") is None
+    assert RuleLinks().shown("MD03") == "delta-provider explain MD03"
+    assert RuleLinks().shown("XX01") == ""
+    text = FORMATS["text"].render(of_everything(), Presentation(rules=linked))
+    assert "https://docs.example.com/reference/rules.html#md03" in text
