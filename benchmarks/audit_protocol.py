@@ -28,10 +28,10 @@ from typing import Any
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from benchmarks.protocol_logs import FILES, LOGS, write_log
 
 RUNS = 5
@@ -42,7 +42,7 @@ TABLES, TABLE_COMMITS = 1000, 20
 def main(commits: int) -> None:
     """Measure everything once, and print it."""
     collect_seldom()  # as every job does
-    session = DeltaSession(own_session("benchmark", "local[2]"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]"))
     with tempfile.TemporaryDirectory() as folder:
         print(f"{commits} commits of {FILES} files, {RUNS} runs each, medians")
         for number, kind in enumerate(LOGS):
@@ -53,7 +53,7 @@ def main(commits: int) -> None:
         _many(session, Path(folder, "many"))
 
 
-def _contest(session: DeltaSession, table: Path, commits: int, kind: str) -> float:
+def _contest(session: SparkDeltaSession, table: Path, commits: int, kind: str) -> float:
     """Print what an audit takes, and what others do; return the audit's median in seconds."""
     print(kind)
     contenders: dict[str, Callable[[], Any]] = {"audit": lambda: _audit(session, table, commits)}
@@ -72,7 +72,7 @@ def _contest(session: DeltaSession, table: Path, commits: int, kind: str) -> flo
     return ours
 
 
-def _incremental(session: DeltaSession, table: Path, commits: int, whole: float) -> None:
+def _incremental(session: SparkDeltaSession, table: Path, commits: int, whole: float) -> None:
     memory = table.with_name("memory")
     log = table / "_delta_log"
     kept = {name: log.joinpath(name).read_text() for name in (f"{commits - NEW + i:020d}.json" for i in range(NEW))}
@@ -89,7 +89,7 @@ def _incremental(session: DeltaSession, table: Path, commits: int, whole: float)
     print(f"  {NEW} new commits            {middle:8.3f} s   this / audit {middle / whole:8.4f}")
 
 
-def _many(session: DeltaSession, folder: Path) -> None:
+def _many(session: SparkDeltaSession, folder: Path) -> None:
     first = folder / "t0"
     write_log(first, TABLE_COMMITS)
     for number in range(1, TABLES):
@@ -101,12 +101,12 @@ def _many(session: DeltaSession, folder: Path) -> None:
     print(f"{TABLES} tables of {TABLE_COMMITS} commits in one job: {1000 * spent / TABLES:.1f} ms a table")
 
 
-def _audit(session: DeltaSession, table: Path, commits: int, **known: Any) -> None:
+def _audit(session: SparkDeltaSession, table: Path, commits: int, **known: Any) -> None:
     (report,) = run(JobRequest((str(table),), AuditOptions(**known)), session).tables
     assert (report.verdict, report.evidence and report.evidence["commits"]) == (Verdict.PASS, commits)
 
 
-def _describe(session: DeltaSession, table: Path) -> None:
+def _describe(session: SparkDeltaSession, table: Path) -> None:
     jvm: Any = session.spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
     session.sql(f"DESCRIBE HISTORY delta.`{table}`")

@@ -23,15 +23,15 @@ from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, C
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
-from airflow_delta_provider.jobs.paimon.decompression import zstandard_by_jvm, zstandard_by_package
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
-from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.session.spark_session import own_session
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.storage.block_codecs import zstandard_by_jvm, zstandard_by_package
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
 from benchmarks.paimon_history import make_history
 
 
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=3, help="that a commit adds")
     arguments = parser.parse_args()
     collect_seldom()
-    session = DeltaSession(own_session("benchmark", "local[2]", "provided"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]", "provided"))
     ways = {"zstandard": zstandard_by_package(), "the JVM": zstandard_by_jvm(session.spark)}
     with tempfile.TemporaryDirectory() as folder:
         print(f"writing {arguments.snapshots:,} snapshots", file=sys.stderr)
@@ -90,11 +90,11 @@ def _decode(manifests: list[Path]) -> None:
                 pass
 
 
-def _ours(session: DeltaSession, root: Path, codecs: Mapping[str, Codec]) -> Callable[[], None]:
+def _ours(session: SparkDeltaSession, root: Path, codecs: Mapping[str, Codec]) -> Callable[[], None]:
     return lambda: _check(session, root, codecs, session.storage)
 
 
-def _check(session: DeltaSession, root: Path, codecs: Mapping[str, Codec], storage: HadoopStorage) -> None:
+def _check(session: SparkDeltaSession, root: Path, codecs: Mapping[str, Codec], storage: HadoopStorage) -> None:
     location = f"file:{root}"
     table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, codecs))
     report = PaimonRowTrackingCheck(session, table, PaimonCheckRowTrackingOptions(), silent).run()

@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from benchmarks.paimon_rows import RowsTable
 from tests.unit.paimon_histories import history_of, layout_of
 
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--files", type=int, default=50)
     arguments = parser.parse_args()
-    session = DeltaSession(own_session("benchmark", "local[2]"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]"))
     with tempfile.TemporaryDirectory() as folder:
         print(f"writing a table of {arguments.rows:,} rows in {arguments.files} files", file=sys.stderr)
         table = RowsTable(Path(folder))
@@ -82,14 +82,14 @@ def _measured(variants: dict[str, Callable[[], None]], runs: int) -> dict[str, l
     return seconds
 
 
-def _check(session: DeltaSession, root: Path, state: Path | None = None) -> None:
+def _check(session: SparkDeltaSession, root: Path, state: Path | None = None) -> None:
     options = PaimonCheckRowTrackingOptions(level="data", state_path=str(state) if state else None)
     report = run(JobRequest((str(root),), options), session)
     if report.verdict is not Verdict.PASS:
         raise SystemExit(report.to_json())
 
 
-def _count(session: DeltaSession, root: Path) -> None:
+def _count(session: SparkDeltaSession, root: Path) -> None:
     history = history_of(root)
     files = TableFiles(session.storage, session.storage.qualify(str(root)), layout_of(history))
     reader = RowReader(session, files, ROW_ID, SEQUENCE_NUMBER)

@@ -25,10 +25,10 @@ from typing import Any
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from benchmarks.row_tracking_tables import make_tables
 
 _DISTINCT = "count(distinct)"
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=200)
     arguments = parser.parse_args()
     forgo_pandas()
-    session = DeltaSession(own_session("benchmark", "local[2]"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]"))
 
     def ours(table: Path) -> None:
         report = run(JobRequest((str(table),), CheckRowTrackingOptions()), session)

@@ -28,9 +28,9 @@ from pyspark.sql import functions
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from benchmarks.audit_protocol import FILES, write_log
 
 RUNS = 5
@@ -46,7 +46,7 @@ def main(commits: int) -> None:
         write_log(Path(folder, "t"), commits)
         java: Any = spark._jsc
         java.hadoopConfiguration().set("fs.viewfs.mounttable.benchmark.link./tables", f"file:{folder}")
-        session = DeltaSession(spark)
+        session = SparkDeltaSession(spark)
         here, there = f"file:{folder}/t", "viewfs://benchmark/tables/t"
         size = sum(path.stat().st_size for path in Path(folder, "t", "_delta_log").iterdir())
         contenders: dict[str, Callable[[], Any]] = {
@@ -68,17 +68,17 @@ def main(commits: int) -> None:
         print(f"  {name:24} {middle:8.2f} s   this / first {middle / ours:6.2f}")
 
 
-def _read(session: DeltaSession, table: str) -> int:
+def _read(session: SparkDeltaSession, table: str) -> int:
     log = f"{table}/_delta_log"
     return sum(map(len, session.storage.read_ahead([f"{log}/{name}" for name in session.storage.list_names(log)])))
 
 
-def _collect(session: DeltaSession, table: str) -> int:
+def _collect(session: SparkDeltaSession, table: str) -> int:
     files = session.spark.read.format("binaryFile").load(f"{table}/_delta_log")
     return sum(len(row["content"]) for row in files.select(functions.col("_metadata.file_name"), "content").collect())
 
 
-def _audit(session: DeltaSession, table: str, commits: int) -> None:
+def _audit(session: SparkDeltaSession, table: str, commits: int) -> None:
     (report,) = run(JobRequest((table,), AuditOptions()), session).tables
     assert (report.verdict, report.evidence and report.evidence["commits"]) == (Verdict.PASS, commits)
 

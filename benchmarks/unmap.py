@@ -24,10 +24,10 @@ from typing import Any
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 
 _STATEMENT = "SET TBLPROPERTIES"
 #: Bytes of a row: four random numbers of eight, and what compresses well.
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=2.0)
     arguments = parser.parse_args()
     forgo_pandas()
-    session = DeltaSession(own_session("benchmark", "local[2]"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]"))
 
     def ours(table: Path) -> None:
         report = run(JobRequest((str(table),), DisableColumnMappingOptions(strategy="metadata-only")), session)
@@ -86,7 +86,7 @@ def main() -> None:
         print(f"{told}   ({each})")
 
 
-def _make(session: DeltaSession, path: Path, rows: int, files: int) -> Path:
+def _make(session: SparkDeltaSession, path: Path, rows: int, files: int) -> Path:
     table = f"delta.`{path}`"
     session.sql(f"CREATE TABLE {table} (id BIGINT, a DOUBLE, b DOUBLE, s STRUCT<x: DOUBLE, y: DOUBLE>) USING delta")
     for half in range(2):
@@ -98,7 +98,7 @@ def _make(session: DeltaSession, path: Path, rows: int, files: int) -> Path:
     return path
 
 
-def _cleaned_up(session: DeltaSession, whole: Path) -> Path:
+def _cleaned_up(session: SparkDeltaSession, whole: Path) -> Path:
     """Return a copy whose log begins with a checkpoint of its newest version."""
     table = _copy(whole)
     jvm: Any = session.spark._jvm

@@ -18,9 +18,9 @@ from pathlib import Path
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from benchmarks.wide_table import COLUMNS, make_table
 
 _PARTITIONS = ("spark.databricks.delta.snapshotPartitions", "spark.sql.shuffle.partitions")
@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
-    session = DeltaSession(own_session("benchmark", "local[2]"))
+    session = SparkDeltaSession(own_session("benchmark", "local[2]"))
 
     def ours(table: Path, verify: str = "data") -> None:
         options = WidenTypesOptions(columns=dict.fromkeys(COLUMNS, "bigint"), verify=verify)

@@ -20,10 +20,10 @@ import tomllib
 
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 
 JUDGED = Path(__file__).with_name("corpora.toml")
 UNJUDGED = "not judged yet"
@@ -61,7 +61,7 @@ def judged() -> dict[str, dict[str, str]]:
 def audit(found: list[Log]) -> dict[str, dict[str, str]]:
     """Return the message of the first finding of each code, by the digest of the log."""
     collect_seldom()
-    session = DeltaSession(own_session("corpora", "local[2]"))
+    session = SparkDeltaSession(own_session("corpora", "local[2]"))
     report = run(JobRequest(tuple(str(log.table) for log in found), AuditOptions()), session)
     return {
         log.digest: {finding.code: finding.message for finding in reversed(table.findings)}

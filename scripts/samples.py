@@ -7,9 +7,9 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from demo.samples import SAMPLES, make_lake, printed
 from scripts.sample_blocks import all_shown, pages, with_samples
 
@@ -17,7 +17,7 @@ from scripts.sample_blocks import all_shown, pages, with_samples
 def main() -> None:
     """Write them."""
     with tempfile.TemporaryDirectory() as folder:
-        session = DeltaSession(own_session("samples of the docs", "local[2]", "packages"))
+        session = SparkDeltaSession(own_session("samples of the docs", "local[2]", "packages"))
         lake = Path(folder) / "lake"
         make_lake(session.spark, lake)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.hooks.workspace import Workspace
-from airflow_delta_provider.jobs.session.submitter import Submitter
+from airflow_delta_provider.jobs.process.submitter import Submitter
 
 
 @pytest.fixture(autouse=True)

@@ -23,9 +23,9 @@ from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOp
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 
 #: Features that one request enables on a plain table.
 ALONE = sorted(
@@ -40,7 +40,7 @@ ALONE = sorted(
 class Trial:
     """Changes of small tables in one session."""
 
-    def __init__(self, session: DeltaSession, folder: Path) -> None:
+    def __init__(self, session: SparkDeltaSession, folder: Path) -> None:
         self._session = session
         self._folder = folder
 
@@ -112,7 +112,7 @@ class Trial:
 
 def main(folder: str, delta_jars: str | None = None) -> None:
     """Try everything and print what came of it."""
-    session = DeltaSession(own_session("engines", "local[2]", delta_jars))
+    session = SparkDeltaSession(own_session("engines", "local[2]", delta_jars))
     trial = Trial(session, Path(folder))
     document = {
         "engine": str(session.engine),

@@ -16,9 +16,9 @@ import pytest
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from tests.tables.paimon.archive import table_of, unpack
 
 
@@ -52,7 +52,7 @@ def endpoint(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def session(endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeltaSession]:
+def session(endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDeltaSession]:
     """Return a session as a platform sets it up for S3: by ``spark-defaults.conf``."""
     (hadoop,) = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
     folder = tmp_path_factory.mktemp("conf")
@@ -70,12 +70,12 @@ def session(endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("SPARK_CONF_DIR", str(folder))
         spark = own_session("tests", "local[2]")
-        yield DeltaSession(spark)
+        yield SparkDeltaSession(spark)
         spark.stop()
 
 
 @pytest.fixture
-def job(session: DeltaSession) -> Callable[[Options, str], TableReport]:
+def job(session: SparkDeltaSession) -> Callable[[Options, str], TableReport]:
     """Run a job on one table."""
 
     def job_of(options: Options, table: str) -> TableReport:

@@ -21,8 +21,8 @@ from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOp
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from tests.every_kind import CHANGES
 
 Job = Callable[[Options, str], TableReport]
@@ -30,7 +30,7 @@ LAKE = "s3a://lake"
 
 
 @pytest.fixture(scope="module")
-def orders(session: DeltaSession) -> str:
+def orders(session: SparkDeltaSession) -> str:
     """Return a table with row tracking and deletion vectors, in partitions whose names need to be encoded."""
     table = f"{LAKE}/orders"
     session.sql(
@@ -48,7 +48,7 @@ def passes(report: TableReport) -> bool:
     return (report.verdict, report.findings) == (Verdict.PASS, ())
 
 
-def test_history_is_judged_and_then_what_is_new(session: DeltaSession, job: Job, orders: str) -> None:
+def test_history_is_judged_and_then_what_is_new(session: SparkDeltaSession, job: Job, orders: str) -> None:
     options = AuditOptions(level="data", state_path=f"{LAKE}/state")
     report = job(options, orders)
     assert passes(report)
@@ -66,7 +66,7 @@ def test_row_ids_are_proven_unique_and_stable(job: Job, orders: str) -> None:
     assert passes(job(CheckRowTrackingOptions(compare_to_version=12, key_columns=("id",)), orders))
 
 
-def test_types_are_widened_and_features_come_and_go(session: DeltaSession, job: Job, orders: str) -> None:
+def test_types_are_widened_and_features_come_and_go(session: SparkDeltaSession, job: Job, orders: str) -> None:
     had = session.sql(f"SELECT * FROM delta.`{orders}` ORDER BY id")
     enabled = EnableFeatureOptions(features=("typeWidening",), allow_protocol_upgrade=True, allow_unsafe_log_store=True)
     assert passes(job(enabled, orders))
@@ -83,7 +83,7 @@ def test_types_are_widened_and_features_come_and_go(session: DeltaSession, job: 
     assert passes(job(AuditOptions(level="data"), orders))
 
 
-def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: DeltaSession, job: Job) -> None:
+def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: SparkDeltaSession, job: Job) -> None:
     table = f"{LAKE}/mapped"
     session.sql(f"CREATE TABLE delta.`{table}` (a int, b int) USING delta")
     session.sql(f"INSERT INTO delta.`{table}` VALUES (1, 2)")
@@ -111,7 +111,7 @@ def test_mapping_goes_and_a_commit_of_ours_asks_whether_others_write(session: De
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize("options", CHANGES, ids=lambda options: options.kind)
 def test_no_change_is_made_where_two_writers_may_both_win(
-    session: DeltaSession, options: Options, dry_run: bool
+    session: SparkDeltaSession, options: Options, dry_run: bool
 ) -> None:
     table = f"{LAKE}/plain"
     session.sql(
@@ -124,7 +124,7 @@ def test_no_change_is_made_where_two_writers_may_both_win(
     assert [finding.code for finding in report.findings] == ["RQ41"]
 
 
-def test_tables_are_found_by_a_pattern(session: DeltaSession, orders: str) -> None:
+def test_tables_are_found_by_a_pattern(session: SparkDeltaSession, orders: str) -> None:
     report = run(JobRequest((f"{LAKE}/ord*",), DetailOptions()), session)
     assert [table.table for table in report.tables] == [orders]
 

@@ -20,10 +20,10 @@ from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOp
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.progress import Progress, silent
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.progress import Progress, silent
-from airflow_delta_provider.jobs.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from tests.tables.log import newest
 from tests.tables.paimon.archive import unpack
 from tests.tables.row_tracking import operations, operations_without_vectors
@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def session(pytestconfig: pytest.Config) -> Iterator[DeltaSession]:
+def session(pytestconfig: pytest.Config) -> Iterator[SparkDeltaSession]:
     with pytest.MonkeyPatch.context() as environment:
         # Delta keeps every table that it saw, some megabyte each: hundreds fill the gigabyte that Spark has by default.
         environment.setenv("SPARK_DRIVER_MEMORY", "2g")
@@ -54,12 +54,12 @@ def session(pytestconfig: pytest.Config) -> Iterator[DeltaSession]:
     if not pytestconfig.getoption("--as-shipped", default=False):
         for key, value in _QUICK.items():
             spark.conf.set(key, value)
-    yield DeltaSession(spark)
+    yield SparkDeltaSession(spark)
     spark.stop()
 
 
 @pytest.fixture(scope="session")
-def spark(session: DeltaSession) -> SparkSession:
+def spark(session: SparkDeltaSession) -> SparkSession:
     return session.spark
 
 
@@ -95,7 +95,7 @@ def table(built: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def run_job(session: DeltaSession) -> Callable[..., JobReport]:
+def run_job(session: SparkDeltaSession) -> Callable[..., JobReport]:
     """Run a job on some tables; its report fits the schema and survives the wire."""
 
     def run_checked(

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.row_ids import arrow_ids
-from airflow_delta_provider.jobs.row_ids.row_ids import RowIds
-from airflow_delta_provider.jobs.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
+from airflow_delta_provider.jobs.spark.row_ids import arrow_ids
+from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 from tests.tables.row_tracking_model import ID, Model
@@ -146,7 +146,7 @@ def test_check_says_the_same_without_pyarrow(check, tmp_path, monkeypatch):
 
 def test_submitted_job_has_pyarrow_though_pyspark_does_without():
     program = (
-        "from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas, have\n"
+        "from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas, have\n"
         "forgo_pandas()\n"
         "import sys, pyspark.sql\n"
         "assert not {'numpy.core', 'pandas.core', 'pyarrow.lib'} & set(sys.modules)\n"

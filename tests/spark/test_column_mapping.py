@@ -17,12 +17,12 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.table_change import TableChange
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.session.spark_settings import configured
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from tests.tables import log
 from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small
@@ -118,7 +118,12 @@ def test_another_reader_finds_every_row_before_and_after(
 
 
 def test_dropped_columns_never_come_back(
-    table: Callable[..., Path], disable: Disable, usage: Any, audit: Any, spark: SparkSession, session: DeltaSession
+    table: Callable[..., Path],
+    disable: Disable,
+    usage: Any,
+    audit: Any,
+    spark: SparkSession,
+    session: SparkDeltaSession,
 ) -> None:
     path = table(dropped)
     before, contents = rows(spark, path), log.contents(path)
@@ -151,7 +156,7 @@ def column_names(path: Path) -> set[str]:
     return set(pq.read_schema(path / unquote(log.last(path, "add")["path"])).names)
 
 
-def forget_history(path: Path, session: DeltaSession) -> None:
+def forget_history(path: Path, session: SparkDeltaSession) -> None:
     """Write a checkpoint and clean up the commits before it."""
     jvm: Any = session.spark._jvm
     delta_log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session.spark._jsparkSession, str(path))
@@ -183,13 +188,13 @@ RESTORE = "RESTORE TABLE {table} TO VERSION AS OF 2"
 APPEND = "INSERT INTO {table} VALUES (9, 'new')"
 
 
-def change(session: DeltaSession, path: Path, kind: type[DisableMappingByEngine]) -> TableReport:
+def change(session: SparkDeltaSession, path: Path, kind: type[DisableMappingByEngine]) -> TableReport:
     request = JobRequest((str(path),), DisableColumnMappingOptions())
     table = session.open_table(str(path))
     return TableChange(session, table, lambda _: kind, request, silent, needs_files=True).run()
 
 
-def raced(session: DeltaSession, path: Path, before: str = "", after: str = "") -> TableReport:
+def raced(session: SparkDeltaSession, path: Path, before: str = "", after: str = "") -> TableReport:
     """Let another writer in just before, or just after, the transaction starts."""
 
     class Raced(DisableMappingByEngine):
@@ -213,7 +218,7 @@ def raced(session: DeltaSession, path: Path, before: str = "", after: str = "") 
 )
 def test_rename_or_restore_by_another_writer_is_not_lost(
     table: Callable[..., Path],
-    session: DeltaSession,
+    session: SparkDeltaSession,
     spark: SparkSession,
     writers: dict[str, str],
     column: str,
@@ -228,7 +233,7 @@ def test_rename_or_restore_by_another_writer_is_not_lost(
 
 
 def test_mapping_of_an_empty_table_goes_and_no_row_slips_in_under_the_names_that_it_had(
-    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, audit: Any
+    table: Callable[..., Path], session: SparkDeltaSession, spark: SparkSession, audit: Any
 ) -> None:
     path = table(created_mapped)
     report = raced(session, path, after=APPEND)
@@ -245,7 +250,7 @@ def test_mapping_of_an_empty_table_goes_and_no_row_slips_in_under_the_names_that
     assert codes(audit(path, level="footers")) == []
 
 
-def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path], session: DeltaSession) -> None:
+def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path], session: SparkDeltaSession) -> None:
     path = table(small)
 
     class Replaced(DisableMappingByEngine):
@@ -260,7 +265,7 @@ def test_another_table_at_the_same_place_is_left_alone(table: Callable[..., Path
 
 
 def test_rows_that_others_append_meanwhile_are_kept(
-    table: Callable[..., Path], session: DeltaSession, spark: SparkSession, audit: Any
+    table: Callable[..., Path], session: SparkDeltaSession, spark: SparkSession, audit: Any
 ) -> None:
     path = table(small)
     version = log.newest(path)

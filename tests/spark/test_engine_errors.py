@@ -8,8 +8,8 @@ from pyspark.errors import PySparkException
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.session.engine_errors import understand
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.tables.protocols import legacy
 
 

@@ -19,10 +19,10 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
-from airflow_delta_provider.jobs.paimon.catalog_source import CatalogSource
-from airflow_delta_provider.jobs.session.progress import silent
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.catalog_check import PaimonCatalogCheck
+from airflow_delta_provider.jobs.spark.paimon.catalog_source import CatalogSource
 from tests.tables.paimon.archive import expected
 
 _SNAPSHOT = (
@@ -89,7 +89,7 @@ def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator
 
 
 @pytest.fixture
-def check(session: DeltaSession) -> Callable[..., TableReport]:
+def check(session: SparkDeltaSession) -> Callable[..., TableReport]:
     def check_one(text: str, **known: Any) -> TableReport:
         name = TableName.parse(text)
         options = PaimonCheckRowTrackingOptions(level="data", **known)

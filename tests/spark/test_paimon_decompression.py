@@ -15,12 +15,8 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, Codec
 from airflow_delta_provider.domain.formats.avro.container import split_container
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
-from airflow_delta_provider.jobs.paimon.decompression import (
-    avro_codecs,
-    snappy_by_jvm,
-    zstandard_by_jvm,
-    zstandard_by_package,
-)
+from airflow_delta_provider.jobs.spark.storage.block_codecs import codecs_of_jvm, snappy_by_jvm, zstandard_by_jvm
+from airflow_delta_provider.jobs.tables.codecs import snappy_by_pyarrow, zstandard_by_package, zstandard_by_pyarrow
 from tests.tables.paimon.archive import unpack
 
 
@@ -30,9 +26,10 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [block.data for path in sorted(manifests) for block in split_container(Path(path).read_bytes()).blocks]
 
 
-@pytest.fixture(params=["zstandard", "jvm"])
+@pytest.fixture(params=["zstandard", "pyarrow", "jvm"])
 def codec(request: pytest.FixtureRequest, spark: SparkSession) -> Codec:
-    found = {"zstandard": zstandard_by_package, "jvm": lambda: zstandard_by_jvm(spark)}[request.param]()
+    ways = {"zstandard": zstandard_by_package, "pyarrow": zstandard_by_pyarrow, "jvm": lambda: zstandard_by_jvm(spark)}
+    found = ways[request.param]()
     assert found is not None
     return found
 
@@ -81,7 +78,7 @@ def test_a_cluster_with_nothing_but_pyspark_reads_all_codecs(
 ) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
 
-    codecs = avro_codecs(spark)
+    codecs = codecs_of_jvm(spark)
 
     assert zstandard_by_package() is None
     assert sorted(codecs) == ["bzip2", "deflate", "null", "snappy", "xz", "zstandard"]
@@ -92,18 +89,23 @@ def _snappy(data: bytes) -> bytes:
     return pyarrow.compress(data, codec="snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big")
 
 
-def test_snappy_blocks_of_any_size_are_decompressed_in_their_order(spark: SparkSession, blocks: list[bytes]) -> None:
+@pytest.fixture(params=["pyarrow", "jvm"])
+def snappy(request: pytest.FixtureRequest, spark: SparkSession) -> Codec:
+    found = {"pyarrow": snappy_by_pyarrow, "jvm": lambda: snappy_by_jvm(spark)}[request.param]()
+    assert found is not None
+    return found
+
+
+def test_snappy_blocks_of_any_size_are_decompressed_in_their_order(snappy: Codec, blocks: list[bytes]) -> None:
     generator = random.Random(7)
     contents = [generator.randbytes(size) for size in (1, 400_000, 2_000_000, 5, 3_000_000, 0, 300_000)]
     contents += [bytes([byte]) * 3000 for byte in range(100)] + [_expected(block) for block in blocks[:50]]
 
-    codec = snappy_by_jvm(spark)
-
-    assert list(codec([_snappy(content) for content in contents])) == contents
-    assert list(codec([])) == []
+    assert list(snappy([_snappy(content) for content in contents])) == contents
+    assert list(snappy([])) == []
 
 
-def test_broken_snappy_blocks_keep_no_other_from_being_decompressed(spark: SparkSession) -> None:
+def test_broken_snappy_blocks_keep_no_other_from_being_decompressed(snappy: Codec) -> None:
     contents = [bytes([byte]) * 50 + bytes(range(200)) for byte in range(24)]
     some = [_snappy(content) for content in contents]
     damaged = {
@@ -121,7 +123,7 @@ def test_broken_snappy_blocks_keep_no_other_from_being_decompressed(spark: Spark
         22: _snappy(bytes(MOST_BYTES + 1)),
     }
 
-    found = snappy_by_jvm(spark)([damaged.get(index, block) for index, block in enumerate(some)])
+    found = snappy([damaged.get(index, block) for index, block in enumerate(some)])
 
     assert {index for index, data in enumerate(found) if isinstance(data, AvroError)} == damaged.keys()
     assert [data for index, data in enumerate(found) if index not in damaged] == [

@@ -16,13 +16,13 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
-from airflow_delta_provider.jobs.paimon.file_survey import survey
-from airflow_delta_provider.jobs.paimon.live_proof import LiveProof
+from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
-from airflow_delta_provider.jobs.session.progress import silent
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
+from airflow_delta_provider.jobs.spark.paimon.file_survey import survey
+from airflow_delta_provider.jobs.spark.paimon.live_proof import LiveProof
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.tables.paimon.vectors import reencode
@@ -406,7 +406,7 @@ def test_odd_tables_pass_without_a_finding(check: Check, paimon_archive: Path, t
 
 
 def test_ids_that_spark_compares_are_found_as_those_that_are_compared_in_one_process(
-    session: DeltaSession, paimon_archive: Path, tmp_path: Path
+    session: SparkDeltaSession, paimon_archive: Path, tmp_path: Path
 ) -> None:
     tables = [table_of(paimon_archive, P)]
     for number, (name, damage) in enumerate(

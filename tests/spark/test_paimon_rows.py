@@ -11,9 +11,9 @@ import pytest
 
 from airflow_delta_provider.domain.paimon.changed_rows import Occurrence, groups_of
 from airflow_delta_provider.domain.paimon.table_history import vector_key, vectors_of
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.paimon.row_frame import RowFrame, comparable_columns
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.row_frame import RowFrame, comparable_columns
 from tests.tables.paimon.archive import HISTORIES, expected, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_histories import history_of, layout_of, state_of
@@ -22,7 +22,7 @@ from tests.unit.paimon_tables import PaimonTable
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_rows_ids_and_sequences_of_every_snapshot_are_those_of_the_connector(
-    session: DeltaSession, paimon_archive: Path, name: str
+    session: SparkDeltaSession, paimon_archive: Path, name: str
 ) -> None:
     root = table_of(paimon_archive, name)
     found = rows_by_snapshot(session, root)
@@ -43,7 +43,7 @@ def test_rows_ids_and_sequences_of_every_snapshot_are_those_of_the_connector(
     ],
 )
 def test_the_worked_example_is_as_the_document_says_after_each_statement(
-    session: DeltaSession, paimon_archive: Path, statement: str, rows: set[tuple[Any, ...]]
+    session: SparkDeltaSession, paimon_archive: Path, statement: str, rows: set[tuple[Any, ...]]
 ) -> None:
     """The first statement makes the table, which has no snapshot then."""
     found = rows_by_snapshot(session, table_of(paimon_archive, f"worked/{statement}"))
@@ -52,7 +52,7 @@ def test_the_worked_example_is_as_the_document_says_after_each_statement(
 
 
 def test_partitions_whose_values_are_escaped_or_null_are_found(
-    session: DeltaSession, paimon_archive: Path, tmp_path: Path
+    session: SparkDeltaSession, paimon_archive: Path, tmp_path: Path
 ) -> None:
     """Re-encoded: the connector wrote these partitions as ``d0`` and ``d1``."""
     table = EditedTable(table_of(paimon_archive, "big/p/final"), tmp_path / "t % [x]")
@@ -76,7 +76,7 @@ def test_partitions_whose_values_are_escaped_or_null_are_found(
 
 
 def test_files_elsewhere_and_columns_that_were_renamed_widened_or_nested_are_read(
-    session: DeltaSession, paimon_archive: Path, tmp_path: Path
+    session: SparkDeltaSession, paimon_archive: Path, tmp_path: Path
 ) -> None:
     """Re-encoded: the connector wrote a table of ``id INT`` and ``data``, all files in it."""
     table = EditedTable(table_of(paimon_archive, "big/w1/06_delete"), tmp_path / "t")
@@ -100,7 +100,7 @@ def test_files_elsewhere_and_columns_that_were_renamed_widened_or_nested_are_rea
         assert in_order(found[int(snapshot)]) == in_order(renamed)
 
 
-def rows_by_snapshot(session: DeltaSession, root: Path) -> dict[int, list[dict[str, Any]]]:
+def rows_by_snapshot(session: SparkDeltaSession, root: Path) -> dict[int, list[dict[str, Any]]]:
     """Read the rows of all snapshots at once, as the connector gives them: with the columns that they then had."""
     table = PaimonTable(root)
     history = history_of(root)

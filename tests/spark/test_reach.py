@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
 from tests.tables.row_tracking import partitioned
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned

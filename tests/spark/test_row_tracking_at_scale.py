@@ -11,11 +11,11 @@ import pytest
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, inline_bitmap
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.row_tracking.uniqueness import Proof, prove
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import Proof, prove
 from tests.tables.row_tracking_model import DataFile, Model
 
 NOTHING_FITS = DriverLimits(0, 0, 0)
@@ -126,7 +126,7 @@ def vectors_in_a_file(model: Model, file: Path) -> None:
     file.write_bytes(content)
 
 
-def proofs(session: DeltaSession, path: Path) -> tuple[Proof, Proof]:
+def proofs(session: SparkDeltaSession, path: Path) -> tuple[Proof, Proof]:
     """Return what the driver finds, and what Spark finds."""
     table = session.open_table(str(path))
     state = table.log.read_state(with_files=True)

@@ -10,8 +10,8 @@ import pytest
 from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.jobs.session import time_budget
-from airflow_delta_provider.jobs.session.time_budget import OutOfTimeError, TimeBudget
+from airflow_delta_provider.jobs.process import time_budget
+from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
 from tests.tables import row_tracking_bad_files
 from tests.tables.row_tracking import operations
 from tests.tables.row_tracking_model import Model

@@ -33,12 +33,12 @@ APPLICATION = """
 import json, sys
 import airflow_delta_provider
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.spark_session import submitted_session
+from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
 
 assert ".zip" in airflow_delta_provider.__file__
-session = DeltaSession(submitted_session("elsewhere"))
+session = SparkDeltaSession(submitted_session("elsewhere"))
 requests, reports = json.load(open(sys.argv[1])), []
 for request in requests:
     reports.append(run(JobRequest.from_json(request), session, progress=print).to_json())

@@ -17,13 +17,13 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, reconciled, uuid_name, v2_metadata
-from tests.unit.local_table import LocalStorage
+from tests.unit.local_table import open_log
 from tests.unit.log_builder import Actions, Table
 
 #: When each file of the log was written, in milliseconds since 1970: in the days of the histories.
@@ -78,7 +78,7 @@ def content_of(actions: Actions) -> bytes:
 
 def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAudit, Judging]:
     """Audit a log, from where an earlier audit ended."""
-    log = TableLog(None, storage, "file:/t")
+    log = open_log(storage, "file:/t")
     names = log.list_names()
     last = max(int(name[:20]) for name in names if name[:20].isdecimal())
     judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))

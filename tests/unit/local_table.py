@@ -11,16 +11,16 @@ from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from airflow_delta_provider.jobs.storage.storage import Storage
 from tests.unit.log_builder import Actions, Table
 
 
-class LocalStorage(HadoopStorage):
-    """Local files need no JVM."""
-
-    def __init__(self) -> None:
-        self._jvm = None
+def open_log(storage: Storage, location: str) -> TableLog:
+    """Return the log of a table, without Spark."""
+    return TableLog(storage, location, CheckpointFiles(storage))
 
 
 class OnDisk:
@@ -33,7 +33,7 @@ class OnDisk:
         for version, actions in enumerate(table.commits):
             self._write(version, actions)
         location = f"file:{path}"
-        self.opened = OpenTable(TableName.parse(str(path)), location, TableLog(None, LocalStorage(), location))
+        self.opened = OpenTable(TableName.parse(str(path)), location, open_log(LocalStorage(), location))
 
     def others(self, change: Callable[[Table], Any]) -> None:
         """Let another writer commit."""

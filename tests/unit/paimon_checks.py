@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from airflow_delta_provider.domain.report.finding import Finding
@@ -13,9 +12,11 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
+from airflow_delta_provider.jobs.spark.paimon.row_proofs import SparkRowProofs
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from airflow_delta_provider.jobs.tables.table_session import TableSession
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
-from tests.unit.local_table import LocalStorage
 from tests.unit.paimon_tables import CODECS
 
 
@@ -30,18 +31,17 @@ class Storage(LocalStorage):
         self.paths.append(path.rsplit("/", 1)[-1])
         return super().read(path)
 
-    def qualify(self, location: str) -> str:
-        return f"file:{location}"
-
 
 def check(root: Path, storage: Storage | None = None, **options: Any) -> TableReport:
     storage = storage or Storage()
     location = f"file:{root}"
     table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS, patience=0.0))
-    session: Any = SimpleNamespace(storage=storage, spark=None)
+    session: Any = TableSession(storage)
     receipts = {name: options.pop(name) for name in ("receipt", "received") if name in options}
     asked = PaimonCheckRowTrackingOptions(**options)
-    return PaimonRowTrackingCheck(session, table, asked, lambda _: None, **receipts).run()
+    return PaimonRowTrackingCheck(
+        session, table, asked, lambda _: None, **receipts, proofs=SparkRowProofs(session)
+    ).run()
 
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, int | None, int | None]]:

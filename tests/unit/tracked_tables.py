@@ -22,8 +22,8 @@ from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
+from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,

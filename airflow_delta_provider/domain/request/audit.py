@@ -85,6 +85,11 @@ class AuditOptions(SavesState):
     )
 
     @property
+    def needs_rows(self) -> bool:
+        """Whether rows are read, which takes Spark: at level ``data``."""
+        return self.level == "data"
+
+    @property
     def overlaps(self) -> bool:
         """Whether several tables may be done at once: Spark is not asked where only logs are read."""
         return self.level == "log"

@@ -39,6 +39,11 @@ class PaimonCheckRowTrackingOptions(SavesState):
     )
     fail_on_reassigned: bool = option(Flag(), "count row ids that Paimon itself reassigned as an error")
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether rows are read, or a catalog is asked: what takes Spark."""
+        return self.level == "data" or self.source == "catalog"
+
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath: never, a catalog is Paimon's here."""
         del by_name

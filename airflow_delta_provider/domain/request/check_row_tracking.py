@@ -36,6 +36,11 @@ class CheckRowTrackingOptions(ReadsFiles):
         metavar="COLUMN",
     )
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether rows are read, which takes Spark: at level ``data``."""
+        return self.level == "data"
+
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath: to read keys, each version's rows are asked for."""
         return by_name or bool(self.key_columns)

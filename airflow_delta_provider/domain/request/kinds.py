@@ -23,12 +23,14 @@ class Kind:
 
     :param name: its name in requests, in reports and on the command line
     :param job: function that does what a request asks for to one table, and reports on it; on Spark
+    :param reading_job: the same as far as it only reads logs and footers, without Spark; None where nothing does
     """
 
     name: str
     options: str
     job: str
     operator: str
+    reading_job: str | None = None
 
 
 KINDS: Mapping[str, Kind] = {
@@ -61,25 +63,29 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "check-row-tracking",
             options="domain.request.check_row_tracking:CheckRowTrackingOptions",
-            job="jobs.row_tracking.check:run",
+            job="jobs.spark.kinds:check_row_tracking",
+            reading_job="jobs.row_tracking.check:run",
             operator="operators.check_row_tracking:DeltaCheckRowTrackingOperator",
         ),
         Kind(
             "audit",
             options="domain.request.audit:AuditOptions",
-            job="jobs.audit.protocol_audit:run",
+            job="jobs.spark.kinds:audit",
+            reading_job="jobs.audit.protocol_audit:run",
             operator="operators.audit_protocol:DeltaAuditProtocolOperator",
         ),
         Kind(
             "detail",
             options="domain.request.detail:DetailOptions",
             job="jobs.run.table_detail:run",
+            reading_job="jobs.run.table_detail:run",
             operator="operators.table_detail:DeltaTableDetailOperator",
         ),
         Kind(
             "column-mapping-usage",
             options="domain.request.column_mapping_usage:ColumnMappingUsageOptions",
-            job="jobs.changes.column_mapping.usage:run",
+            job="jobs.column_mapping.usage:run",
+            reading_job="jobs.column_mapping.usage:run",
             operator="operators.column_mapping_usage:DeltaColumnMappingUsageOperator",
         ),
         Kind(
@@ -97,7 +103,8 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "check-paimon-row-tracking",
             options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
-            job="jobs.paimon.check:check_paimon_table",
+            job="jobs.spark.kinds:check_paimon_table",
+            reading_job="jobs.paimon.check:check_paimon_table",
             operator="operators.check_paimon_row_tracking:PaimonCheckRowTrackingOperator",
         ),
     )

@@ -70,6 +70,11 @@ class Options:
         """Folder where the job remembers; None where it does not."""
         return None
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the job reads rows, or asks a catalog: what takes Spark."""
+        return True
+
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath.
 
@@ -116,6 +121,11 @@ class Options:
 @dataclass(frozen=True, kw_only=True)
 class ReadsFiles(Options):
     """Options of a kind that reads logs and data files itself: only a catalog may need Delta."""
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the job reads rows, or asks a catalog: what takes Spark."""
+        return False
 
     def needs_delta(self, *, by_name: bool) -> bool:
         """Whether the job needs Delta on Spark's classpath.

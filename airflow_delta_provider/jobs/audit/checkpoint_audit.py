@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.delta.snapshot_comparison import SnapshotComp
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.timings import Timings
 
 #: File actions of older checkpoints that are compared in any case, and those for each action of the commits: to compare
 #: one costs about a fifth of judging one. What it costs to open a checkpoint, in file actions.

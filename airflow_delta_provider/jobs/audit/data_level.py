@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
@@ -18,12 +19,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
-from airflow_delta_provider.jobs.row_tracking.moved_rows import MovedRowsReader
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.time_budget import OutOfTimeError, TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 
 #: What VACUUM does to the files of older versions.
 _GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
@@ -34,6 +35,7 @@ class DataLevel:
     """Looks at the files of one table, after its commits were judged.
 
     :param level: ``log``, at which nothing is read, ``footers`` or ``data``
+    :param proofs: reads rows; None at the other levels
     :param budget: when it is spent, what was not read yet is given up
     """
 
@@ -42,6 +44,7 @@ class DataLevel:
         session: DeltaSession,
         table: OpenTable,
         level: str,
+        proofs: RowProofs | None,
         budget: TimeBudget,
         timings: Timings,
         progress: Progress,
@@ -50,10 +53,11 @@ class DataLevel:
         self._table = table
         self._name = table.name.text
         self._level = level
+        self._proofs = proofs
         self._budget = budget
         self._timings = timings
         self._progress = progress
-        self._rewrites = Rewrites() if level == "data" else None
+        self._rewrites = None if proofs is None else Rewrites()
 
         self.given_up = False
         """Whether the time was over before all was read."""
@@ -96,13 +100,13 @@ class DataLevel:
             surveyed = survey(data, files, column, FileSchemas(state.metadata), self._budget)
         found = surveyed.findings
         evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
-        ids = LiveIds(data, files, surveyed, tracking, self._level)
+        ids = LiveIds(data, files, surveyed, tracking)
         read = "the footers of all files" if surveyed.is_complete else f"the footers of {len(surveyed.ids)} files"
         self.given_up = not surveyed.is_complete
         try:
             if tracking.relied_upon and not self.given_up:
-                with self._budget.limit(self._session.spark):
-                    found += ids.check(self._session, self._name, self._timings, self._progress)
+                with self._limit():
+                    found += ids.check(self._proofs, self._name, self._timings, self._progress)
                 evidence |= ids.evidence
                 read += " and the row ids in them"
         except OutOfTimeError:
@@ -110,10 +114,10 @@ class DataLevel:
         with self._timings.phase("trace"):
             seen = (f for f in found if newest or f.code not in _GONE)
             audit.look_at_files(seen, surveyed.rows_of, whole=not self.given_up)
-        if self._rewrites is not None and tracking.relied_upon and not self.given_up:
+        if self._proofs is not None and tracking.relied_upon and not self.given_up:
             try:
-                with self._timings.phase("stability"), self._budget.limit(self._session.spark):
-                    for finding in self._moved(data, files, surveyed, tracking, evidence):
+                with self._timings.phase("stability"), self._limit():
+                    for finding in self._moved(self._proofs, data, files, surveyed, tracking, evidence):
                         audit.note(finding)
             except OutOfTimeError:
                 self.given_up = True
@@ -121,8 +125,12 @@ class DataLevel:
             audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
         return evidence
 
+    def _limit(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._proofs is None else self._proofs.limited(self._budget)
+
     def _moved(
         self,
+        proofs: RowProofs,
         data: DeltaFiles,
         files: Collection[LiveFile],
         surveyed: FooterSurvey,
@@ -134,5 +142,5 @@ class DataLevel:
         evidence["commits_compared"] = len(commits)
         if commits:
             self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")
-        reader = MovedRowsReader(self._session, data, surveyed.ids, tracking.row_id_column)
-        yield from (finding for finding in reader.check(self._budget.each(commits)) if finding.code in _MOVED)
+        found = proofs.moved_rows(data, surveyed.ids, tracking.row_id_column, self._budget.each(commits))
+        yield from (finding for finding in found if finding.code in _MOVED)

@@ -48,9 +48,9 @@ from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
 
 #: Commits between two lines of progress.
 _STEP = 5000

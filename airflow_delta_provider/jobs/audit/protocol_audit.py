@@ -29,19 +29,25 @@ from airflow_delta_provider.domain.request.value import time_or_none
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 
 
-def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Audit one table."""
+def run(
+    session: DeltaSession, text: str, request: JobRequest, progress: Progress, proofs: RowProofs | None = None
+) -> TableReport:
+    """Audit one table.
+
+    :param proofs: reads rows, as level ``data`` needs it
+    """
     options = request.options
     assert isinstance(options, AuditOptions)
     table = session.open_table(text)
-    return ProtocolAudit(session, table, options, progress, request.receipt, request.received).run()
+    return ProtocolAudit(session, table, options, progress, request.receipt, request.received, proofs).run()
 
 
 class ProtocolAudit:
@@ -49,6 +55,7 @@ class ProtocolAudit:
 
     :param receipt: as of the request; the report carries it where its receipt has to be confirmed
     :param received: receipts that are confirmed
+    :param proofs: reads rows; None where there is no engine that does
     """
 
     def __init__(
@@ -59,6 +66,7 @@ class ProtocolAudit:
         progress: Progress,
         receipt: str | None = None,
         received: Receipts | None = None,
+        proofs: RowProofs | None = None,
     ) -> None:
         self._session = session
         self._table = table
@@ -67,9 +75,9 @@ class ProtocolAudit:
         self._options = options
         self._progress = progress
         self._timings = Timings()
-        self._data = DataLevel(
-            session, table, options.level, TimeBudget(options.seconds_per_table), self._timings, progress
-        )
+        budget = TimeBudget(options.seconds_per_table)
+        proofs = proofs if options.needs_rows else None
+        self._data = DataLevel(session, table, options.level, proofs, budget, self._timings, progress)
         self._store = memory_store(session, options, progress)
         self._receipt = receipt
         self._received = received or {}

@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.jobs.delta.delta_files import file_uri
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 
 _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
@@ -30,7 +30,7 @@ _ONE_TASK = 32 * 1024 * 1024
 
 
 def differing_columns(
-    session: DeltaSession,
+    session: SparkDeltaSession,
     location: str,
     files: Sequence[LiveFile],
     old: Metadata,
@@ -67,7 +67,7 @@ def differing_columns(
             yield compared[index].column, measures + rows
 
 
-def row_sums(session: DeltaSession, location: str, version: int) -> tuple[int, dict[str, int]]:
+def row_sums(session: SparkDeltaSession, location: str, version: int) -> tuple[int, dict[str, int]]:
     """Read all rows of a version; return their number and, by top-level column, a sum of hashes of its values."""
     rows: Any = session.spark.read.format("delta").option("versionAsOf", version).load(location)
     hashes = [
@@ -79,7 +79,11 @@ def row_sums(session: DeltaSession, location: str, version: int) -> tuple[int, d
 
 
 def _measured(
-    session: DeltaSession, location: str, files: Sequence[LiveFile], metadata: Metadata, widenings: Sequence[Widening]
+    session: SparkDeltaSession,
+    location: str,
+    files: Sequence[LiveFile],
+    metadata: Metadata,
+    widenings: Sequence[Widening],
 ) -> Row:
     """Return the measures of every column, as read under ``metadata``."""
     mode = metadata.properties.mapping_mode

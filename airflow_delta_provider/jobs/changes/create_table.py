@@ -20,17 +20,16 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_session import TableError, parse_table_name
 
 _TRIES = 10
 
 
-def create_table(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+def create_table(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
     """Create a table, unless it exists: then it has to be the same.
 
     :raises TableError: if the name is not that of a place, or the job must not reach it
@@ -54,14 +53,19 @@ def create_table(session: DeltaSession, text: str, request: JobRequest, progress
 
 class _Creation:
     def __init__(
-        self, session: DeltaSession, name: TableName, location: str, options: CreateTableOptions, progress: Progress
+        self,
+        session: SparkDeltaSession,
+        name: TableName,
+        location: str,
+        options: CreateTableOptions,
+        progress: Progress,
     ) -> None:
         self._session = session
         self._name = name
         self._location = location
         self._options = options
         self._progress = progress
-        self._log = TableLog(session.spark, session.storage, location)
+        self._log = session.open_log(location)
         self._timings = Timings()
 
     def run(self, request: JobRequest) -> TableReport:

@@ -31,9 +31,9 @@ from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
-from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from airflow_delta_provider.domain.changes.expected_protocol import proposed_met
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 _NOTHING = {"schemaString": '{"fields":[]}'}
 #: Runs most of the statements; fails to load if this Delta was not made for this release of Spark.
 _COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
 
 
-def expected_protocol(session: DeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
+def expected_protocol(session: SparkDeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
     """Return the protocol that the engine gives a table for ``steps``; None if they do not affect it.
 
     :raises PySparkException: if the engine would refuse the properties or the types

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
-from airflow_delta_provider.jobs.changes.column_mapping.disable import DisableMappingByEngine
+from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
@@ -24,8 +24,8 @@ from airflow_delta_provider.jobs.changes.usage_tracking import (
     EnableTracking,
 )
 from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ChangeJob:
     concerns_tracking: Callable[[Any, TableState], bool] = lambda _, state: is_tracked(state)
     needs_files: Callable[[Any], bool] = lambda _: False
 
-    def __call__(self, session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    def __call__(self, session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
         """Change the table of a name.
 
         :raises TableError: if there is no such table

@@ -17,7 +17,8 @@ from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class PlannedChange(ABC):
     """
 
     options: Any
-    session: DeltaSession
+    session: SparkDeltaSession
     table: OpenTable
     state: TableState
 

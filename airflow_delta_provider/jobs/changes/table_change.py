@@ -26,10 +26,11 @@ from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_s
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.session.engine_errors import understand
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 
 _TRIES = 3
 
@@ -43,7 +44,7 @@ class TableChange:
 
     def __init__(
         self,
-        session: DeltaSession,
+        session: SparkDeltaSession,
         table: OpenTable,
         choose: Callable[[TableState], type[PlannedChange]],
         request: JobRequest,

@@ -16,11 +16,11 @@ from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
-from airflow_delta_provider.jobs.changes.column_mapping.column_reader import find_foreign_columns
-from airflow_delta_provider.jobs.changes.column_mapping.disable import DisablingMapping
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.disable_mapping import DisablingMapping
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
+from airflow_delta_provider.jobs.column_mapping.column_reader import find_foreign_columns
+from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 
 

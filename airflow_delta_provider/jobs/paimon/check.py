@@ -23,14 +23,13 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, check_catalog_reach, open_paimon_table
+from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table
 from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
-from airflow_delta_provider.jobs.paimon.row_level import RowLevel, RowOptions, RowResult
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.paimon.row_proofs import RowOptions, RowProofs, RowResult
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
@@ -38,20 +37,23 @@ from airflow_delta_provider.jobs.tables.table_session import TableError, TableSe
 _TRIES = 3
 
 
-def check_paimon_table(session: TableSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+def check_paimon_table(
+    session: TableSession, text: str, request: JobRequest, progress: Progress, proofs: RowProofs | None = None
+) -> TableReport:
     """Check one table.
 
+    :param proofs: reads rows, as level ``data`` and source ``catalog`` need it
     :raises TableError: if there is none
     """
     options = request.options
     assert isinstance(options, PaimonCheckRowTrackingOptions)
     name = parse_table_name(text)
     if options.source == "catalog" or (options.source == "auto" and name.location is None):
-        return _check_by_catalog(session, name, options, progress)
+        return _check_by_catalog(session, name, options, progress, proofs)
     table = open_paimon_table(session, name)
     for _ in range(_TRIES):
         try:
-            check = PaimonRowTrackingCheck(session, table, options, progress, request.receipt, request.received)
+            check = PaimonRowTrackingCheck(session, table, options, progress, request.receipt, request.received, proofs)
             return check.run()
         except SnapshotGoneError as gone:
             progress(f"{text}: {gone} has vanished since it was listed; the check starts again")
@@ -62,11 +64,15 @@ def check_paimon_table(session: TableSession, text: str, request: JobRequest, pr
 
 
 def _check_by_catalog(
-    session: TableSession, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
+    session: TableSession,
+    name: TableName,
+    options: PaimonCheckRowTrackingOptions,
+    progress: Progress,
+    proofs: RowProofs | None,
 ) -> TableReport:
     """Check a table that its catalog is asked for.
 
-    :raises TableError: if it is named by its location
+    :raises TableError: if it is named by its location, or there is no catalog
     """
     if name.location is not None:
         raise TableError(
@@ -76,8 +82,10 @@ def _check_by_catalog(
                 name=name.text,
             )
         )
-    check_catalog_reach(session, name)
-    return PaimonCatalogCheck(session, name, options, progress).run()
+    if proofs is None:
+        session.locate(name)
+    assert proofs is not None
+    return proofs.check_by_catalog(name, options, progress)
 
 
 class PaimonRowTrackingCheck:
@@ -91,8 +99,9 @@ class PaimonRowTrackingCheck:
         progress: Progress,
         receipt: str | None = None,
         received: Receipts | None = None,
+        proofs: RowProofs | None = None,
     ) -> None:
-        self._session = session
+        self._proofs = proofs if options.needs_rows else None
         self._receipt = receipt
         self._received = received or {}
         self._stored: Baseline | None = None
@@ -127,8 +136,8 @@ class PaimonRowTrackingCheck:
         tracked = _is_tracked(history, schemas)
         if not tracked and not self._has_ids(ids):
             findings.append(_not_tracked(schemas))
-        elif tracked and self._options.level == "data" and history is not None:
-            findings = self._check_rows(history, since, baseline, findings)
+        elif tracked and self._proofs is not None and history is not None:
+            findings = self._check_rows(self._proofs, history, since, baseline, findings)
         known = Reported() if self._stored is None else self._stored.reported
         known = known.received(self._received, self._table.name.text)
         keys = set(map(identity, findings))
@@ -148,23 +157,22 @@ class PaimonRowTrackingCheck:
         return isinstance(newest, Snapshot) and bool(newest.next_row_id)
 
     def _check_rows(
-        self, history: History, since: int | None, baseline: Baseline | None, findings: list[Finding]
+        self,
+        proofs: RowProofs,
+        history: History,
+        since: int | None,
+        baseline: Baseline | None,
+        findings: list[Finding],
     ) -> list[Finding]:
         """Check ids and sequence numbers of rows, where it is known which files there are.
 
         :param findings: about the metadata; where rows show more about a commit, theirs replace these
         """
         try:
-            rows = RowLevel(
-                self._session,
-                self._table.name.text,
-                self._table.location,
-                row_history(history, self._table.source, since=since, baseline=baseline),
-                self._row_options(baseline, history),
-                self._progress,
-            )
+            rows = row_history(history, self._table.source, since=since, baseline=baseline)
+            options, table = self._row_options(baseline, history), self._table
             with self._timings.phase("rows"):
-                result = rows.check()
+                result = proofs.check_rows(table.name.text, table.location, rows, options, self._progress)
         except (UnknownRowsError, PaimonFormatError) as error:
             finding = rules.ROWS_NOT_READ.found(
                 "The rows of snapshot {snapshot} were not read: {error}.", snapshot=history.newest.id, error=str(error)

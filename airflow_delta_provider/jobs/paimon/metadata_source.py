@@ -37,8 +37,8 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ class MetadataSource:
     """
 
     def __init__(
-        self, storage: HadoopStorage, location: str, codecs: Mapping[str, Codec], patience: float = _PATIENCE
+        self, storage: Storage, location: str, codecs: Mapping[str, Codec], patience: float = _PATIENCE
     ) -> None:
         self._storage = storage
         self._patience = patience

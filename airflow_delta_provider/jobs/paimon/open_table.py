@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.paimon.decompression import avro_codecs
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_formats import DELTA, PAIMON, format_of
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession
 
@@ -48,7 +44,7 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
                 "There is no table at {name}: no such directory.", remedy="Check the path.", name=name.text
             )
         ) from None
-    source = MetadataSource(session.storage, location, avro_codecs(session.spark))
+    source = MetadataSource(session.storage, location, session.codecs())
     if found != PAIMON and not source.snapshot_ids():
         what = f"is {'a' if found == DELTA else 'an'} {found} table, not" if found else "is not"
         how = "Check it with check-row-tracking." if found == DELTA else "Name the table's own directory."
@@ -56,17 +52,3 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
             requests.NOT_PAIMON.found("{name} {what} an Apache Paimon table.", remedy=how, name=name.text, what=what)
         )
     return PaimonTable(replace(name, location=location), location, source)
-
-
-def check_catalog_reach(session: TableSession, name: TableName) -> None:
-    """Check where a catalog has a table, if it says so.
-
-    :raises TableError: if the job must not reach it
-    """
-    if session.reach.is_bounded:
-        try:
-            location = session.details(name).get("Location")
-        except (PySparkException, Py4JError):  # which the check says of the table
-            return
-        if location:
-            session.check_reach(name, session.storage.qualify(location))

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_location
 
 
@@ -21,7 +21,7 @@ class TableFiles(DataFiles):
 
     _beyond = 1  # Spark lists the files itself and takes the last bytes of each for its footer
 
-    def __init__(self, storage: HadoopStorage, location: str, layout: DataLayout) -> None:
+    def __init__(self, storage: Storage, location: str, layout: DataLayout) -> None:
         super().__init__(storage, location)
         self._layout = layout
         self._last_index: tuple[IndexFile, bytes] | None = None

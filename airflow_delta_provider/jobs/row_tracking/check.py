@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from airflow_delta_provider.domain.checks.row_tracking.state import check_enable
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
@@ -27,36 +26,47 @@ from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import History
-from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
-from airflow_delta_provider.jobs.row_tracking.stability import (
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.row_tracking.compared_history import (
     CommitStep,
     ComparedHistory,
-    Stability,
     read_compared_history,
     step_of,
 )
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
+from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds
+from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 
 
-def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Check row tracking of one table."""
+def run(
+    session: DeltaSession, text: str, request: JobRequest, progress: Progress, proofs: RowProofs | None = None
+) -> TableReport:
+    """Check row tracking of one table.
+
+    :param proofs: reads rows, as level ``data`` needs it
+    """
     options = request.options
     assert isinstance(options, CheckRowTrackingOptions)
-    return RowTrackingCheck(session, session.open_table(text), options, progress).run()
+    return RowTrackingCheck(session, session.open_table(text), options, progress, proofs).run()
 
 
 class RowTrackingCheck:
     """Checks row tracking of one table."""
 
     def __init__(
-        self, session: DeltaSession, table: OpenTable, options: CheckRowTrackingOptions, progress: Progress
+        self,
+        session: DeltaSession,
+        table: OpenTable,
+        options: CheckRowTrackingOptions,
+        progress: Progress,
+        proofs: RowProofs | None = None,
     ) -> None:
         self._session = session
         self._table = table
         self._options = options
         self._progress = progress
+        self._proofs = proofs if options.needs_rows else None
         self._timings = Timings()
 
     def run(self) -> TableReport:
@@ -86,28 +96,17 @@ class RowTrackingCheck:
         with self._timings.phase("rules"):
             steps = [step_of(transition, self._table.log) for transition in compared.history.transitions]
             findings = [*([compared.lost] if compared.lost else []), *_check_log(compared.history, tracking, steps)]
-        stability = self._stability(compared, steps)
-        findings += self._check_ids(state, tracking, files, evidence, stability, keys)
+        findings += self._check_ids(compared, steps, evidence, keys)
         with self._timings.phase("trace"):
             findings = self._traced(findings, files)
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
-    def _stability(self, compared: ComparedHistory, steps: list[CommitStep]) -> Stability | None:
-        since = self._options.compare_to_version
-        if since is None or not compared.comparable:
-            return None
-        return Stability(self._session, self._table, steps, since, self._progress)
-
     def _check_ids(
-        self,
-        state: TableState,
-        tracking: RowTracking,
-        files: Collection[LiveFile],
-        evidence: dict[str, Any],
-        stability: Stability | None,
-        keys: list[Column],
+        self, compared: ComparedHistory, steps: Sequence[CommitStep], evidence: dict[str, Any], keys: Sequence[Column]
     ) -> list[Finding]:
         """Check the ids of rows as far as the level goes; files are read only if row ids may be relied upon."""
+        state = compared.history.state
+        tracking, files = state.row_tracking, (state.files or {}).values()
         if self._options.level == "log" or not tracking.relied_upon:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text
@@ -116,14 +115,15 @@ class RowTrackingCheck:
             self._progress(f"{name}: reading the footers of {len(files)} files")
             surveyed = survey(data, files, tracking.row_id_column)
             findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
-        ids = LiveIds(data, files, surveyed, tracking, self._options.level)
-        findings += ids.check(self._session, name, self._timings, self._progress)
+        ids = LiveIds(data, files, surveyed, tracking)
+        findings += ids.check(self._proofs, name, self._timings, self._progress)
         evidence |= ids.evidence
-        if self._options.level == "footers":
-            return findings
-        if stability is not None:
+        since = self._options.compare_to_version
+        if self._proofs is not None and since is not None and compared.comparable:
             with self._timings.phase("stability"):
-                findings += stability.check(state, data, surveyed, tracking.row_id_column, keys)
+                findings += self._proofs.changes_since(
+                    since, self._table, steps, state, data, surveyed, keys, self._progress
+                )
         return findings
 
     def _traced(self, findings: list[Finding], files: Collection[LiveFile]) -> list[Finding]:

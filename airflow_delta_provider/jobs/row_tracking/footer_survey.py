@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds, MaterializedTypeError, file_ids
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 @dataclass

@@ -11,29 +11,25 @@ from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.uniqueness import prove
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 
 
 class LiveIds:
     """Checks the row ids of live files whose footers were read.
 
     :param files: of a table whose row tracking is relied upon
-    :param level: ``footers``, or ``data``: whether the ids are read
     """
 
     def __init__(
-        self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking, level: str
+        self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
     ) -> None:
         self._data = data
         self._files = files
         self._surveyed = surveyed
         self._tracking = tracking
-        self._level = level
         self._ids_read = 0
         self._holding = [f for f in files if f.path in surveyed.ids and not surveyed.ids[f.path].all_fresh]
 
@@ -46,17 +42,18 @@ class LiveIds:
             "materialized_ids_read": self._ids_read,
         }
 
-    def check(self, session: DeltaSession, name: str, timings: Timings, progress: Progress) -> list[Finding]:
+    def check(self, proofs: RowProofs | None, name: str, timings: Timings, progress: Progress) -> list[Finding]:
         """Return what is wrong with materialized ids.
 
+        :param proofs: None at level ``footers``
         :param name: of the table, for messages
         """
-        if self._level == "footers":
+        if proofs is None:
             return list(self._impossible_bounds())
         with timings.phase("ids"):
             if self._holding:
                 progress(f"{name}: reading the row ids in {len(self._holding)} of them")
-            proof = prove(session, self._data, self._files, self._surveyed, self._tracking, DriverLimits())
+            proof = proofs.unique_ids(self._data, self._files, self._surveyed, self._tracking)
         self._ids_read = proof.ids_read
         return proof.findings
 

@@ -14,7 +14,7 @@ from airflow_delta_provider.jobs.audit.protocol_audit import memory_store
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.paimon.check import baseline_store
 from airflow_delta_provider.jobs.paimon.open_table import open_paimon_table
-from airflow_delta_provider.jobs.session.progress import Progress
+from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import parse_table_name
 

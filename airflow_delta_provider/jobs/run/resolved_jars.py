@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.report.marker import marker_lines
-from airflow_delta_provider.jobs.session.spark_session import submitted_conf
+from airflow_delta_provider.jobs.spark.session.spark_session import submitted_conf
 
 
 def main(submission: str) -> int:

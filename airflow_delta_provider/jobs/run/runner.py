@@ -14,10 +14,10 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
+from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.run.table_patterns import expand
-from airflow_delta_provider.jobs.session.engine_errors import understand
-from airflow_delta_provider.jobs.session.progress import Progress, TableCount, silent
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
@@ -32,21 +32,23 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     """Do what ``request`` asks for and report on every table.
 
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
+    :raises RequestError: if it takes Spark, and the session has none
     :raises SubmitterGoneError: if the process that waits for the report is gone
     """
     started = _now()
     before = session.reach
     session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
     try:
-        with session.reading_sql():
+        with session.working():
             return _run(request, session, progress, started)
     finally:
         session.reach = before
 
 
 def _run(request: JobRequest, session: DeltaSession, progress: Progress, started: str) -> JobReport:
-    delta = session.engine.delta if request.options.needs_delta(by_name=False) else session.delta_version
-    engine = {"spark": session.spark.version, "delta": delta}
+    if request.options.needs_delta(by_name=False):
+        session.require_delta()
+    engine = session.versions
     named = expand(session, request.tables) if request.options.takes_patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
@@ -61,7 +63,7 @@ def _run_tables(
 ) -> Iterator[TableReport]:
     """Yield the reports on tables, in order."""
 
-    job: Job = load(KINDS[request.kind].job)
+    job: Job = load(_job_of(request, session))
 
     def run_one(text: str) -> TableReport:
         return _run_table(job, text, request, session, progress)
@@ -71,6 +73,20 @@ def _run_tables(
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from pool.map(run_one, named)
+
+
+def _job_of(request: JobRequest, session: DeltaSession) -> str:
+    """Return where the job of a request is, for the engine of a session.
+
+    :raises RequestError: if the engine cannot do it
+    """
+    kind = KINDS[request.kind]
+    if session.runs_sql:
+        return kind.job
+    if kind.reading_job is None or request.options.needs_rows:
+        does = "changes tables" if request.options.changes else "reads rows or asks a catalog with these options"
+        raise RequestError("{kind} {does}, which takes Spark. Use the engine spark.", kind=kind.name, does=does)
+    return kind.reading_job
 
 
 def _wait(named: Sequence[str], session: DeltaSession) -> bool:
@@ -90,7 +106,7 @@ def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, 
     except BrokenLogError as error:
         return TableReport.refused(text, requests.broken_log(text, error))
     except Exception as failure:
-        meaning = understand(failure)
+        meaning = session.understand(failure)
         if meaning.rule is faults.UNEXPECTED:
             progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
         return TableReport(text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.finding(),))

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
+from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
+from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.session.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.session.optional_packages import forgo_pandas
-from airflow_delta_provider.jobs.session.spark_session import submitted_session
-from airflow_delta_provider.jobs.session.submitter import Submitter
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
 
 #: Seconds for the JVM's thread that copies this process's output to finish after the last line.
 _DRAIN = 0.2
@@ -45,7 +45,9 @@ def main(request_name: str, submission: str, log_level: str = "", *, lock: str |
             spark.sparkContext.setLogLevel(log_level)
         with open(SparkFiles.get(request_name), encoding="utf-8") as file:
             request = JobRequest.from_json(json.load(file))
-        report = run(request, DeltaSession(spark, submitter), progress=lambda line: _send("progress", submission, line))
+        report = run(
+            request, SparkDeltaSession(spark, submitter), progress=lambda line: _send("progress", submission, line)
+        )
         channel, document, code = "report", report.to_json(), 0
     except BaseException as error:
         channel, code = "error", 1

@@ -11,9 +11,9 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:

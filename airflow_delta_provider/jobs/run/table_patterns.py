@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, has_wildcard
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
@@ -35,12 +35,8 @@ def _matches(session: DeltaSession, text: str) -> Iterator[str]:
         if not _is_table(session, name.location):
             yield from _paths(session, name.location)
     elif name.identifier is not None:
-        schema = name.identifier[:-1]
         prefix = text.rpartition(".")[0]
-        for row in session.sql(f"SHOW TABLES IN {TableName(text, identifier=schema).sql}"):
-            table = TableName(f"{prefix}.{row['tableName']}", identifier=(*schema, row["tableName"]))
-            if not row["isTemporary"] and _is_delta(session, table):
-                yield table.text
+        yield from (f"{prefix}.{table}" for table in session.tables_in(name.identifier[:-1]))
 
 
 def _paths(session: DeltaSession, pattern: str) -> Iterator[str]:
@@ -66,7 +62,3 @@ def _names(session: DeltaSession, location: str) -> list[str]:
 
 def _is_table(session: DeltaSession, location: str) -> bool:
     return "_delta_log" in _names(session, location)
-
-
-def _is_delta(session: DeltaSession, table: TableName) -> bool:
-    return (session.details(table).get("Provider") or "").lower() == "delta"

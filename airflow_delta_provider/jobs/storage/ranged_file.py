@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class RangedFile(io.RawIOBase):
@@ -13,7 +13,7 @@ class RangedFile(io.RawIOBase):
     :param size: of the file, in bytes
     """
 
-    def __init__(self, storage: HadoopStorage, uri: str, size: int) -> None:
+    def __init__(self, storage: Storage, uri: str, size: int) -> None:
         self._storage = storage
         self._uri = uri
         self._size = size

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.session.progress import Progress
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class State(Protocol):
@@ -42,7 +42,7 @@ class StateStore(Generic[S]):
     """
 
     def __init__(
-        self, storage: HadoopStorage, directory: str, progress: Progress, parse: Callable[[Any], S], variant: str = ""
+        self, storage: Storage, directory: str, progress: Progress, parse: Callable[[Any], S], variant: str = ""
     ) -> None:
         self._parse = parse
         self._storage = storage

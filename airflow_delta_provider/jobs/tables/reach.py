@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.allowed_locations import allowed_roots, check_beside, check_found, check_path
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.table_formats import metadata_folder
 
 _STATE_PATH = "state_path"
@@ -22,7 +22,7 @@ class Reach:
     :param state_path: folder where the job remembers
     """
 
-    def __init__(self, storage: HadoopStorage, allowed: Sequence[str] = (), state_path: str | None = None) -> None:
+    def __init__(self, storage: Storage, allowed: Sequence[str] = (), state_path: str | None = None) -> None:
         self._storage = storage
         self._allowed = allowed
         self._state_path = state_path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
 #: Format, directory, and what the name of a file in it is like.
@@ -23,7 +23,7 @@ _METADATA = {
 }
 
 
-def format_of(storage: HadoopStorage, location: str) -> str | None:
+def format_of(storage: Storage, location: str) -> str | None:
     """Return the format of the table at a location, None where it is none that is known.
 
     :raises MissingFileError: if there is no such directory
@@ -35,7 +35,7 @@ def format_of(storage: HadoopStorage, location: str) -> str | None:
     return None
 
 
-def metadata_folder(storage: HadoopStorage, path: str) -> tuple[str, str] | None:
+def metadata_folder(storage: Storage, path: str) -> tuple[str, str] | None:
     """Return the folder of a table's metadata that a path lies in, and the table's format; None where it does not.
 
     Folders that are called the same and belong to no table do not count. Those of Delta tables need no look: see
@@ -51,7 +51,7 @@ def metadata_folder(storage: HadoopStorage, path: str) -> tuple[str, str] | None
     return None
 
 
-def _names_in(storage: HadoopStorage, directory: str) -> list[str]:
+def _names_in(storage: Storage, directory: str) -> list[str]:
     try:
         return storage.list_names(directory)
     except MissingFileError:  # a file of that name

@@ -11,12 +11,12 @@ from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.progress import silent
-from airflow_delta_provider.jobs.session.time_budget import TimeBudget
-from airflow_delta_provider.jobs.session.timings import Timings
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.damages.edits import metadata
-from tests.unit.local_table import LocalStorage, OnDisk
+from tests.unit.local_table import OnDisk, open_log
 from tests.unit.log_builder import Table
 from tests.unit.states import field
 
@@ -41,7 +41,7 @@ def on_disk(tmp_path):
 def judge(table, memory=None):
     """Judge the whole log, or what came after an earlier audit; return the audit and what was read."""
     storage = CountedStorage()
-    log = TableLog(None, storage, f"file:{table.log.parent}")
+    log = open_log(storage, f"file:{table.log.parent}")
     names = log.list_names()
     last = len(names) - 1
     judged = Judging(log, names, "t", Timings(), silent, TimeBudget(None))

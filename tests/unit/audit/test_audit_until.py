@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.session.progress import silent
-from tests.unit.local_table import LocalStorage, OnDisk
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table, body
 from tests.unit.states import field
 
@@ -51,7 +51,7 @@ def hourly(tmp_path):
 
 def audited(table, hours):
     options = AuditOptions(timestamp=after(hours).isoformat())
-    return ProtocolAudit(SimpleNamespace(storage=LocalStorage()), table, options, silent).run()
+    return ProtocolAudit(DeltaSession(LocalStorage()), table, options, silent).run()
 
 
 @pytest.mark.parametrize(("hours", "version"), [(0, 0), (0.5, 0), (3, 3), (7.9, 7), (8, 8), (100, 8)])

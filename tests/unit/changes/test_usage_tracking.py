@@ -32,8 +32,8 @@ from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENA
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.jobs.changes.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
+from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body

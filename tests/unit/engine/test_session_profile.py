@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.engine.session_profile import (
 )
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 from airflow_delta_provider.domain.engine.spark_master import is_local
-from airflow_delta_provider.jobs.session.engine_errors import understand
+from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 
 DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}
 CLUSTERS = ["yarn", "spark://m:7077", "k8s://https://api:6443", "local-cluster[2,1,1024]", ""]

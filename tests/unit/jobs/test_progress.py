@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.jobs.session.progress import TableCount
+from airflow_delta_provider.jobs.process.progress import TableCount
 
 
 def told(total: int) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +15,10 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table
-from airflow_delta_provider.jobs.tables.table_session import TableError, parse_table_name
+from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told
-from tests.unit.paimon_tables import CODECS
 
 W = "worked/05_delete"
 
@@ -267,11 +265,10 @@ class Receding(Storage):
 
 
 def test_snapshots_that_vanish_faster_than_they_are_read_leave_the_table_undecided(
-    paimon_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paimon_archive: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("airflow_delta_provider.jobs.paimon.open_table.avro_codecs", lambda _: CODECS)
     table = copy(paimon_archive, "big/p/final", tmp_path)
-    session: Any = SimpleNamespace(storage=Receding(table), spark=None, check_reach=lambda *_: None)
+    session = TableSession(Receding(table))
     request = JobRequest((str(table.root),), PaimonCheckRowTrackingOptions())
     begun: list[str] = []
 
@@ -322,7 +319,7 @@ def test_thousand_snapshots_are_checked_to_the_last(paimon_archive: Path, tmp_pa
 
 
 def opened(path: str) -> PaimonTable:
-    session: Any = SimpleNamespace(storage=Storage(), spark=None, check_reach=lambda name, location: None)
+    session = TableSession(Storage())
     return open_paimon_table(session, parse_table_name(path))
 
 

@@ -17,11 +17,11 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.paimon.deleted_rows import DeletedRows
-from airflow_delta_provider.jobs.paimon.file_survey import FileSurvey, survey
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
+from airflow_delta_provider.jobs.spark.paimon.file_survey import FileSurvey, survey
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told

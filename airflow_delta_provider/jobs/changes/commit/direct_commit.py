@@ -14,8 +14,9 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent, Store
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 #: Makes the edit of the version that the commit follows, proven again on that version.
 #: Raises CommitRefusedError or TableMovedError if it must not be made there.
@@ -29,7 +30,7 @@ class DirectCommit:
     """Writes one commit to a table.
 
     :param planned_on: the state that the plan was made on: later commits may add and remove files, nothing else
-    :param user_metadata: labels of the run, as JSON: see ``DeltaSession.user_metadata``
+    :param user_metadata: labels of the run, as JSON: see ``SparkDeltaSession.user_metadata``
     """
 
     def __init__(self, table: OpenTable, store: Store, planned_on: TableState, user_metadata: str | None) -> None:
@@ -41,7 +42,7 @@ class DirectCommit:
         self._put = PutIfAbsent(store, table.log)
 
     @classmethod
-    def in_session(cls, session: DeltaSession, table: OpenTable, planned_on: TableState) -> DirectCommit:
+    def in_session(cls, session: SparkDeltaSession, table: OpenTable, planned_on: TableState) -> DirectCommit:
         """Return a commit through the log store of a session, with the labels that it writes now."""
         return cls(table, LogStore(session, table.location), planned_on, session.user_metadata)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 _DELTA = "org.apache.spark.sql.delta"
 
@@ -18,7 +18,7 @@ class EngineTransaction:
     protocol in the meantime makes it fail with ``DELTA_METADATA_CHANGED`` or ``DELTA_PROTOCOL_CHANGED``.
     """
 
-    def __init__(self, session: DeltaSession, location: str) -> None:
+    def __init__(self, session: SparkDeltaSession, location: str) -> None:
         self._jvm: Any = session.spark._jvm
         path = self._jvm.org.apache.hadoop.fs.Path(location)
         log = self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session.spark._jsparkSession, path)

@@ -10,10 +10,10 @@ from py4j.protocol import Py4JJavaError
 from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 
-def refuse_unsafe_store(session: DeltaSession, table: str, location: str, *, allow_unsafe: bool) -> Finding | None:
+def refuse_unsafe_store(session: SparkDeltaSession, table: str, location: str, *, allow_unsafe: bool) -> Finding | None:
     """Return a refusal where a commit, this provider's or the engine's, may overwrite another writer's.
 
     :param allow_unsafe: whether the user says that no other process writes to the table
@@ -30,7 +30,7 @@ class LogStore:
     :param location: of the table, as a URI
     """
 
-    def __init__(self, session: DeltaSession, location: str) -> None:
+    def __init__(self, session: SparkDeltaSession, location: str) -> None:
         self._jvm: Any = session.spark._jvm
         spark = session.spark._jsparkSession
         self._configuration: Any = spark.sessionState().newHadoopConf()

@@ -11,8 +11,8 @@ from typing import Protocol
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.session.engine_errors import understand
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
+from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Seconds before each further try after a failure of the storage.
 _WAITS = (0.2, 1.0, 3.0)

@@ -1,4 +1,4 @@
-"""Small Parquet checkpoints, read by PyArrow where the driver has it: one Spark job takes longer than many of them."""
+"""Parquet checkpoints, read by PyArrow where it is installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.session.optional_packages import have
-
-#: Bytes up to which a file of a checkpoint is read here: some 100,000 files of a table.
-MOST_BYTES = 16 * 1024 * 1024
+from airflow_delta_provider.jobs.process.optional_packages import have
 
 
 def is_available() -> bool:

@@ -10,8 +10,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import SparkSession
-
 from airflow_delta_provider.domain.audit.past_log import Addition, additions
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.checkpoint import CheckpointPart
@@ -33,8 +31,8 @@ from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
-from airflow_delta_provider.jobs.session.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
 _FEW_FILES = 10
@@ -62,12 +60,12 @@ class History:
 class TableLog:
     """The ``_delta_log`` of one table."""
 
-    def __init__(self, spark: SparkSession, storage: HadoopStorage, location: str) -> None:
+    def __init__(self, storage: Storage, location: str, checkpoints: CheckpointFiles) -> None:
         self._storage = storage
         self.root = location
         """Where the table is, a URI."""
         self._directory = f"{location.rstrip('/')}/_delta_log"
-        self._checkpoints = CheckpointFiles(spark, storage)
+        self._checkpoints = checkpoints
 
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
-from airflow_delta_provider.jobs.session.jvm_output import JvmOutput
+from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
 
 #: Exit codes: a report was written; there is none, or every table is in FAULT; the command line is invalid.
 REPORTED, FAULT, INVALID = 0, 1, 2
@@ -36,11 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(line, file=sys.stderr)
 
     # Imported late: an invalid command line is answered without starting Spark.
-    from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
     from airflow_delta_provider.jobs.run.own_receipt import confirm
     from airflow_delta_provider.jobs.run.runner import run
-    from airflow_delta_provider.jobs.session.engine_errors import understand
-    from airflow_delta_provider.jobs.session.spark_session import jvm_runs, own_session
+    from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+    from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+    from airflow_delta_provider.jobs.spark.session.spark_session import jvm_runs, own_session
 
     def why(failure: Exception) -> str:
         return str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with output.taken():
             spark = own_session(f"airflow-delta-provider {request.kind}", parsed.master, jars)
-        session = DeltaSession(spark)
+        session = SparkDeltaSession(spark)
     except Exception as failure:
         _say(f"there is no Spark session: {why(failure)}", *output.last_lines(errors_only=jvm_runs()))
         return FAULT

@@ -1,0 +1,122 @@
+"""Reading the columns of a table from its history and from the footers of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
+from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    commit_name,
+    newest_version,
+    select_segment,
+    version_of,
+)
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.log.recent_writers import RECENT
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
+    """Follow the log from the first version that is kept up to ``version``, by default the newest.
+
+    If it cannot be followed from there, the result says why, and starts at the newest checkpoint.
+
+    :raises MissingFileError: if there is no ``_delta_log``
+    :raises BrokenLogError: if the log does not lead to that version
+    """
+    names = log.list_names()
+    last = newest_version(names) if version is None else version
+    try:
+        span = find_span(names, last)
+        if span.last == last:
+            return _follow(log, names, None if span.base is None else span.base.version, last)
+        why = f"version {span.last + 1} is missing in the log"
+    except BrokenLogError as error:
+        why = str(error)
+    segment = select_segment(names, last)
+    found = _follow(log, names, segment.checkpoint_version, last)
+    broken = f"the log cannot be followed further back than version {found.known.since}: {why}"
+    since = found.known.since
+    return replace(found, known=replace(found.known, why_incomplete=broken, unknown_before=since))
+
+
+def _follow(log: TableLog, names: Sequence[str], base: int | None, last: int) -> MappedTable:
+    history = ColumnHistory(KeptLog(log))
+    replay = Replay(with_files=True)
+    if base is not None:
+        replay = log.replay(select_segment(names, base))
+        history.begin(replay.state(base), is_first=False)
+    commits = [commit_name(version) for version in range(0 if base is None else base + 1, last + 1)]
+    last_stream: int | None = None
+    for name, content in zip(commits, log.read_files(commits)):
+        version, actions = version_of(name), parse_commit(name, content)
+        history.follow(replay, version, actions)
+        if version > last - RECENT and _is_of_a_stream(actions):
+            last_stream = version
+    return MappedTable(replay.state(last), history.known, last_stream=last_stream)
+
+
+def _is_of_a_stream(actions: Sequence[Action]) -> bool:
+    return commit_info(actions).get("operation") == "STREAMING UPDATE" or any("txn" in action for action in actions)
+
+
+def survey_footers(
+    data: DeltaFiles, state: TableState, read: dict[str, Footer | FooterError] | None = None
+) -> FooterSurvey:
+    """Compare the columns of a table's live files with those of the table.
+
+    :param state: with its files
+    :param read: footers that were read before, by path, to which those are added that were not
+    """
+    read = {} if read is None else read
+    found, columns = FooterSurvey(), TableColumns(state.metadata)
+    by_path = {file.path: file for file in (state.files or {}).values()}
+    missing = [file for path, file in by_path.items() if path not in read]
+    read.update(zip((file.path for file in missing), data.map(partial(_footer, data), missing)))
+    for path in by_path:
+        found.take(path, read[path], columns)
+    return found
+
+
+def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableState) -> str:
+    """Return why the footers do not prove that every live file has only columns of the table.
+
+    Empty if they prove it.
+
+    :param state: of the table, with or without its files
+    """
+    if state.files is None:
+        state = table.log.read_state(with_files=True, version=state.version)
+    survey = survey_footers(DeltaFiles(session.storage, table.location), state)
+    if survey.foreign:
+        path, foreign = next(iter(survey.foreign.items()))
+        others = len(survey.foreign) - 1
+        more = f", and {others} more file{'s have' if others > 1 else ' has'} others, too" if others else ""
+        return f"{path} has {', '.join(map(path_text, foreign))}, not a column of the table{more}"
+    if survey.unread:
+        path, why = next(iter(survey.unread.items()))
+        return f"the footer of {path} cannot be read: {why}"
+    return ""
+
+
+def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:
+    try:
+        return data.footer(file)
+    except MissingFileError:
+        return FooterError("there is no such file")
+    except FooterError as error:
+        return error

@@ -1,0 +1,80 @@
+"""What is proven about the rows of a table: the port to the engine that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+
+
+@dataclass
+class Proof:
+    """That live rows have unique ids, or which do not.
+
+    :param ids_read: how many ids were read
+    """
+
+    findings: list[Finding]
+    ids_read: int = 0
+
+
+class RowProofs(Protocol):
+    """Reads rows, and proves what footers cannot tell."""
+
+    def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
+        """End what is read meanwhile when the time is over.
+
+        :raises OutOfTimeError: if something was ended
+        """
+        ...
+
+    def unique_ids(
+        self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
+    ) -> Proof:
+        """Prove that live rows of ``files`` have unique ids, or find those that do not."""
+        ...
+
+    def moved_rows(
+        self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided.
+
+        :param known: row ids of files whose footers were read before, by path
+        :param column: the column of the row ids in ``known``
+        """
+        ...
+
+    def changes_since(
+        self,
+        version: int,
+        table: OpenTable,
+        steps: Sequence[CommitStep],
+        state: TableState,
+        data: DeltaFiles,
+        surveyed: FooterSurvey,
+        keys: Sequence[Column],
+        progress: Progress,
+    ) -> Iterator[Finding]:
+        """Yield what changed since a version that must not, and what cannot be decided.
+
+        :param steps: the commits since, or more of them
+        :param state: the newest
+        :param surveyed: the footers of its files
+        :param keys: columns that identify rows
+        """
+        ...

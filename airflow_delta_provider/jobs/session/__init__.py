@@ -1,1 +1,0 @@
-"""The Spark session of a job, and its Python process."""

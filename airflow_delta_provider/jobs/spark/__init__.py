@@ -1,0 +1,1 @@
+"""All that takes Spark: sessions, storage through Hadoop, proofs about rows."""

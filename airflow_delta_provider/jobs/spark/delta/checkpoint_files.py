@@ -1,0 +1,109 @@
+"""The Parquet files of checkpoints that PyArrow does not read: by Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from airflow_delta_provider.domain.delta.commit import KINDS, Action
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.spark.session.engine_errors import damage
+from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
+
+_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
+#: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
+#: driver's heap would hold the rows.
+_SMALL_PARTITION = "4m"
+#: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
+_NUM_RECORDS = {
+    "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
+    "stats_parsed": "add.stats_parsed.numRecords",
+}
+
+
+class SparkCheckpointFiles(CheckpointFiles):
+    """Reads small ones by PyArrow, if it is there: one job of Spark takes longer than many of them.
+
+    What PyArrow cannot read Spark is asked for, so that it does not matter which packages there are.
+    """
+
+    _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
+
+    def __init__(self, spark: SparkSession, storage: HadoopStorage) -> None:
+        super().__init__(storage)
+        self._spark = spark
+
+    def _read_otherwise(
+        self,
+        path: str,
+        fields: Mapping[str, Sequence[str]],
+        kinds: Sequence[str] | None,
+        refusal: BrokenLogError | None,
+    ) -> Iterator[Action]:
+        """Yield the actions of a file that PyArrow did not read, whatever it said of it."""
+        del refusal
+        name = path.rsplit("/", 1)[-1]
+        try:
+            yield from self._read_with_spark(path, fields, kinds)
+        except (PySparkException, Py4JJavaError) as error:
+            found = damage(error)
+            if found is None:
+                self._storage.size(path)  # whether it is there at all
+                if not isinstance(error, AnalysisException):
+                    raise
+                found = f"its columns are not those of a checkpoint ({error.getCondition()})"
+            raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
+
+    def _read_with_spark(
+        self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None
+    ) -> Iterator[Action]:
+        rows = self._spark.read.parquet(*literal([path]))
+        columns = {}
+        for column in rows.schema.fields:
+            kind, wanted = column.name, fields.get(column.name)
+            if (kinds is not None and kind not in kinds) or wanted == ():
+                continue
+            if not isinstance(column.dataType, StructType):
+                if kind in KINDS:
+                    raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is no struct")
+                continue
+            columns[kind] = _as_json(kind, column.dataType, wanted)
+        if not columns:
+            return
+        condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
+        # One small partition at a time: a table may have more files than fit here as rows all at once.
+        with configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
+            found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
+        for row in found:
+            yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
+
+
+def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
+    """Return the expression that gives an action as JSON."""
+    if wanted is None:
+        return f"to_json(`{kind}`) AS `{kind}`"
+    counted = "stats_parsed" in wanted
+    fields = [
+        f"'{name}', {kind}.{name}" for name in wanted if name in struct.names and not (counted and name in _NUM_RECORDS)
+    ]
+    counts = [expression for name, expression in _NUM_RECORDS.items() if counted and _has_count(struct, name)]
+    if counts:
+        fields.append(f"'stats', coalesce({', '.join(counts)})")
+    described = f"to_json(named_struct({', '.join(fields)}))" if fields else "'{}'"
+    return f"CASE WHEN {kind} IS NOT NULL THEN {described} END AS {kind}"
+
+
+def _has_count(add: Any, name: str) -> bool:
+    """Whether a checkpoint's ``add`` can have the number of rows in the field ``name``."""
+    if name not in add.names:
+        return False
+    names = getattr(add[name].dataType, "names", None)
+    return names is None or "numRecords" in names

@@ -1,0 +1,160 @@
+"""A Spark session with Delta: its engine, its catalogs, its labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
+
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.session_profile import SESSION_CATALOG
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.spark.delta.checkpoint_files import SparkCheckpointFiles
+from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
+from airflow_delta_provider.jobs.tables.table_session import TableError
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_NOT_FOUND = frozenset(
+    {
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+        "CATALOG_NOT_FOUND",
+        "REQUIRES_SINGLE_PART_NAMESPACE",
+        "DELTA_TABLE_NOT_FOUND",
+        "DELTA_MISSING_DELTA_TABLE",
+    }
+)
+
+
+class SparkDeltaSession(SparkTableSession, DeltaSession):
+    """A session of Spark that opens Delta tables, by location or by name."""
+
+    def open_log(self, location: str) -> TableLog:
+        """Return the log of the table at a location; large checkpoints are read by Spark."""
+        return TableLog(self.storage, location, SparkCheckpointFiles(self.spark, self.storage))
+
+    @property
+    def versions(self) -> Mapping[str, str | None]:
+        """Versions of Spark and Delta."""
+        return {**super().versions, "delta": self.delta_version}
+
+    def tables_in(self, schema: tuple[str, ...]) -> Iterator[str]:
+        """Yield the names of the Delta tables in a schema of a catalog."""
+        for row in self.sql(f"SHOW TABLES IN {TableName('', identifier=schema).sql}"):
+            table = TableName("", identifier=(*schema, row["tableName"]))
+            if not row["isTemporary"] and (self.details(table).get("Provider") or "").lower() == "delta":
+                yield row["tableName"]
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What Delta this session has.
+
+        :raises RuntimeError: if it has none, or too old a one; the message says how to provide it
+        """
+        jvm: Any = self.spark._jvm
+        try:
+            features = jvm.org.apache.spark.sql.delta.TableFeature.allSupportedFeaturesMap().keys().mkString(",")
+            delta = getattr(getattr(jvm.io.delta, "package$"), "MODULE$").VERSION()
+        except TypeError:  # py4j finds no such class and takes the name for a package
+            raise RuntimeError(
+                "Delta Lake is not on Spark's classpath. Set delta_jars (on the command line --delta-jars) to "
+                "'packages' or to a list of jars, or install the delta-spark jars of Spark "
+                f"{self.spark.version} on the platform."
+            ) from None
+        except Py4JError as error:
+            if "does not exist in the JVM" not in str(error):
+                raise
+            raise RuntimeError(
+                "This release of Delta Lake is too old to say which table features it knows. Use Delta 3.3 or later."
+            ) from None
+        return Engine(self.spark.version, delta, frozenset(features.split(",")))
+
+    def require_delta(self) -> None:
+        """Check that this session has Delta.
+
+        :raises RuntimeError: as :attr:`engine`
+        """
+        assert self.engine
+
+    @property
+    def delta_version(self) -> str | None:
+        """Version of Delta, None where the session has none: then Spark's own catalog is in force again.
+
+        Sessions are made for Delta, whose catalog would fail every query where its jars are not there.
+        """
+        try:
+            return self.engine.delta
+        except RuntimeError:
+            if self.spark.conf.get(SESSION_CATALOG, None) == DELTA_CATALOG:
+                self.spark.conf.unset(SESSION_CATALOG)
+            return None
+
+    @contextmanager
+    def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
+        """Write ``labels`` into the ``userMetadata`` of every commit made meanwhile.
+
+        Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
+        """
+        merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
+        # Spark replaces ${env:…} and the like in values of settings, too. In JSON, $ may be written in another way.
+        text = json.dumps(merged, sort_keys=True).replace("$", r"\u0024")
+        with configured(self.spark, {_USER_METADATA: text}):
+            yield
+
+    @property
+    def user_metadata(self) -> str | None:
+        """What goes into the ``userMetadata`` of a commit that is made now: the labels, and what the user put there."""
+        text: str | None = self.spark.conf.get(_USER_METADATA, None)
+        return text
+
+    def locate(self, name: TableName) -> str:
+        """Return where a catalog has a table.
+
+        :raises TableError: if there is none, or it is not a Delta table
+        """
+        try:
+            properties = self.details(name)
+        except AnalysisException as error:
+            if (error.getCondition() or "").split(".")[0] in _NOT_FOUND:
+                raise TableError(
+                    requests.NO_SUCH_TABLE.found(
+                        "There is no table {table} in the catalog.{hint}",
+                        table=name.text,
+                        hint=Prose(self._without_delta()),
+                    )
+                ) from None
+            raise
+        provider = (properties.get("Provider") or "").lower()
+        if provider != "delta" or not properties.get("Location"):
+            what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"
+            raise TableError(
+                requests.NOT_DELTA.found("{table} is {what}, not a Delta table.", table=name.text, what=what)
+            )
+        return self.storage.qualify(properties["Location"])
+
+    def _without_delta(self) -> str:
+        """Return what may be why a catalog has no table, where jobs run that need Delta for nothing else."""
+        if self.delta_version is not None:
+            return ""
+        return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars (delta_jars)."
+
+
+def _as_object(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = text
+    return parsed if isinstance(parsed, dict) else {"user": parsed}

@@ -1,0 +1,28 @@
+"""The kinds of jobs that check tables, with Spark for what needs rows."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.audit import protocol_audit
+from airflow_delta_provider.jobs.paimon import check as paimon
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.row_tracking import check as row_tracking
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.row_proofs import SparkRowProofs as PaimonRowProofs
+from airflow_delta_provider.jobs.spark.row_tracking.row_proofs import SparkRowProofs
+
+
+def audit(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Audit one table."""
+    return protocol_audit.run(session, text, request, progress, SparkRowProofs(session))
+
+
+def check_row_tracking(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Check row tracking of one table."""
+    return row_tracking.run(session, text, request, progress, SparkRowProofs(session))
+
+
+def check_paimon_table(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Check row tracking of one Paimon table."""
+    return paimon.check_paimon_table(session, text, request, progress, PaimonRowProofs(session))

@@ -1,0 +1,1 @@
+"""Proofs about the rows of Paimon tables, and what their connector says."""

@@ -1,0 +1,256 @@
+"""Rows before and after commits, compared by Spark: all commits of a history in one job, more only for what is wrong.
+
+What comes back is a line for each commit, and the first rows of each fault.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Row, Window
+from pyspark.sql import functions as sql
+
+from airflow_delta_provider.domain.paimon.changed_rows import Comparison
+from airflow_delta_provider.domain.paimon.manifest import FileSource
+from airflow_delta_provider.domain.paimon.row_outcome import (
+    MOST_ROWS,
+    ChangedRow,
+    FaultyRows,
+    Moved,
+    MovedKeys,
+    Outcome,
+    RowFault,
+)
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.jobs.spark.paimon.row_frame import UserColumn, content_of
+from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
+from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
+
+_STEPS = (
+    "step: int, low: bigint, high: bigint, next_before: bigint, next_after: bigint, bounds: boolean, "
+    "alone: boolean, compaction: boolean, merge: boolean"
+)
+_BOTH = "before_n > 0 AND after_n > 0"
+_NEW = "before_n = 0 AND after_n > 0"
+#: Faults in the order in which they count. ``alone``: there is nothing to compare these rows with. A sequence number
+#: that was above the snapshot's id before is the fault of an earlier commit, or comes from a branch.
+_CONDITIONS = {
+    RowFault.NO_ID: "id IS NULL AND after_n > 0",
+    RowFault.REPEATED: "after_n > 1",
+    RowFault.IMPOSSIBLE_ID: "after_n > 0 AND (id < 0 OR id >= next_after)",
+    RowFault.IMPOSSIBLE_SEQUENCE: (
+        "after_n > 0 AND (a_low < 1 OR (bounds AND NOT fits)"
+        " OR (a_seq > high AND NOT merge AND NOT coalesce(a_seq <= b_seq, false)))"
+    ),
+    RowFault.COMPACTED: f"NOT alone AND compaction AND {_BOTH} AND ({{sequence}} OR a_content <> b_content)",
+    RowFault.LOST: "NOT alone AND compaction AND after_n = 0",
+    RowFault.ADDED: "NOT alone AND compaction AND before_n = 0",
+    RowFault.INVENTED: f"NOT alone AND NOT compaction AND {_NEW} AND id < next_before",
+    RowFault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq AND b_seq <= low",
+    RowFault.SILENT: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq = b_seq AND a_content <> b_content",
+    RowFault.OTHER_SEQUENCE: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq <> b_seq AND NOT (a_seq > low)",
+    RowFault.NEW_WITH_OTHER_SEQUENCE: (
+        f"NOT alone AND NOT compaction AND {_NEW} AND NOT (a_seq > low AND a_seq <= high)"
+    ),
+}
+#: Files of one column group share a sequence number, so compaction may raise that of a row.
+_OTHER_SEQUENCE, _LOWER_SEQUENCE = "a_seq <> b_seq", "a_seq < b_seq"
+
+
+class ComparedRows:
+    """Compares the rows of some commits with those before.
+
+    :param rows: as :meth:`RowFrame.rows` gives them
+    :param names: of what the column ``file`` stands for
+    :param columns: that make the content of a row
+    :param keys: that identify rows; none where that is not known
+    """
+
+    def __init__(
+        self,
+        session: SparkTableSession,
+        rows: DataFrame,
+        names: Sequence[str],
+        comparisons: Sequence[Comparison],
+        columns: Sequence[UserColumn],
+        keys: Sequence[UserColumn],
+    ) -> None:
+        self._session = session
+        self._comparisons = comparisons
+        self._columns = columns
+        self._keys = keys
+        self._rows = rows
+        self._names = names
+
+    def outcomes(self) -> dict[int, Outcome]:
+        """Return what each comparison came to, by its number."""
+        by_id = self._by_id()
+        faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
+        gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)"
+        sums = {
+            "kept": f"count_if({_BOTH})",
+            "gone": f"count_if({gone})",
+            "new": f"count_if({new})",
+            "before": "sum(before_n)",
+            "after": "sum(after_n)",
+            **{
+                f"{which}_{end}": f"{end}(CASE WHEN {condition} THEN id END)"
+                for which, condition in (("gone", gone), ("new", new))
+                for end in ("min", "max")
+            },
+            "gone_sum": f"sum(CASE WHEN {gone} THEN CAST(b_content AS DECIMAL(38, 0)) END)",
+            "new_sum": f"sum(CASE WHEN {new} THEN CAST(a_content AS DECIMAL(38, 0)) END)",
+            **{fault.value: count for fault, count in faults.items()},
+        }
+        totals = by_id.groupBy("step").agg(*(sql.expr(f"{value} AS {name}") for name, value in sums.items()))
+        with self._session.reading_files():
+            found = {row["step"]: row for row in totals.collect()}
+            first = self._first(by_id) if any(row[fault.value] for row in found.values() for fault in RowFault) else {}
+            keys = self._moved_keys() if self._keys else None
+        return {
+            step: Outcome(
+                Moved(
+                    row["kept"],
+                    row["gone"],
+                    row["new"],
+                    row["gone_sum"] == row["new_sum"],
+                    row["before"],
+                    row["after"],
+                    (row["gone_min"], row["gone_max"]),
+                    (row["new_min"], row["new_max"]),
+                ),
+                {
+                    fault: FaultyRows(row[fault.value], tuple(first.get((step, fault), ())))
+                    for fault in RowFault
+                    if row[fault.value]
+                },
+                None if keys is None else keys.get(step, MovedKeys(0, 0, 0)),
+            )
+            for step, row in found.items()
+        }
+
+    def _by_id(self) -> DataFrame:
+        """Return each row id of each comparison, with what it was and is, and its fault."""
+        rows = self._rows.withColumn("content", sql.expr(content_of(self._columns)))
+        grouped = rows.groupBy("step", "id").agg(
+            *map(
+                sql.expr,
+                (
+                    "count_if(NOT after) AS before_n",
+                    "count_if(after) AS after_n",
+                    "max(CASE WHEN NOT after THEN seq END) AS b_seq",
+                    "max(CASE WHEN after THEN seq END) AS a_seq",
+                    "min(CASE WHEN after THEN seq END) AS a_low",
+                    "bool_and(NOT after OR fits) AS fits",
+                    "max(CASE WHEN NOT after THEN content END) AS b_content",
+                    "max(CASE WHEN after THEN content END) AS a_content",
+                    "max(struct(after, file, position)) AS place",
+                ),
+            )
+        )
+        steps = ship(self._session.spark, _steps(self._comparisons), _STEPS)
+        evolution = any(comparison.evolution for comparison in self._comparisons)
+        sequence = _LOWER_SEQUENCE if evolution else _OTHER_SEQUENCE
+        cases = " ".join(
+            f"WHEN {condition.replace('{sequence}', sequence)} THEN '{fault.value}'"
+            for fault, condition in _CONDITIONS.items()
+        )
+        return grouped.join(sql.broadcast(steps), "step").withColumn("fault", sql.expr(f"CASE {cases} END"))
+
+    def _first(self, by_id: DataFrame) -> dict[tuple[int, RowFault], list[ChangedRow]]:
+        """Return the first rows of each fault."""
+        found: dict[tuple[int, RowFault], list[ChangedRow]] = defaultdict(list)
+        for row in _first_of(by_id.where("fault IS NOT NULL"), ["step", "fault"], sql.col("id")):
+            file = self._names[row["place"]["file"]]
+            changed = ChangedRow(row["id"], row["b_seq"], row["a_seq"], file, row["place"]["position"])
+            found[row["step"], RowFault(row["fault"])].append(changed)
+        return found
+
+    def _moved_keys(self) -> dict[int, MovedKeys]:
+        """Return the keys that several rows have, or whose row has another id."""
+        indexes = [self._columns.index(key) for key in self._keys]
+        key = ", ".join(f"c{index}" for index in indexes)
+        named = " AND ".join(f"c{index} IS NOT NULL" for index in indexes)
+        steps = ship(self._session.spark, _steps(self._comparisons), _STEPS)
+        grouped = (
+            self._rows.where(f"id IS NOT NULL AND {named}")
+            .selectExpr("step", "after", "id", f"struct({key}) AS key")
+            .groupBy("step", "key")
+            .agg(
+                *map(
+                    sql.expr,
+                    (
+                        "count_if(NOT after) AS before_n",
+                        "count_if(after) AS after_n",
+                        "max(CASE WHEN NOT after THEN id END) AS b_id",
+                        "max(CASE WHEN after THEN id END) AS a_id",
+                    ),
+                )
+            )
+            .join(sql.broadcast(steps), "step")
+            .where(f"NOT alone AND NOT compaction AND {_BOTH}")
+            .selectExpr("step", "before_n > 1 OR after_n > 1 AS repeated", "a_id >= next_before AS new", "b_id", "a_id")
+            .where("repeated OR a_id <> b_id")
+        )
+        totals = {
+            row["step"]: row
+            for row in grouped.groupBy("step")
+            .agg(
+                sql.expr("count_if(repeated) AS repeated"),
+                sql.expr("count_if(NOT repeated AND new) AS reassigned"),
+                sql.expr("count_if(NOT repeated AND NOT new) AS exchanged"),
+            )
+            .collect()
+        }
+        first: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        if totals:
+            for row in _first_of(grouped.where("NOT repeated"), ["step"], sql.col("b_id")):
+                first[row["step"]].append((row["b_id"], row["a_id"]))
+        return {
+            step: MovedKeys(row["reassigned"], row["exchanged"], row["repeated"], tuple(first[step]))
+            for step, row in totals.items()
+        }
+
+
+def _first_of(rows: DataFrame, by: Sequence[str], order: Column) -> list[Row]:
+    numbered = rows.withColumn("number", sql.row_number().over(Window.partitionBy(*by).orderBy(order)))
+    first: list[Row] = numbered.where(f"number <= {MOST_ROWS}").orderBy(*by, "number").collect()
+    return first
+
+
+def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
+    """Return what the conditions need to know of each comparison."""
+    steps: list[dict[str, object]] = []
+    highest: int | None = None
+    for comparison in comparisons:
+        before, snapshot = comparison.before, comparison.snapshot
+        given_out = _higher(highest, before.next_row_id if before else None)
+        highest = _higher(given_out, snapshot.next_row_id)
+        steps.append(
+            {
+                "step": comparison.number,
+                "low": before.id if before else 0,
+                "high": snapshot.id,
+                "next_before": given_out,
+                "next_after": None if snapshot.next_row_id is None else highest,
+                "bounds": _are_reliable(comparison, snapshot),
+                "alone": before is None or comparison.restored,
+                "compaction": comparison.compaction,
+                "merge": snapshot.is_branch_merge,
+            }
+        )
+    return steps
+
+
+def _higher(one: int | None, other: int | None) -> int | None:
+    """Return the higher number: a nextRowId that was lowered is one violation, and what follows from it no other."""
+    return other if one is None else one if other is None else max(one, other)
+
+
+def _are_reliable(comparison: Comparison, snapshot: Snapshot) -> bool:
+    """Whether manifests have the lowest and highest sequence numbers right: of compacted files not before Paimon 2."""
+    version = (snapshot.writer_version or "").split(".")[0]
+    recent = version.isdigit() and int(version) >= 2
+    files = (one.file for one in comparison.occurrences if one.after)
+    return recent or all(file.source is not FileSource.COMPACT for file in files)

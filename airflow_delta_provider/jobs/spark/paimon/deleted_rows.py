@@ -1,0 +1,44 @@
+"""The deleted rows of data files, and the deletion vectors that cannot be read."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks import paimon_rows as rules
+from airflow_delta_provider.domain.paimon.file_faults import FileFault
+from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
+from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+class DeletedRows:
+    """Reads deletion vectors of a history's snapshots.
+
+    Files whose deleted rows cannot be determined are in :attr:`broken`: their rows must not be read.
+    """
+
+    def __init__(self, data: TableFiles, history: TableHistory) -> None:
+        self._data = data
+        self._history = history
+        self.broken: set[FileKey] = set()
+        self.faults: list[FileFault] = []
+
+    def __call__(self, file: DataFile, vector: Vector | None) -> int:
+        """Return the deleted rows of a file as a bit set; none where they cannot be determined."""
+        try:
+            return self._data.deleted_by(file, vector)
+        except (MissingFileError, PaimonFormatError) as error:
+            if file.key not in self.broken:
+                self.broken.add(file.key)
+                why = "there is no such file" if isinstance(error, MissingFileError) else str(error)
+                name = vector.file.name if vector else file.name
+                says = f"has deleted rows that are unknown: {name} with its deletion vector cannot be read: {why}."
+                self.faults.append(FileFault(rules.UNREADABLE, file, says, since=self._first_with(vector)))
+            return 0
+
+    def _first_with(self, vector: Vector | None) -> Snapshot | None:
+        """Return the first snapshot that has the index file of a deletion vector; None if it was there before."""
+        if vector is None or vector.file in self._history.start.index_files:
+            return self._history.start.snapshot if vector else None
+        return next((step.snapshot for step in self._history.steps if vector.file in step.index_files), None)

@@ -1,0 +1,1 @@
+"""Reading and comparing the ids of rows, for tables of any format."""

@@ -1,0 +1,1 @@
+"""Proofs about the rows of Delta tables."""

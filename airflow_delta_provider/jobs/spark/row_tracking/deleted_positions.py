@@ -1,0 +1,216 @@
+"""Deletion vectors decoded where Spark runs its tasks, for more of them than this process should hold."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from airflow_delta_provider.domain.delta.deletion_vector import (
+    BrokenDeletionVectorError,
+    DeletionVector,
+    bitmap_in_range,
+    deleted_rows,
+    inline_bitmap,
+)
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.engine.spark_master import is_local
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+#: Positions of a file that one row of the result covers.
+_CHUNK = 32768
+_WORD = 64
+_VECTORS = "file: int, source: string, start: bigint, size: bigint, rows: bigint, vector: string"
+_DECODED = "struct<error: string, chunks: array<struct<chunk: bigint, words: array<bigint>>>>"
+_IS_DELETED = f"bit_get(words[CAST(position % {_CHUNK} DIV {_WORD} AS INT)], CAST(position % {_WORD} AS INT)) = 1"
+MISSING = "its file is missing"
+
+
+class VectorsInTasks:
+    """The deletion vectors of some files, decoded as they are asked for.
+
+    :param files: by path
+    :param unreadable: gets each file whose deletion vector cannot be read, and why; its rows then count as deleted
+    """
+
+    def __init__(
+        self,
+        session: SparkDeltaSession,
+        data: DeltaFiles,
+        files: Mapping[str, LiveFile],
+        rows_of: RowCount,
+        unreadable: Callable[[LiveFile, str], None],
+    ) -> None:
+        self._session = session
+        self._data = data
+        self._files = files
+        self._rows_of = rows_of
+        self._unreadable = unreadable
+        self._kept: list[DeletedPositions] = []
+
+    def covers(self, file: RowFile) -> bool:
+        """Whether a file has a deletion vector."""
+        return self._files[file.path].deletion_vector is not None
+
+    def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
+        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+
+        :param files: by the number that ``file`` has
+        """
+        vectors = {number: (self._files[file.path], self._rows_of(file)) for number, file in files.items()}
+        deleted = DeletedPositions(self._session, self._data, vectors)
+        self._kept.append(deleted)
+        for number, why in deleted.errors().items():
+            self._unreadable(vectors[number][0], why)
+        return deleted.live(rows)
+
+    def release(self) -> None:
+        """Free what is kept."""
+        for kept in self._kept:
+            kept.release()
+
+
+class DeletedPositions:
+    """Which rows of some files their deletion vectors delete.
+
+    :param files: by a number of the caller's, with the number of rows of each; those without a vector count for nothing
+    """
+
+    def __init__(
+        self, session: SparkDeltaSession, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]
+    ) -> None:
+        self._session = session
+        self._decoded = self._decode(data, files).persist()
+
+    def errors(self) -> dict[int, str]:
+        """Return which vectors cannot be read, and why."""
+        with self._session.reading_files():
+            found = self._decoded.where("error IS NOT NULL").select("file", "error").collect()
+        return {row["file"]: row["error"] for row in found}
+
+    def live(self, rows: DataFrame) -> DataFrame:
+        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+
+        Rows of files whose vectors cannot be read count as deleted.
+        """
+        chunks = self._decoded.select("file", sql.expr("inline(chunks)"))
+        broken = self._decoded.where("error IS NOT NULL").select("file")
+        return (
+            rows.join(sql.broadcast(broken), "file", "left_anti")
+            .withColumn("chunk", sql.expr(f"position DIV {_CHUNK}"))
+            .join(chunks, ["file", "chunk"], "left")
+            .where(f"words IS NULL OR NOT {_IS_DELETED}")
+            .drop("chunk", "words")
+        )
+
+    def release(self) -> None:
+        """Free what is kept."""
+        self._decoded.unpersist()
+
+    def _decode(self, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]) -> DataFrame:
+        spark = self._session.spark
+        vectors: list[dict[str, Any]] = []
+        for number, (file, rows) in files.items():
+            vector = file.deletion_vector
+            if vector is None:
+                continue
+            start, end = vector.byte_range
+            source = _source(data, file, vector)
+            wire = json.dumps(asdict(vector))
+            vectors.append(
+                {"file": number, "source": source, "start": start, "size": end - start, "rows": rows, "vector": wire}
+            )
+        sources = sorted({vector["source"] for vector in vectors if vector["source"]})
+        context: Any = spark.sparkContext
+        if is_local(context.master):  # its Python need not be the first one on the path
+            context.pythonExec = sys.executable
+        shipped = ship(spark, vectors, _VECTORS)
+        spelled = ship(
+            spark,
+            [{"source": uri, "path": spelling} for uri in sources for spelling in self._spellings(uri)],
+            "source: string, path: string",
+        )
+        contents = self._contents(sources).join(spelled, "path").select("source", "content")
+        decode = sql.udf(decoded, _DECODED, useArrow=False)
+        return (
+            shipped.join(contents, "source", "left")
+            .withColumn("found", decode(sql.expr("substring(content, start + 1, size)"), "vector", "rows"))
+            .select("file", "found.*")
+        )
+
+    def _spellings(self, uri: str) -> set[str]:
+        """Return the ways in which Spark may write the path of a file that it reads whole."""
+        spellings = self._session.storage.spellings(uri)
+        return spellings | {re.sub(r"^file:/+", "file:/", spelling) for spelling in spellings}
+
+    def _contents(self, sources: Sequence[str]) -> DataFrame:
+        """Return files with their content; those that do not exist are left out."""
+        spark = self._session.spark
+        reader = spark.read.format("binaryFile")
+        if not sources:
+            return spark.createDataFrame([], "path string, content binary")
+        try:
+            return reader.load(literal(sources)).select("path", "content")
+        except AnalysisException as error:
+            if (error.getCondition() or "") != "PATH_NOT_FOUND":
+                raise
+        present = [uri for uri in sources if self._exists(uri)]
+        if len(present) == len(sources):
+            raise MissingFileError("a file of deletion vectors came and went")
+        return self._contents(present)
+
+    def _exists(self, uri: str) -> bool:
+        try:
+            self._session.storage.read_range(uri, 0, 1)
+        except MissingFileError:
+            return False
+        return True
+
+
+def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | None:
+    """Return where the file of a vector lies; None for one in the log, or one that names no file."""
+    try:
+        path = vector.file
+    except BrokenDeletionVectorError:
+        return None
+    return None if path is None else data.uri(replace(file, path=path))
+
+
+def decoded(content: Any, wire: str, rows: int | None) -> tuple[str | None, list[tuple[int, list[int]]]]:
+    """Return what is wrong with a deletion vector, or its chunks that delete anything, as signed words.
+
+    Runs in Spark's tasks.
+
+    :param content: the bytes that its file has in its range, None for one that is in the log or whose file is missing
+    """
+    vector = DeletionVector(**json.loads(wire))
+    try:
+        if vector.file is None:
+            bitmap = inline_bitmap(vector)
+        elif content is None:
+            return MISSING, []
+        else:
+            bitmap = bitmap_in_range(bytes(content), vector)
+        bits = deleted_rows(bitmap, vector, rows)
+    except BrokenDeletionVectorError as error:
+        return str(error), []
+    size = _CHUNK // 8
+    data = bits.to_bytes((bits.bit_length() + _CHUNK - 1) // _CHUNK * size, "little")
+    chunks = ((number, data[number * size : (number + 1) * size]) for number in range(len(data) // size))
+    return None, [
+        (number, list(struct.unpack(f"<{_CHUNK // _WORD}q", chunk))) for number, chunk in chunks if any(chunk)
+    ]

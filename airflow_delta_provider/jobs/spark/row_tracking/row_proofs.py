@@ -1,0 +1,65 @@
+"""Proofs about rows by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.row_proofs import Proof
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader
+from airflow_delta_provider.jobs.spark.row_tracking.stability import Stability
+from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
+from airflow_delta_provider.jobs.spark.session.job_limit import limited
+
+
+class SparkRowProofs:
+    """Reads rows by Spark; see :class:`~airflow_delta_provider.jobs.row_tracking.row_proofs.RowProofs`."""
+
+    def __init__(self, session: SparkDeltaSession) -> None:
+        self._session = session
+
+    def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
+        """Cancel what Spark does meanwhile when the time is over."""
+        return limited(self._session.spark, budget)
+
+    def unique_ids(
+        self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
+    ) -> Proof:
+        """Prove that live rows of ``files`` have unique ids, or find those that do not."""
+        return prove(self._session, data, files, surveyed, tracking, DriverLimits())
+
+    def moved_rows(
+        self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
+        return MovedRowsReader(self._session, data, known, column).check(commits)
+
+    def changes_since(
+        self,
+        version: int,
+        table: OpenTable,
+        steps: Sequence[CommitStep],
+        state: TableState,
+        data: DeltaFiles,
+        surveyed: FooterSurvey,
+        keys: Sequence[Column],
+        progress: Progress,
+    ) -> Iterator[Finding]:
+        """Yield what changed since a version that must not, and what cannot be decided."""
+        column = state.row_tracking.row_id_column
+        return Stability(self._session, table, steps, version, progress).check(state, data, surveyed, column, keys)

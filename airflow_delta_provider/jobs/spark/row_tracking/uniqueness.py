@@ -1,0 +1,145 @@
+"""The proof that no two live rows have the same id, from footers and materialized ids.
+
+Fresh ranges that are disjoint make all fresh ids unique, regardless of deletion vectors. That leaves the
+rows with materialized ids: they are read, that one column alone, and compared with each other and with the fresh ids
+of other files' rows. One that lands there is right only if that row is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from airflow_delta_provider.domain.checks.data_files.files import unreadable_vector
+from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import (
+    MOST_ROWS,
+    impossible_ids_found,
+    landed_ids,
+    more_landings,
+    repeated_ids_found,
+)
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.row_proofs import Proof
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_ids.collected_ids import CollectedIds
+from airflow_delta_provider.jobs.spark.row_ids.distributed_ids import DistributedIds
+from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.spark.row_tracking.deleted_positions import MISSING, VectorsInTasks
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+#: All rows, as a bit set: what an unreadable deletion vector counts as deleting.
+UNREADABLE = -1
+
+
+def prove(
+    session: SparkDeltaSession,
+    data: DeltaFiles,
+    files: Collection[LiveFile],
+    survey: FooterSurvey,
+    tracking: RowTracking,
+    limits: DriverLimits,
+) -> Proof:
+    """Prove that live rows of ``files`` have unique ids, or find those that do not.
+
+    :param files: whose fresh ranges are disjoint; those whose footers could not be read are left out
+    :param limits: how much this process compares itself; beyond that, Spark compares
+    """
+    column = tracking.row_id_column
+    proof = Proof([])
+    readable = [file for file in files if file.path in survey.ids]
+    holding = [file for file in readable if not survey.ids[file.path].all_fresh]
+    if not holding or column is None:
+        return proof
+    deleted = _DeletedRows(data, survey, {file.path: file for file in files}, proof.findings)
+    ids = [survey.ids[file.path] for file in holding]
+    here = limits.hold(ids, sum(found.rows for file, found in zip(holding, ids) if file.deletion_vector))
+    rows = [
+        FileRows(file, deleted(file) if here else 0, survey.ids[file.path].all_materialized, survey.ids[file.path].rows)
+        for file in holding
+    ]
+    rows = [row for row in rows if row.deleted != UNREADABLE]
+    if not rows:
+        return proof
+    reader = RowReader(session, data, column)
+    mixed = [row.file for row in rows if not row.all_materialized]
+    row_ids = RowIds(session, reader, rows, deleted)
+    ordered = in_order(readable)
+    mark = trusted_mark(ordered, survey.rows_of, tracking.high_water_mark)
+    fresh = [file for file in ordered if survey.ids[file.path].all_fresh and survey.ids[file.path].rows]
+    if here:
+        expected = sum(survey.ids[row.file.path].most_materialized for row in rows)
+        collected = CollectedIds(row_ids, expected, mixed, survey.rows_of, mark, deleted)
+        proof.findings.extend(_compare(collected, row_ids, fresh, mark))
+    else:
+        vectors = VectorsInTasks(session, data, deleted.files, survey.rows_of, deleted.report)
+        distributed = DistributedIds(session, reader, rows, survey.rows_of, mark, vectors)
+        try:
+            proof.findings.extend(_compare(distributed, row_ids, fresh, mark))
+        finally:
+            distributed.release()
+    read = [row.file.path for row in rows if row.file.path not in deleted.reported]
+    proof.ids_read = sum(survey.ids[path].most_materialized for path in read)
+    return proof
+
+
+def _compare(
+    compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile], high_water_mark: int | None
+) -> Iterator[Finding]:
+    repeated = compared.repeated(MOST_ROWS)
+    if repeated.count:
+        yield repeated_ids_found(row_ids.locate(repeated.first), repeated)
+    impossible = compared.impossible(MOST_ROWS)
+    if impossible.count:
+        yield impossible_ids_found(row_ids.locate(impossible.first), impossible, high_water_mark)
+    landings = compared.landings(fresh, MOST_ROWS, MOST_FINDINGS)
+    located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
+    for landing in landings.first:
+        yield landed_ids(landing, [row for row in located if row.row_id in landing.ids])
+    if more := landings.files - len(landings.first):
+        yield more_landings(more)
+
+
+class _DeletedRows:
+    """Returns the deleted rows of files, and collects findings about deletion vectors."""
+
+    def __init__(
+        self, data: DeltaFiles, survey: FooterSurvey, files: Mapping[str, LiveFile], findings: list[Finding]
+    ) -> None:
+        self._data = data
+        self._survey = survey
+        self.files = files
+        self._findings = findings
+        self.reported: set[str] = set()
+        self._last: tuple[LiveFile, int] | None = None
+
+    def __call__(self, file: RowFile) -> int:
+        """Return them as a bit set; if the vector cannot be read, all rows, and report that once."""
+        file = self.files[file.path]
+        if file.deletion_vector is None:
+            return 0
+        if self._last is None or self._last[0] is not file:
+            self._last = file, self._read(file)
+        return self._last[1]
+
+    def _read(self, file: LiveFile) -> int:
+        try:
+            return self._data.deleted(file, self._survey.rows_of(file))
+        except (MissingFileError, BrokenDeletionVectorError) as error:
+            self.report(file, MISSING if isinstance(error, MissingFileError) else str(error))
+            return UNREADABLE
+
+    def report(self, file: LiveFile, why: str) -> None:
+        """Report once that the deletion vector of a file cannot be read."""
+        if file.path in self.reported:
+            return
+        self.reported.add(file.path)
+        self._findings.append(unreadable_vector(file.path, why))

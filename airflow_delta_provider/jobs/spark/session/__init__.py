@@ -1,0 +1,1 @@
+"""Getting a Spark session, its settings, and what its errors mean."""

@@ -1,0 +1,203 @@
+"""What an error of the engine means for the table, by error class and Java type."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException, PySparkException
+
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
+from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError, delta_coordinates
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.jobs.storage.engine_error import LASTING, EngineError, denied, failed, lasting, unexpected
+from airflow_delta_provider.jobs.storage.engine_error import understand as understand_python
+
+_DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
+#: The session has no driver for the location's scheme.
+_NO_DRIVER = ("org.apache.hadoop.fs.UnsupportedFileSystemException",)
+_LASTING_JAVA: Mapping[str, int] = {
+    "org.apache.hadoop.fs.ParentNotDirectoryException": errno.ENOTDIR,
+    "org.apache.hadoop.fs.PathIsNotDirectoryException": errno.ENOTDIR,
+    "java.nio.file.ReadOnlyFileSystemException": errno.EROFS,
+    "org.apache.hadoop.hdfs.protocol.FSLimitException": errno.ENAMETOOLONG,
+}
+#: Classes that Spark or Delta has in one release and not in another.
+_OF_ENGINE = re.compile(r"\b(?:org[./]apache[./]spark|io[./]delta|scala)[./][\w./$]+")
+_CLASS_NOT_FOUND = "java.lang.ClassNotFoundException"
+#: How a message begins that names its condition.
+_NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
+#: What only says that another thread failed.
+_WAITING = "Exception thrown in awaitResult"
+#: What Parquet's reader says of a file that is none, or damaged, and Hadoop of one with a wrong checksum.
+_DAMAGE = re.compile(
+    r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page|^checksum error"
+    r"|can not read class org\.apache\.parquet[\w.]*: (socket is closed|required field|don't know|un|negative|length)",
+    re.IGNORECASE,
+)
+
+
+def understand(error: BaseException) -> EngineError:
+    """Return what ``error`` means."""
+    condition, message = _condition(error), _message(error)
+    if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
+        moved = f"Another writer changed the table while this ran ({condition}). This step was not done."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, condition, moved, retryable=True)
+    if found := understand_python(error):
+        return found
+    if _is_java(error, _DENIED):
+        return denied(message, condition)
+    if missing := _missing_class(error):
+        return _of_missing_class(missing, condition)
+    if _is_java(error, _NO_DRIVER):
+        return _without_driver(message, condition)
+    if number := _lasting(error):
+        return lasting(message, number, condition)
+    storage = isinstance(error, Py4JNetworkError) or _is_java(error, ("java.io.IOException",))
+    if storage and not isinstance(error, AnalysisException):
+        return failed(message, condition)
+    if isinstance(error, PySparkException) or condition:
+        refused = f"The engine refused: {message}"
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, condition, refused)
+    if isinstance(error, Py4JError):
+        return EngineError(faults.ENGINE, Verdict.FAULT, condition, f"The engine failed: {message}", retryable=True)
+    if isinstance(error, UnknownSparkError):
+        return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, condition, message)
+    return unexpected(error, message, condition)
+
+
+def _missing_class(error: BaseException) -> str | None:
+    """Return what a class, or a method of one, is called that should be there and is not."""
+    origin = _origin(error)
+    if not isinstance(origin, Py4JJavaError):
+        return None
+    for cause in _java_causes(origin):
+        if _is_instance(cause, "java.lang.LinkageError") or _is_instance(cause, _CLASS_NOT_FOUND):
+            return str(cause.getMessage() or cause.toString()).strip()
+    return None
+
+
+def _of_missing_class(missing: str, condition: str) -> EngineError:
+    """Return what it means: releases of Spark and Delta that do not fit, or a storage's driver that is not there."""
+    if not _OF_ENGINE.search(missing):
+        return _without_driver(missing, condition)
+    unfit = f"{_pair()} do not fit together: {missing.replace('/', '.')} is missing."
+    remedy = f"Use releases that do: leave delta_jars out, or name others by coordinates{_fitting()}."
+    return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
+
+
+def _without_driver(message: str, condition: str) -> EngineError:
+    absent = f"No Hadoop filesystem for this storage: {message}."
+    remedy = (
+        "Check the URI's scheme, or add the storage's package to spark.jars.packages, for instance "
+        "org.apache.hadoop:hadoop-aws with the version of Spark's Hadoop for s3a://."
+    )
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, absent, remedy)
+
+
+def _pair() -> str:
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    return "Spark and Delta Lake" if context is None else f"Spark {context.version} and this release of Delta Lake"
+
+
+def _fitting() -> str:
+    from pyspark import __version__
+
+    try:
+        return f", such as {delta_coordinates(__version__)}"
+    except UnknownSparkError:
+        return ""
+
+
+def _lasting(error: BaseException) -> int | None:
+    """Return the number of what keeps a storage from doing something for good; None where another try may help."""
+    origin = _origin(error)
+    if not isinstance(origin, Py4JJavaError):
+        return None
+    for cause in _java_causes(origin):
+        for name, number in _LASTING_JAVA.items():
+            if _is_instance(cause, name):
+                return number
+        if _is_instance(cause, "java.io.IOException"):  # of local files, for which Java has no types
+            message = cause.getMessage() or ""
+            for number in LASTING:
+                if message.endswith((f"({os.strerror(number)})", f": {os.strerror(number)}")):
+                    return number
+    return None
+
+
+def damage(error: BaseException) -> str | None:
+    """Return what is wrong with a Parquet file that could not be read, None where it is not the file's own fault."""
+    causes = list(_java_causes(_origin(error))) if isinstance(_origin(error), Py4JJavaError) else []
+    messages = (cause.getMessage() or "" for cause in causes)
+    return next((message for message in messages if _DAMAGE.search(message)), None)
+
+
+def _condition(error: BaseException) -> str:
+    condition: str | None = None
+    if isinstance(error, PySparkException):
+        condition = error.getCondition()
+    elif isinstance(error, Py4JJavaError):
+        for cause in _java_causes(error):
+            if _is_instance(cause, "org.apache.spark.SparkThrowable"):
+                condition = cause.getCondition()
+                break
+    if not condition and isinstance(error, PySparkException):
+        # Delta's Python package, once it is imported, puts exceptions of its own in place, without their conditions.
+        named = _NAMED.match(str(error).strip())
+        condition = named[1] if named else None
+    return (condition or "").split(".")[0]
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, PySparkException):
+        try:
+            text = error.getMessage() or str(error)
+        except Exception:  # PySpark fails on error classes of Delta that it does not list
+            text = str(error)
+    elif isinstance(error, Py4JJavaError):
+        messages = (cause.getMessage() for cause in _java_causes(error))
+        told = (message for message in messages if message and not message.startswith(_WAITING))
+        text = next(told, str(error.java_exception))
+    else:
+        text = str(error)
+    return text.strip().split("\n\tat ")[0].split("\n== SQL ==")[0].strip()
+
+
+def _is_java(error: BaseException, classes: tuple[str, ...]) -> bool:
+    error = _origin(error)
+    if not isinstance(error, Py4JJavaError):
+        return False
+    return any(_is_instance(cause, name) for cause in _java_causes(error) for name in classes)
+
+
+def _origin(error: BaseException) -> BaseException:
+    """Return the Java exception that an exception of PySpark stands for."""
+    return (getattr(error, "_origin", None) or error) if isinstance(error, PySparkException) else error
+
+
+def _java_causes(error: Py4JJavaError) -> Iterator[Any]:
+    cause = error.java_exception
+    for _ in range(20):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.getCause()
+
+
+def _is_instance(java_object: Any, name: str) -> bool:
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    try:
+        return bool(is_instance_of(gateway, java_object, name))
+    except Py4JError:
+        return False

@@ -1,0 +1,1 @@
+"""Files through Hadoop's FileSystem."""

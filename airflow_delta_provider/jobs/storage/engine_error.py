@@ -1,0 +1,107 @@
+"""What an error means for the table that it was met on."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+
+from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+#: What a retry does not change, by error number: what it is, and the remedy.
+LASTING: Mapping[int, tuple[str, str]] = {
+    errno.ENOTDIR: ("There is a file where a directory must be.", "Choose another location, or move the file."),
+    errno.EISDIR: ("There is a directory where a file must be.", "Choose another location, or move the directory."),
+    errno.EROFS: ("The file system is mounted read-only.", "Mount it writable, or choose another location."),
+    errno.ENAMETOOLONG: ("A name in the path is longer than the file system allows.", "Choose a shorter one."),
+    errno.ELOOP: ("Symbolic links in the path form a loop.", "Fix them."),
+}
+
+
+@dataclass(frozen=True)
+class EngineError:
+    """An exception, understood.
+
+    :param condition: error class of Spark or Delta, without its subclass; empty where there is none
+    :param evidence: what went wrong
+    :param remedy: what to do, if it is something else than the rule says
+    """
+
+    rule: Rule
+    verdict: Verdict
+    condition: str
+    evidence: str
+    remedy: str | None = None
+    _: KW_ONLY
+    retryable: bool = False
+
+    @property
+    def message(self) -> str:
+        """What went wrong, and what to do that the rule does not say."""
+        return " ".join(filter(None, (self.evidence, self.remedy)))
+
+    def finding(self, done: str = "") -> Finding:
+        """Return the finding, without secrets; ``done`` is what was done before the error, as a sentence."""
+        said = " ".join(filter(None, (masked_text(self.evidence), done)))
+        return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
+
+
+def understand(error: BaseException) -> EngineError | None:
+    """Return what an error of Python means; None for one of an engine or of a storage's library."""
+    message = str(error).strip()
+    if isinstance(error, BrokenMetadataError):
+        return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, "", f"The log cannot be read as one table: {message}.")
+    if isinstance(error, MissingFileError):
+        gone = f"A file of the table is missing: {message}. It was cleaned up, or the table dropped, while this ran."
+        remedy = "Run the job again; if the error persists, restore the file."
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, "", gone, remedy, retryable=True)
+    if isinstance(error, MissingPackageError):
+        remedy = f"Install {error.package} where the job runs, or use the engine spark."
+        return EngineError(faults.ENGINE, Verdict.FAULT, "", f"{message}.", remedy)
+    if isinstance(error, PermissionError):
+        return denied(message)
+    if isinstance(error, OSError) and (number := error.errno or 0) in LASTING:
+        return lasting(message, number)
+    # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
+    if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+        return failed(message)
+    if isinstance(error, UnicodeError):
+        half = f"A text is not valid Unicode: {message}."
+        return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, "", half, "Pass it in UTF-8.")
+    return None
+
+
+def denied(message: str, condition: str = "") -> EngineError:
+    """Return that a storage gave no access."""
+    remedy = "Give the job's user or credentials access to the table."
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, f"No permission: {message}.", remedy)
+
+
+def lasting(message: str, number: int, condition: str = "") -> EngineError:
+    """Return that a storage failed in a way that does not pass.
+
+    :param number: of the error, one of :data:`LASTING`
+    """
+    what, remedy = LASTING[number]
+    for_good = f"Storage failed, and a retry does not help: {message}. {what}"
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, for_good, remedy)
+
+
+def failed(message: str, condition: str = "") -> EngineError:
+    """Return that a storage failed in a way that may pass."""
+    remedy = "If it persists, check the location, network and credentials."
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, f"Storage failed: {message}.", remedy, retryable=True)
+
+
+def unexpected(error: BaseException, message: str, condition: str = "") -> EngineError:
+    """Return that something failed that nobody foresaw."""
+    said = f"Unexpected {type(error).__name__}: {message}."
+    return EngineError(faults.UNEXPECTED, Verdict.FAULT, condition, said)

@@ -1,0 +1,125 @@
+"""Files of this machine."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from urllib.parse import quote
+
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+#: URIs that look the same whether encoded or not.
+PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
+
+
+def local_path(location: str) -> str | None:
+    """Return the path of a ``file:`` URI; None for any other location."""
+    if location.startswith("file:"):
+        return "/" + location[len("file:") :].lstrip("/")
+    return None
+
+
+class LocalStorage:
+    """Reads and writes files by ``file:`` URIs; see :class:`~airflow_delta_provider.jobs.storage.storage.Storage`."""
+
+    def list_names(self, directory: str) -> list[str]:
+        """Return the names of what lies directly in ``directory``."""
+        with _missing_reported(directory):
+            return os.listdir(_path(directory))
+
+    def list_from(self, directory: str, name: str) -> list[str]:
+        """Return the names in ``directory`` that are ``name`` or sort after it."""
+        return [found for found in self.list_names(directory) if found >= name]
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        with _missing_reported(path), open(_path(path), "rb", buffering=0) as file:
+            return file.read()
+
+    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order."""
+        return map(self.read, paths)
+
+    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files, in order, and None for one that is not there."""
+        for path in paths:
+            content = None
+            with suppress(MissingFileError):
+                content = self.read(path)
+            yield content
+
+    def size(self, path: str) -> int:
+        """Return the size of a file, in bytes."""
+        with _missing_reported(path):
+            return os.path.getsize(_path(path))
+
+    def written_at(self, path: str) -> datetime:
+        """Return when a file was last written, in UTC, to the millisecond."""
+        with _missing_reported(path):
+            milliseconds = os.stat(_path(path)).st_mtime_ns // 1_000_000
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
+        with _missing_reported(path), open(_path(path), "rb", buffering=0) as file:
+            file.seek(start)
+            return _read_fully(file, end - start)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace a file as a whole; directories that are missing are made."""
+        local = _path(path)
+        os.makedirs(os.path.dirname(local), exist_ok=True)
+        partial = f"{local}.{os.getpid()}.tmp"
+        with open(partial, "wb") as file:
+            file.write(content)
+        os.replace(partial, local)
+
+    def is_local(self, location: str) -> bool:
+        """Whether a location is a ``file:`` URI."""
+        return local_path(location) is not None
+
+    def spellings(self, uri: str) -> set[str]:
+        """Return the ways in which engines may write the URI of a file."""
+        return spellings(uri, uri if PLAIN.fullmatch(uri) else quote(uri, safe="/:@!$&'()*+,;=-._~%"))
+
+    def qualify(self, location: str) -> str:
+        """Return the absolute ``file:`` URI of a path or a ``file:`` URI."""
+        return f"file:{os.path.abspath(local_path(location) or location)}"
+
+    def real_location(self, location: str) -> str:
+        """Return the ``file:`` URI of where a location really lies, links followed."""
+        return f"file:{os.path.realpath(_path(self.qualify(location)))}"
+
+
+def spellings(*uris: str) -> set[str]:
+    """Return spellings of a URI, with those that differ in the slashes after ``file:``."""
+    found = set(uris)
+    return found | {re.sub(r"^file:/+", "file:///", spelling) for spelling in found}
+
+
+def _path(location: str) -> str:
+    path = local_path(location)
+    if path is None:
+        raise ValueError(f"{location} is not a file: URI")
+    return path
+
+
+@contextmanager
+def _missing_reported(path: str) -> Iterator[None]:
+    """Say of a file of this machine that it is missing, as of one elsewhere."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(path) from None
+
+
+def _read_fully(file: io.RawIOBase, size: int) -> bytes:
+    chunks = []
+    while size > 0 and (chunk := file.read(size)):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)

@@ -1,0 +1,41 @@
+"""Asking a storage again for what it could not do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Seconds before each further try.
+WAITS = (0.2, 1.0)
+
+
+def persistent(may_pass: Callable[[Exception], bool]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a method try again where the storage failed in a way that may pass.
+
+    :param may_pass: whether another try may help; it is not asked about files that are missing
+    """
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        @wraps(method)
+        def tried(*arguments: P.args, **named: P.kwargs) -> T:
+            for wait in WAITS:
+                try:
+                    return method(*arguments, **named)
+                except MissingFileError:
+                    raise
+                except Exception as error:
+                    if not may_pass(error):
+                        raise
+                    time.sleep(wait)
+            return method(*arguments, **named)
+
+        return tried
+
+    return decorate

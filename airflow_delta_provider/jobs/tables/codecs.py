@@ -1,0 +1,106 @@
+"""Decompressing blocks of Avro files by Python packages, where they are installed.
+
+Python itself has all codecs of Avro but Snappy and Zstandard.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError, have
+
+#: Bytes of the checksum at the end of each Snappy block.
+CHECKSUM_SIZE = 4
+TOO_SHORT_OR_LONG = f"a block ends too early, or comes to more than {MOST_BYTES} bytes"
+
+
+def codecs_of_packages() -> Mapping[str, Codec]:
+    """Return all codecs of Avro; one whose package is missing raises MissingPackageError when it is used."""
+    return {
+        **STANDARD_CODECS,
+        "zstandard": zstandard_by_package() or zstandard_by_pyarrow() or _missing("Zstandard", "zstandard"),
+        "snappy": snappy_by_pyarrow() or _missing("Snappy", "pyarrow"),
+    }
+
+
+def zstandard_by_package() -> Codec | None:
+    """Return Zstandard by the package of that name, None where it is not installed."""
+    try:
+        import zstandard
+    except ImportError:
+        return None
+    decompressor = zstandard.ZstdDecompressor()
+
+    def decompress(block: bytes) -> bytes:
+        pieces, size = [], 0
+        try:
+            for piece in decompressor.read_to_iter(block):
+                pieces.append(piece)
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise AvroError(TOO_SHORT_OR_LONG)
+        except zstandard.ZstdError as error:
+            raise AvroError(f"a block cannot be decompressed: {error}") from None
+        return b"".join(pieces)
+
+    return one_by_one(decompress)
+
+
+def zstandard_by_pyarrow() -> Codec | None:
+    """Return Zstandard by PyArrow, None where it is not installed."""
+    if not have("pyarrow"):
+        return None
+    import pyarrow as pa
+
+    def decompress(block: bytes) -> bytes:
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
+                content: bytes = stream.read(MOST_BYTES + 1)
+        except (pa.ArrowException, OSError) as error:
+            raise AvroError(f"a block cannot be decompressed: {error}") from None
+        if len(content) > MOST_BYTES:
+            raise AvroError(TOO_SHORT_OR_LONG)
+        return content
+
+    return one_by_one(decompress)
+
+
+def snappy_by_pyarrow() -> Codec | None:
+    """Return Snappy by PyArrow, None where it is not installed; each block ends with the CRC-32 of its content."""
+    if not have("pyarrow"):
+        return None
+    import pyarrow as pa
+
+    def decompress(block: bytes) -> bytes:
+        stream, checksum = block[:-CHECKSUM_SIZE], block[-CHECKSUM_SIZE:]
+        try:
+            content: bytes = pa.decompress(stream, snappy_size(stream), codec="snappy", asbytes=True)
+        except (pa.ArrowException, OSError) as error:
+            raise AvroError(f"a block cannot be decompressed: {error}") from None
+        if zlib.crc32(content).to_bytes(CHECKSUM_SIZE, "big") != checksum:
+            raise AvroError("a Snappy block does not have the checksum that is stored with it")
+        return content
+
+    return one_by_one(decompress)
+
+
+def snappy_size(stream: bytes) -> int:
+    """Return how many bytes a Snappy stream says that it comes to; google/snappy, format_description.txt."""
+    size = 0
+    for index, byte in enumerate(stream[:5]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            if size > MOST_BYTES:
+                break
+            return size
+    raise AvroError(TOO_SHORT_OR_LONG)
+
+
+def _missing(name: str, package: str) -> Codec:
+    def refuse(_: Sequence[bytes]) -> Sequence[bytes | AvroError]:
+        raise MissingPackageError(f"To decompress {name}", package)
+
+    return refuse
