@@ -9,7 +9,8 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.consequences import by_cause
-from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.rendering.counts import counted
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -58,9 +59,16 @@ class Problem:
         return tuple(finding for occurrence in self.occurrences for finding in occurrence.follows)
 
     @property
-    def statuses(self) -> Counter[Status]:
-        """How many of its findings were known before, if the job remembers."""
-        return Counter(o.finding.status for o in self.occurrences if o.finding.status is not None)
+    def extent(self) -> str:
+        """How many findings there are, in how many tables; of jobs that remember, also how many are new."""
+        number, tables = len(self.occurrences), len(self.tables)
+        statuses = Counter(o.finding.status.value.lower() for o in self.occurrences if o.finding.status is not None)
+        return " · ".join(
+            (
+                counted(tables, "table") if number == tables else f"{number:,} in {counted(tables, 'table')}",
+                *(f"{count:,} {status}" for status, count in statuses.items()),
+            )
+        )
 
 
 def is_open(finding: Finding) -> bool:

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.rendering.finding_lines import consequences, 
 from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
 from airflow_delta_provider.domain.rendering.problem import Occurrence, Problem, problems
 from airflow_delta_provider.domain.rendering.style import TONE_OF_SEVERITY, TONE_OF_VERDICT, Style, Tone
-from airflow_delta_provider.domain.rendering.table_lines import answers, times, versions
+from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals
 from airflow_delta_provider.domain.rendering.visible import columns, padded, visible
@@ -72,8 +72,7 @@ def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[s
     verdicts = max((len(table.verdict.value) for table in rows), default=0)
     for table, name in zip(rows, names):
         verdict = shown_as.style.paint(padded(table.verdict.value, verdicts), TONE_OF_VERDICT[table.verdict])
-        row = "  ".join(filter(None, (padded(name, widest), versions(table), counted_codes(decisive_codes(table)))))
-        yield f"{verdict}  {row}".rstrip()
+        yield f"{heading(verdict, padded(name, widest), table)}  {counted_codes(decisive_codes(table))}".rstrip()
         if shown_as.detail > Detail.LITTLE:
             yield from answers(table, shown_as.width)
         if much:
@@ -93,7 +92,7 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     wording = Wording.of(first.finding)
     severity = style.paint(f"{problem.severity.value} {problem.code}", TONE_OF_SEVERITY[problem.severity])
     heading = severity if not wording.title else f"{severity}  {style.paint(wording.title, Tone.HEADING)}"
-    yield f"{heading}  ({_extent(problem)})"
+    yield f"{heading}  ({problem.extent})"
     most = len(problem.tables) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
     for table, occurrences in list(problem.tables.items())[:most]:
         yield f"    {visible(table)}{_at(occurrences)}"
@@ -106,14 +105,6 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
         yield from wrapped(line, shown_as.width, 8)
     if link := shown_as.rules.shown(problem.code):
         yield style.paint(f"        {link}", Tone.ASIDE)
-
-
-def _extent(problem: Problem) -> str:
-    """Return how many findings there are, in how many tables, and what is new of them."""
-    number, tables = len(problem.occurrences), len(problem.tables)
-    parts = [counted(tables, "table") if number == tables else f"{number:,} in {counted(tables, 'table')}"]
-    parts += [f"{count:,} {status.value.lower()}" for status, count in problem.statuses.items()]
-    return " · ".join(parts)
 
 
 def _at(occurrences: Sequence[Occurrence]) -> str:

@@ -19,9 +19,15 @@ def versions(table: TableReport) -> str:
     if table.version is None:
         return ""
     if table.changed:
-        return f"version {table.version_before} -> {table.version}"
+        return f"{table.version_before} -> {table.version}"
     asked_to_change = table.plan is not None or table.verdict is Verdict.REFUSED
-    return f"version {table.version}{', nothing changed' if asked_to_change else ''}"
+    return f"{table.version}{', nothing changed' if asked_to_change else ''}"
+
+
+def heading(verdict: str, name: str, table: TableReport) -> str:
+    """Return a table's row: its verdict and name, as they are given, and its version."""
+    known = versions(table)
+    return "  ".join(filter(None, (verdict, name, known and f"version {known}")))
 
 
 def answers(table: TableReport, width: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted_codes
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where, wrapped
-from airflow_delta_provider.domain.rendering.table_lines import answers, times, versions
+from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
 from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
@@ -70,7 +70,7 @@ def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
 
 
 def _heading(table: TableReport) -> str:
-    return "  ".join(filter(None, (table.verdict.value, visible(table.table), versions(table))))
+    return heading(table.verdict.value, visible(table.table), table)
 
 
 def _codes(findings: Iterable[Finding]) -> str:

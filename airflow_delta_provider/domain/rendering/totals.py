@@ -49,17 +49,23 @@ def decisive_codes(table: TableReport) -> list[str]:
     return [finding.code for finding in roots if finding.severity is severity] or [finding.code for finding in roots]
 
 
-def took(report: JobReport) -> str:
-    """Return how long the job took; empty where its times are not times."""
+def seconds(report: JobReport) -> float | None:
+    """Return how long the job took; None where its times are not times."""
     try:
-        seconds = (_time(report.finished_at) - _time(report.started_at)).total_seconds()
+        spent = (_time(report.finished_at) - _time(report.started_at)).total_seconds()
     except (TypeError, ValueError):
+        return None
+    return None if spent < 0 else spent
+
+
+def took(report: JobReport) -> str:
+    """Return how long the job took, as people say it; empty where that is not known."""
+    spent = seconds(report)
+    if spent is None:
         return ""
-    if seconds < 0:
-        return ""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    if spent < 60:
+        return f"{spent:.1f} s"
+    minutes, rest = divmod(round(spent), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 

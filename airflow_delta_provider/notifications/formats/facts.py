@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
+from airflow_delta_provider.domain.rendering.finding_lines import version_text
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 
@@ -15,7 +16,7 @@ MAX_MESSAGE = 1500
 MAX_ROW_MESSAGE = 500
 
 _FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
-    ("version", lambda finding: _version(finding)),
+    ("version", version_text),
     ("column", lambda finding: finding.column),
     ("file", lambda finding: finding.path),
     ("engine", lambda finding: finding.writer or finding.engine),
@@ -120,31 +121,14 @@ def origin(alert: Alert) -> str:
     return f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}"
 
 
-def shortened(text: str, limit: int) -> str:
-    """Return ``text`` with at most ``limit`` characters."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _version(finding: Finding) -> str | None:
-    if finding.version is None:
-        return None
-    return f"{finding.version} or before" if finding.at_or_before else str(finding.version)
-
-
 def _commit(finding: Finding) -> str | None:
     parts = (finding.operation, finding.user and f"by {finding.user}", finding.timestamp and f"at {finding.timestamp}")
     return " ".join(filter(None, parts)) or None
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def codes(items: Iterable[Item]) -> str:
     """Return the codes, the most frequent first, with how often each occurs."""
-    found = Counter(item.finding.code for item in items).most_common()
-    return ", ".join(code if count == 1 else f"{code} ×{count:,}" for code, count in found)
+    return counted_codes(item.finding.code for item in items)
 
 
 def _known(item: Item, wanted: Iterable[tuple[str, Callable[[Finding], str | None]]]) -> list[tuple[str, str]]:

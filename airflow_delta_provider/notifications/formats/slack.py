@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.notifications.alert import Alert, Group
-from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin, shortened
+from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin
 
 #: Blocks of a message.
 MAX_BLOCKS = 50

@@ -1,0 +1,98 @@
+"""A report as JUnit XML: a test per table, for the test reports of CI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.counts import counted_codes, shortened
+from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.rendering.problem import is_open
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
+from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+
+#: Characters of a message: dashboards show it in a line.
+_MAX_MESSAGE = 300
+#: Findings of a table beyond these are named by their codes.
+_MAX_FINDINGS = 50
+#: What XML 1.0 cannot hold, even escaped.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(report: JobReport, presentation: Presentation | None = None) -> str:
+    """Return one test suite. Broken rules are failures; what kept a table from being checked is an error."""
+    shown_as = presentation or Presentation()
+    outcomes = [_outcome(table.verdict, shown_as) for table in report.tables]
+    counts = {
+        "tests": str(len(outcomes)),
+        "failures": str(outcomes.count("failure")),
+        "errors": str(outcomes.count("error")),
+        "skipped": str(outcomes.count("skipped")),
+        "time": f"{seconds(report) or 0:.3f}",
+    }
+    suites = Element("testsuites", {"name": "delta-provider", **counts})
+    timestamp = _text(report.started_at)[:19]
+    suite = SubElement(suites, "testsuite", {"name": _text(report.kind), **counts, "timestamp": timestamp})
+    for table, result in zip(report.tables, outcomes):
+        _case(suite, table, result, report.kind, shown_as.rules)
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
+
+
+def _case(suite: Element, table: TableReport, result: str | None, kind: str, rules: RuleLinks) -> None:
+    time = f"{sum(table.timings.values()):.3f}"
+    name = {"classname": _text(f"delta-provider.{kind}"), "name": _text(visible(table.table)), "time": time}
+    case = SubElement(suite, "testcase", name)
+    counting = [finding for finding in table.findings if finding.is_open]
+    other = [finding for finding in table.findings if not finding.is_open]
+    if result is not None:
+        described = {"message": _text(_message(table)), "type": _text(", ".join(_codes(table)) or table.verdict.value)}
+        SubElement(case, result, described).text = _text("\n".join(_findings(counting, rules)))
+        counting = []
+    if counting or other:
+        SubElement(case, "system-out").text = _text("\n".join(_findings([*counting, *other], rules)))
+
+
+def _outcome(verdict: Verdict, shown_as: Presentation) -> str | None:
+    """Return the element that says how a test ended; None if it passed."""
+    if verdict is Verdict.UNDETERMINED:
+        return "failure" if shown_as.undetermined_fails else "skipped"
+    return {Verdict.PASS: None, Verdict.VIOLATED: "failure"}.get(verdict, "error")
+
+
+def _codes(table: TableReport) -> list[str]:
+    return list(dict.fromkeys(decisive_codes(table)))
+
+
+def _message(table: TableReport) -> str:
+    """Return what is wrong in a line: of one finding what it says, of several their codes."""
+    counting = [finding for finding, _ in by_cause(filter(is_open, table.findings))]
+    if len(counting) == 1:
+        wording = Wording.of(counting[0])
+        return shortened(visible(f"{counting[0].code} {' '.join(wording.evidence.split())}"), _MAX_MESSAGE)
+    return f"{table.verdict.value}: {counted_codes(decisive_codes(table), 10) or 'no findings'}"
+
+
+def _findings(findings: Iterable[Finding], rules: RuleLinks) -> Iterator[str]:
+    roots = by_cause(findings)
+    for finding, follows in roots[:_MAX_FINDINGS]:
+        wording = Wording.of(finding)
+        yield f"{finding.severity.value} {finding.code} {wording.title}".rstrip()
+        lines = where(finding), *said(wording), *outcome(finding), *consequences(follows), rules.shown(finding.code)
+        yield from (f"    {line}" for line in lines if line)
+    if len(roots) > _MAX_FINDINGS:
+        yield f"… and {counted_codes(finding.code for finding, _ in roots[_MAX_FINDINGS:])}"
+
+
+def _text(text: str) -> str:
+    """Return ``text`` without what XML cannot hold."""
+    return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), text)

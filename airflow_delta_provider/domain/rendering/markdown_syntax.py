@@ -1,0 +1,30 @@
+"""Markdown (CommonMark, and what trackers and chats add to it): text that stays text."""
+
+from __future__ import annotations
+
+import re
+
+#: What means something inside a line.
+_INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
+#: What makes a list or an underlined heading of a line.
+_LINE_START = re.compile(r"^(\s*)([-+=])", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
+
+
+def escape(text: str) -> str:
+    """Return ``text`` escaped, to be shown as it is."""
+    inline = _INLINE.sub(r"\\\1", text)
+    return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", inline))
+
+
+def code(text: str) -> str:
+    """Return ``text`` as a code span, in a fence that is longer than any in it; line breaks become blanks."""
+    text = " ".join(text.split()) or " "
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {text} {fence}" if longest else f"{fence}{text}{fence}"
+
+
+def paragraph(text: str) -> str:
+    """Return several lines as one paragraph that keeps its line breaks."""
+    return "\\\n".join(escape(line.strip()) for line in text.splitlines() if line.strip())

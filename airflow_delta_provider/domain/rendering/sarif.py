@@ -1,0 +1,229 @@
+"""A report as SARIF 2.1.0, which code scanning and editors read.
+
+What applies to a table is a result. What kept a table from being checked is a notification: a service that follows
+results over time would otherwise open and close alerts about the weather of a storage. What was fixed is left out, as
+services close what a run no longer has. What was accepted is suppressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from airflow_delta_provider import __version__
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.rendering.table_place import TablePlace
+from airflow_delta_provider.domain.rendering.visible import visible, visible_lines
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.confirmation import identity
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+#: What a catalog's table lies in: where that is, a report does not say.
+CATALOG = "CATALOG"
+_LEVELS = {Severity.ERROR: "error", Severity.UNDECIDED: "warning", Severity.WARNING: "warning"}
+_BASELINE = {Status.NEW: "new", Status.KNOWN: "unchanged", Status.CHANGED: "updated"}
+#: What would make a link of the text of a message.
+_LINK = re.compile(r"\](?=\()")
+
+Json = dict[str, Any]
+#: A finding, and the table that it is about.
+Found = tuple[TableReport, Finding]
+
+
+def render(report: JobReport, presentation: Presentation | None = None) -> str:
+    """Return a log with one run."""
+    rules = (presentation or Presentation()).rules
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, rules)]}
+    return json.dumps(log, indent=1) + "\n"
+
+
+def _run(report: JobReport, links: RuleLinks) -> Json:
+    found = [(table, finding) for table in report.tables for finding in table.findings if _applies(finding)]
+    results = [(table, finding) for table, finding in found if _is_about_table(finding)]
+    notices = [(table, finding) for table, finding in found if not _is_about_table(finding)]
+    rules, notifications = _descriptors(results, links), _descriptors(notices, links)
+    places = {table.table: TablePlace.of(table, report.kind) for table in report.tables}
+    driver: Json = {"name": "delta-provider", "semanticVersion": __version__, "rules": rules}
+    if notifications:
+        driver["notifications"] = notifications
+    run: Json = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"delta-provider/{visible(report.kind)}/"},
+        "invocations": [_invocation(report, notices, notifications, places)],
+        "results": _results(results, rules, places),
+        "properties": {"verdict": report.verdict.value, "tables": len(report.tables)},
+    }
+    if not all(place.known for place in places.values()):
+        run["originalUriBaseIds"] = {CATALOG: {"description": {"text": "The catalog that the tables are named in."}}}
+    return run
+
+
+def _applies(finding: Finding) -> bool:
+    return finding.is_open or (finding.waiver is not None and finding.healed_version is None)
+
+
+def _is_about_table(finding: Finding) -> bool:
+    rule = RULES.get(finding.code)
+    return rule is None or rule.scope.is_table
+
+
+def _descriptors(found: Iterable[Found], links: RuleLinks) -> list[Json]:
+    """Return what is known of the rules of findings, by code."""
+    return [_descriptor(code, links) for code in sorted({finding.code for _, finding in found})]
+
+
+def _descriptor(code: str, links: RuleLinks) -> Json:
+    rule = RULES.get(code)
+    if rule is None:
+        return {"id": code}
+    descriptor: Json = {
+        "id": code,
+        "name": _name(rule),
+        "shortDescription": {"text": _message_text(f"{rule.title[:1].upper()}{rule.title[1:]}.")},
+        "fullDescription": {"text": _message_text(rule.effect or rule.title)},
+        "help": {"text": _message_text("\n\n".join(_help(rule)))},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"tags": ["delta", rule.family.title], "scope": rule.scope.value},
+    }
+    if url := links.url(code):
+        descriptor["helpUri"] = url
+    return descriptor
+
+
+def _name(rule: Rule) -> str:
+    """Return the title as one word, as SARIF wants a rule's name to be."""
+    return "".join(word[:1].upper() + word[1:] for word in re.findall(r"[A-Za-z0-9]+", rule.title))
+
+
+def _help(rule: Rule) -> list[str]:
+    source = f"Source: {rule.source}." if rule.source else ""
+    return [part for part in (rule.effect, f"Remedy: {rule.remedy}", source) if part]
+
+
+def _results(found: Sequence[Found], rules: Sequence[Json], places: Mapping[str, TablePlace]) -> list[Json]:
+    """Return the results; if one is said to be new or known, or to be suppressed, each has to say it."""
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    results = [_result(table, finding, index[finding.code], places[table.table]) for table, finding in found]
+    if found and all(finding.status in _BASELINE for _, finding in found):
+        for result, (_, finding) in zip(results, found):
+            result["baselineState"] = _BASELINE[finding.status]  # type: ignore[index]
+    return results
+
+
+def _result(table: TableReport, finding: Finding, rule: int, place: TablePlace) -> Json:
+    wording, known = Wording.of(finding), identity(finding)
+    waiver = finding.waiver
+    accepted = waiver and {
+        "kind": "external",
+        "status": "accepted",
+        "justification": f"{waiver.owner}, until {waiver.expires}: {waiver.reason}",
+    }
+    properties = {
+        "severity": finding.severity.value,
+        "table": table.table,
+        **{
+            name: value
+            for name, value in (
+                ("version", finding.version),
+                ("column", finding.column),
+                ("subject", finding.subject),
+                ("operation", finding.operation),
+                ("writer", finding.writer or finding.engine),
+                ("user", finding.user),
+                ("timestamp", finding.timestamp),
+                ("causedBy", finding.caused_by),
+            )
+            if value is not None
+        },
+    }
+    result: Json = {
+        "ruleId": finding.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _message_text("\n".join(wording.paragraphs))},
+        "locations": [_location(table, finding, place)],
+        "partialFingerprints": {
+            "finding/v1": known,
+            # GitHub compares by this one alone; unlike a line it does not change with the file.
+            "primaryLocationLineHash": hashlib.sha256(
+                f"{table.table}\n{known}".encode(errors="surrogatepass")
+            ).hexdigest()[:32],
+        },
+        "suppressions": [accepted] if accepted else [],
+        "properties": properties,
+    }
+    if finding.path is not None:
+        result["relatedLocations"] = [{"id": 1, "physicalLocation": _artifact(place, place.file(finding.path))}]
+    return result
+
+
+def _location(table: TableReport, finding: Finding, place: TablePlace) -> Json:
+    """Return the commit that a finding is about, or the log if that is not known; and the table with the column."""
+    uri = place.log if finding.version is None else place.commit(finding.version)
+    logical: list[Json] = [{"fullyQualifiedName": table.table, "kind": "table"}]
+    if finding.column is not None:
+        logical.append(
+            {"name": finding.column, "fullyQualifiedName": f"{table.table}.{finding.column}", "kind": "column"}
+        )
+    physical = _artifact(place, uri)
+    return {"physicalLocation": {**physical, "region": {"startLine": 1}}, "logicalLocations": logical}
+
+
+def _artifact(place: TablePlace, uri: str) -> Json:
+    outside = not uri.startswith(f"{place.uri}/")
+    return {"artifactLocation": {"uri": uri} if place.known or outside else {"uri": uri, "uriBaseId": CATALOG}}
+
+
+def _invocation(
+    report: JobReport, notices: Sequence[Found], descriptors: Sequence[Json], places: Mapping[str, TablePlace]
+) -> Json:
+    """Return when the job ran, and what it could not do: faults of the platform, and requests that it refused."""
+    index = {known["id"]: number for number, known in enumerate(descriptors)}
+    faults = [found for found in notices if found[0].verdict is Verdict.FAULT]
+    refusals = [found for found in notices if found[0].verdict is not Verdict.FAULT]
+    invocation: Json = {"executionSuccessful": report.verdict is not Verdict.FAULT}
+    for key, time in (("startTimeUtc", report.started_at), ("endTimeUtc", report.finished_at)):
+        if utc := _utc(time):
+            invocation[key] = utc
+    for key, found in (("toolExecutionNotifications", faults), ("toolConfigurationNotifications", refusals)):
+        if found:
+            invocation[key] = [
+                {
+                    "descriptor": {"id": finding.code, "index": index[finding.code]},
+                    "level": _LEVELS[finding.severity],
+                    "message": {"text": _message_text("\n".join(Wording.of(finding).paragraphs))},
+                    "locations": [
+                        {
+                            "physicalLocation": _artifact(places[table.table], places[table.table].log),
+                            "logicalLocations": [{"fullyQualifiedName": table.table, "kind": "table"}],
+                        }
+                    ],
+                }
+                for table, finding in found
+            ]
+    return invocation
+
+
+def _utc(text: str) -> str | None:
+    try:
+        time = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+    except ValueError:
+        return None
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _message_text(text: str) -> str:
+    """Return ``text`` as SARIF writes messages: without placeholders, and without links."""
+    lines = "\n".join(visible_lines(text)) or " "
+    return _LINK.sub("] ", lines.replace("{", "{{").replace("}", "}}"))

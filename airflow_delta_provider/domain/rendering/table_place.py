@@ -1,0 +1,77 @@
+"""Where a table and the files that its findings name are, as URIs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/*)(.*)", re.DOTALL)
+#: Kinds of jobs whose versions are snapshots of Paimon.
+_OF_PAIMON = frozenset({"check-paimon-row-tracking"})
+
+
+@dataclass(frozen=True)
+class TablePlace:
+    """The directory of a table.
+
+    :param uri: absolute, or relative to the folder that the job ran in; of a catalog's table relative to the catalog
+    :param known: whether the table was named by its location; what a catalog's name stands for is not in a report
+    :param kind: of the job
+    """
+
+    uri: str
+    known: bool
+    kind: str
+
+    @classmethod
+    def of(cls, table: TableReport, kind: str) -> TablePlace:
+        """Return the place of a table of a report."""
+        named = (table.detail or {}).get("location")
+        location = named if isinstance(named, str) else _location(table.table)
+        return cls(_uri(location or table.table), location is not None, kind)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it is a location below the folder that the job ran in."""
+        return self.known and not self.uri.startswith(".") and _SCHEME.match(self.uri) is None
+
+    @property
+    def log(self) -> str:
+        """URI of the directory that has the table's history."""
+        return self.file("snapshot" if self.kind in _OF_PAIMON else "_delta_log")
+
+    def commit(self, version: int) -> str:
+        """Return the URI of the file that made a version."""
+        return self.file(snapshot_path(version) if self.kind in _OF_PAIMON else f"_delta_log/{commit_name(version)}")
+
+    def file(self, path: str) -> str:
+        """Return the URI of a file.
+
+        :param path: relative to the table, or a location of its own, as findings name files
+        """
+        return _uri(path) if path.startswith("/") or _SCHEME.match(path) else f"{self.uri}/{_quoted(path)}"
+
+
+def _location(name: str) -> str | None:
+    try:
+        return TableName.parse(name).location
+    except TableNameError:
+        return None
+
+
+def _uri(location: str) -> str:
+    """Return a location, whose characters all stand for themselves, as a URI without a slash at its end."""
+    location = location.rstrip("/") or "/"
+    if match := _SCHEME.fullmatch(location):
+        return match[1] + quote(match[2], safe="/:@", errors="surrogatepass")
+    return f"file://{_quoted(location)}" if location.startswith("/") else _quoted(location)
+
+
+def _quoted(path: str) -> str:
+    return quote(path, safe="/", errors="surrogatepass")
