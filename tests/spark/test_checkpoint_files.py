@@ -30,3 +30,40 @@ def test_checkpoint_that_does_not_open_is_a_damaged_log(table, session, availabl
     monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: available)
     with pytest.raises(BrokenLogError, match=r"checkpoint file .* is damaged"):
         session.open_table(str(path)).log.read_state()
+
+
+#: A column of each type that has bounds, and two values, with the ends of what engines write.
+TYPES = {
+    "BYTE": ("-128Y", "5Y"),
+    "BIGINT": ("9223372036854775807L", "9007199254740993L"),
+    "FLOAT": ("float('NaN')", "1.1F"),
+    "DOUBLE": ("double('-Infinity')", "1e-300D"),
+    "DECIMAL(38,18)": ("-1.000000000000000001BD", "99999999999999999999.999999999999999999BD"),
+    "STRING": ("'a string that is longer than thirty-two characters é'", "''"),
+    "BOOLEAN": ("true", "NULL"),
+    "BINARY": ("X'61FF'", "X''"),
+    "DATE": ("DATE'0001-01-01'", "DATE'+12000-01-01'"),
+    "TIMESTAMP": ("TIMESTAMP'2024-03-31 02:30:00.123456'", "TIMESTAMP'9999-12-31 23:59:59.999999'"),
+    "TIMESTAMP_NTZ": ("TIMESTAMP_NTZ'1582-10-10 00:00:00'", "TIMESTAMP_NTZ'2024-03-31 02:30:00.987654'"),
+}
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_what_spark_has_parsed_is_as_in_the_commits(spark, audit, tmp_path, mode, monkeypatch):
+    path = tmp_path / "t"
+    columns = [f"c{n} {type_}, p{n} {type_}" for n, type_ in enumerate(TYPES)]
+    by = ", ".join(f"p{n}" for n in range(len(TYPES)))
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` ({', '.join(columns)}) USING delta PARTITIONED BY ({by}) TBLPROPERTIES ("
+        "'delta.checkpoint.writeStatsAsStruct' = 'true', 'delta.checkpointInterval' = '2', "
+        f"'delta.columnMapping.mode' = '{mode}')"
+    )
+    for row in (0, 1):
+        values = [f"{two[row]}, {two[row]}" for two in TYPES.values()]
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES ({', '.join(values)})")
+    (checkpoint,) = path.glob("_delta_log/*.checkpoint.parquet")
+    for available in (True, False):
+        monkeypatch.setattr(arrow_checkpoint, "is_available", lambda there=available: there)
+        assert audit(path).findings == ()
+    parsed = spark.read.parquet(str(checkpoint)).where("add.partitionValues_parsed IS NOT NULL")
+    assert parsed.where("add.stats_parsed.numRecords = 1").count() == 2

@@ -104,11 +104,15 @@ def reconciled(commits: Iterable[Actions]) -> Actions:
     return list(found.values())
 
 
-def as_parquet(actions: Sequence[Action]) -> bytes:
-    """A Parquet file of actions, with the columns that it needs."""
+def as_parquet(actions: Sequence[Action], parsed: Sequence[pa.Field] = ()) -> bytes:
+    """A Parquet file of actions, with the columns that it needs.
+
+    :param parsed: what ``add`` has besides
+    """
     kinds = sorted({kind for action in actions for kind in action})
     columns = {kind: [action.get(kind) for action in actions] for kind in kinds}
-    table = pa.table({kind: pa.array(list(map(_pairs, rows)), COLUMNS[kind]) for kind, rows in columns.items()})
+    types = {**COLUMNS, "add": pa.struct([*COLUMNS["add"], *parsed])}
+    table = pa.table({kind: pa.array(list(map(_pairs, rows)), types[kind]) for kind, rows in columns.items()})
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()

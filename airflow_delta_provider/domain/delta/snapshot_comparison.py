@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.delta.file_statistics import statistics_agree
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
+from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS, parsed_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import FILE_FIELDS, Snapshot, agree, file_digest, file_key
 
 #: How long transactions are kept: for ever, unless it is set.
 TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
-#: Files that differ which are looked at again.
-_MOST = 10_000
+#: Files that differ which are looked at again; files of which is compared what the checkpoint has parsed.
+_MOST, MOST_PARSED = 10_000, 2_000
 _FIELDS = (*FILE_FIELDS, "deletionVector")
 #: Returns the last ``add`` action of each file that the commits have of it, by key.
 Originals = Callable[[frozenset[FileKey]], Mapping[FileKey, Mapping[str, Any]]]
@@ -26,14 +28,23 @@ class SnapshotComparison:
 
     :param expected: what the commits add up to
     :param begun_late: whether older commits are not known: there may be more tombstones and transactions then
+    :param looks_up: whether statistics that the checkpoint has parsed alone are compared with those of the commits
     """
 
-    def __init__(self, expected: Snapshot, *, begun_late: bool = False) -> None:
+    def __init__(self, expected: Snapshot, *, begun_late: bool = False, looks_up: bool = True) -> None:
         self._expected = expected
         self._begun_late = begun_late
+        self._looks_up = looks_up
         self._found = Snapshot()
         self._only_here: list[str] = []
         self._unlike: dict[FileKey, Mapping[str, Any]] = {}
+        self._parsed = 0
+        self._misparsed: dict[FileKey, list[str]] = {}
+        self._without_text: dict[FileKey, Mapping[str, Any]] = {}
+
+    @cached_property
+    def _metadata(self) -> Metadata | None:
+        return None if self._expected.metadata is None else Metadata.from_json(self._expected.metadata)
 
     @property
     def domains(self) -> Mapping[str, str]:
@@ -59,6 +70,18 @@ class SnapshotComparison:
             self._only_here.append(key[0])
         elif not agree(digest, file_digest(body)) and len(self._unlike) < _MOST:
             self._unlike[key] = body
+        if digest is not None and (body.get(STATISTICS) or body.get(PARTITION_VALUES)):
+            self._take_parsed(key, body)
+
+    def _take_parsed(self, key: FileKey, add: Mapping[str, Any]) -> None:
+        self._parsed += 1
+        if self._metadata is None or self._parsed > MOST_PARSED:
+            return
+        stats = add.get("stats")
+        if wrong := parsed_differences(add, self._metadata, stats):
+            self._misparsed[key] = wrong
+        elif stats is None and add.get(STATISTICS) and self._looks_up:
+            self._without_text[key] = add
 
     def differences(
         self, files: Container[FileKey], originals: Originals, retained_since: Callable[[], float]
@@ -101,9 +124,14 @@ class SnapshotComparison:
         return {name: text for name, text in self._expected.domains.items() if name in self.domains}
 
     def _truly_unlike(self, originals: Originals) -> Iterator[tuple[FileKey, list[str]]]:
-        if not self._unlike:
+        if not (self._unlike or self._misparsed or self._without_text):
             return
-        logged = originals(frozenset(self._unlike))
+        wanted = frozenset((*self._unlike, *self._without_text))
+        logged = originals(wanted) if wanted else {}
+        yield from self._misparsed.items()
+        for key, add in self._without_text.items():
+            if self._metadata is not None and key in logged:
+                yield key, parsed_differences(add, self._metadata, logged[key].get("stats"))
         for key, add in self._unlike.items():
             if key not in logged:
                 yield key, ["what is said"]

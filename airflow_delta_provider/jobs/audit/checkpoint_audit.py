@@ -138,7 +138,7 @@ class CheckpointAudit:
         form = CheckpointForm(version, segment.checkpoint_files)
         comparison = None
         if take is None and self.snapshot is not None:
-            comparison = SnapshotComparison(self.snapshot, begun_late=self._begun_late)
+            comparison = SnapshotComparison(self.snapshot, begun_late=self._begun_late, looks_up=version == self._last)
             take = comparison.take
         try:
             with self._timings.phase("checkpoint"):

@@ -7,7 +7,12 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.snapshot_comparison import MOST_PARSED
 from airflow_delta_provider.jobs.process.optional_packages import have
+
+#: The field of the number of rows in what a checkpoint has parsed of statistics.
+PARSED_COUNT = f"{STATISTICS}.numRecords"
 
 
 def is_available() -> bool:
@@ -18,8 +23,6 @@ def is_available() -> bool:
 def read_table(content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Any:
     """Return the table of actions in a checkpoint file; None where it has none.
 
-    Of ``stats_parsed`` the number of rows is read.
-
     :param fields: those to read of kinds of which not all are; none leaves the kind out
     :param kinds: those to read; None for all that are there
     :raises BrokenLogError: if PyArrow cannot read it
@@ -28,23 +31,25 @@ def read_table(content: bytes, fields: Mapping[str, Collection[str]], kinds: Col
     from pyarrow import parquet
 
     try:
-        file = parquet.ParquetFile(pa.BufferReader(content))
+        file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
         columns = list(_columns(file.schema_arrow, fields, kinds))
         return file.read(columns=columns, use_threads=False) if columns else None
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise BrokenLogError(str(error)) from error
 
 
-def actions(table: Any) -> Iterator[Action]:
-    """Yield the actions of a table; the number of rows of ``stats_parsed`` as ``stats``.
+def actions(table: Any, *, parsed: bool = False) -> Iterator[Action]:
+    """Yield the actions of a table.
 
+    :param parsed: whether with what is parsed, of the first files, dates and timestamps as texts; else the number of
+        rows of ``stats_parsed`` is given as ``stats``
     :raises BrokenLogError: if an action is malformed
     """
     import pyarrow as pa
 
     try:
         for batch in () if table is None else table.to_batches():
-            yield from _actions(batch)
+            yield from _actions(batch, parsed)
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise BrokenLogError(str(error)) from error
 
@@ -59,8 +64,10 @@ def _columns(schema: Any, fields: Mapping[str, Collection[str]], kinds: Collecti
             yield column.name
             continue
         for field in column.type:
-            if field.name in fields[column.name] and (field.name != "stats_parsed" or _has_count(field.type)):
-                yield f"{column.name}.{field.name}" + (".numRecords" if field.name == "stats_parsed" else "")
+            if field.name in fields[column.name]:
+                yield f"{column.name}.{field.name}"
+            elif f"{field.name}.numRecords" in fields[column.name] and _has_count(field.type):
+                yield f"{column.name}.{PARSED_COUNT}"
 
 
 def _has_count(data_type: Any) -> bool:
@@ -69,7 +76,7 @@ def _has_count(data_type: Any) -> bool:
     return types.is_struct(data_type) and any(field.name == "numRecords" for field in data_type)
 
 
-def _actions(batch: Any) -> Iterator[Action]:
+def _actions(batch: Any, parsed: bool) -> Iterator[Action]:
     from pyarrow import types
 
     for name in batch.schema.names:
@@ -85,10 +92,15 @@ def _actions(batch: Any) -> Iterator[Action]:
         known = {
             field.name: values
             for field, part in zip(column.type, column.flatten())
-            if (values := _values(part)) is not None
+            if (
+                values := _first_parsed(part)
+                if parsed and field.name in (PARTITION_VALUES, STATISTICS)
+                else _values(part)
+            )
+            is not None
         }
-        if name == "add" and "stats_parsed" in known:
-            known["stats"] = _with_counts(known.get("stats"), known.pop("stats_parsed"))
+        if name == "add" and not parsed and STATISTICS in known:
+            known["stats"] = _with_counts(known.get("stats"), known.pop(STATISTICS))
         if not known:
             yield from ({name: {}} for _ in range(len(column)))
         for row in zip(*known.values()):
@@ -104,6 +116,36 @@ def _values(array: Any) -> Sequence[Any] | None:
     if types.is_map(array.type) and not len(array.keys):
         return [None if is_null else {} for is_null in array.is_null().to_pylist()]
     values: list[Any] = array.to_pylist(maps_as_pydicts="strict")
+    return values
+
+
+def _first_parsed(array: Any) -> Sequence[Any] | None:
+    """Return the values of a parsed field; None where none is to be read, and for files behind the first ones."""
+    import pyarrow as pa
+
+    if array.null_count == len(array):
+        return None
+    try:
+        found = list(_parsed_values(array.slice(0, MOST_PARSED)))
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None
+    return found + [None] * (len(array) - len(found))
+
+
+def _parsed_values(array: Any) -> Sequence[Any]:
+    """Return values, of structs by field; dates and timestamps as texts, since Python's end with the year 9999."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_struct(array.type):
+        names = [field.name for field in array.type]
+        rows = zip(*map(_parsed_values, array.flatten())) if names else iter([()] * len(array))
+        return [
+            dict(zip(names, row)) if is_there else None for row, is_there in zip(rows, array.is_valid().to_pylist())
+        ]
+    if types.is_date(array.type) or types.is_timestamp(array.type):
+        array = array.cast(pa.string())
+    values: list[Any] = array.to_pylist()
     return values
 
 

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
+from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
 #: What a state is made of, by kinds of actions: of others all fields.
-_STATE_FIELDS: Mapping[str, Sequence[str]] = {"add": (*_FILE_FIELDS, "stats", "stats_parsed")}
-#: What a checkpoint is compared by: nothing that it has parsed, and nothing that it may leave out.
+_STATE_FIELDS: Mapping[str, Sequence[str]] = {"add": (*_FILE_FIELDS, "stats", PARSED_COUNT)}
+#: What a checkpoint is compared by: nothing that it may leave out.
 _COMPARED_FIELDS: Mapping[str, Sequence[str]] = {
     "add": (*_FILE_FIELDS, "partitionValues", "modificationTime", "tags", "clusteringProvider", "stats"),
     "remove": ("path", "deletionTimestamp", "deletionVector"),
 }
+#: What it has parsed, and up to which size of a file that is compared, in bytes.
+PARSED_FIELDS, _MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
 
 
 class CheckpointFiles:
@@ -44,7 +48,9 @@ class CheckpointFiles:
         :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
         """
-        return self._read(path, _COMPARED_FIELDS, None)
+        small = self._storage.size(path) <= _MOST_PARSED_BYTES
+        parsed = {"add": (*_COMPARED_FIELDS["add"], *PARSED_FIELDS)} if small else {}
+        return self._read(path, {**_COMPARED_FIELDS, **parsed}, None)
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.
@@ -62,7 +68,8 @@ class CheckpointFiles:
             except BrokenLogError as error:
                 refusal = error
             else:
-                yield from _named(name, arrow_checkpoint.actions(table))
+                parsed = PARSED_FIELDS[0] in fields.get("add", ())
+                yield from _named(name, arrow_checkpoint.actions(table, parsed=parsed))
                 return
         yield from self._read_otherwise(path, fields, kinds, refusal)
 

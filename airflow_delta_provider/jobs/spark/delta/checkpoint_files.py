@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
+from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
 from airflow_delta_provider.jobs.spark.session.engine_errors import damage
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
@@ -90,14 +91,15 @@ def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
     """Return the expression that gives an action as JSON."""
     if wanted is None:
         return f"to_json(`{kind}`) AS `{kind}`"
-    counted = "stats_parsed" in wanted
+    counted = PARSED_COUNT in wanted
     fields = [
         f"'{name}', {kind}.{name}" for name in wanted if name in struct.names and not (counted and name in _NUM_RECORDS)
     ]
     counts = [expression for name, expression in _NUM_RECORDS.items() if counted and _has_count(struct, name)]
     if counts:
         fields.append(f"'stats', coalesce({', '.join(counts)})")
-    described = f"to_json(named_struct({', '.join(fields)}))" if fields else "'{}'"
+    options = ", map('ignoreNullFields', 'false')" if PARSED_FIELDS[0] in wanted else ""
+    described = f"to_json(named_struct({', '.join(fields)}){options})" if fields else "'{}'"
     return f"CASE WHEN {kind} IS NOT NULL THEN {described} END AS {kind}"
 
 

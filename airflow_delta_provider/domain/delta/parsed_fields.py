@@ -1,0 +1,198 @@
+"""What a checkpoint has parsed of an ``add`` action, against the texts that it stands for.
+
+PROTOCOL.md, Checkpoints: ``partitionValues_parsed`` has the values of ``partitionValues`` in the types of the columns,
+``stats_parsed`` those of ``stats``. A value is as PyArrow or JSON gives it; dates and timestamps are texts, a timestamp
+without a zone is in UTC. Where engines differ, in times that old calendars and zones count otherwise, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from math import isclose, isfinite
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.column_statistics import ColumnKind, Columns, columns_of, read_statistics, walk
+from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partition_value import is_partition_value
+from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
+
+PARTITION_VALUES, STATISTICS = "partitionValues_parsed", "stats_parsed"
+#: Nanoseconds from 1970 to 1900, before which zones had odd seconds; the first year of today's calendar.
+_EARLIEST, _FIRST_YEAR = parse_timestamp("1900-01-01 00:00:00"), 1583
+#: Nanoseconds: engines cut timestamps to milliseconds; the time where a text says no zone is up to a day away.
+_MILLISECOND, _ANY_ZONE = 1_000_000, 26 * 3600 * 1_000_000_000
+#: Characters by which texts are compared at least: engines cut longer ones.
+_PREFIX = 16
+_NULLS = (None, "", "__HIVE_DEFAULT_PARTITION__")
+_TIMES = ("timestamp", "timestamp_ntz")
+_INTEGERS = frozenset({"byte", "short", "integer", "long"})
+_FRACTIONS = frozenset({"float", "double"})
+
+
+def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object) -> list[str]:
+    """Return how the parsed fields of an ``add`` action contradict its texts, for people.
+
+    :param stats: the JSON text of its statistics; anything else where nobody knows them
+    """
+    values, parsed = add.get("partitionValues"), add.get(PARTITION_VALUES)
+    found: list[str] = []
+    if isinstance(values, Mapping) and isinstance(parsed, Mapping) and metadata.readable_columns is not None:
+        found += _of_partition(values, parsed, metadata)
+    parsed, columns = add.get(STATISTICS), columns_of(metadata)
+    if isinstance(parsed, Mapping) and isinstance(stats, str) and columns is not None:
+        try:
+            said = read_statistics(stats)
+        except ValueError:
+            return found
+        if isinstance(said, Mapping):
+            found += _of_statistics(said, parsed, columns)
+    return found
+
+
+def _of_partition(values: Mapping[str, Any], parsed: Mapping[str, Any], metadata: Metadata) -> Iterator[str]:
+    mode = metadata.properties.mapping_mode
+    for field in metadata.schema.fields:
+        name = physical_name(field, mode)
+        if field.name not in metadata.partition_columns or name not in values or name not in parsed:
+            continue
+        text, value = values[name], parsed[name]
+        if not _stands_for(text, value, field.data_type):
+            yield f"{PARTITION_VALUES} ({field.name} is {_shown(value)}, not {_shown(text)})"
+
+
+def _stands_for(text: Any, value: Any, data_type: DataType) -> bool:
+    kind = "decimal" if isinstance(data_type, DecimalType) else str(data_type)
+    compare = _COMPARED.get(kind)
+    if compare is None:
+        return True
+    if text in _NULLS:
+        return value in _NULLS
+    if not isinstance(text, str) or not is_partition_value(text, data_type, widened=True):
+        return True
+    if value is None:
+        return False
+    if kind == "string":
+        return bool(text == value)
+    try:
+        return compare(_meant(text, kind), value)
+    except (ValueError, InvalidOperation):
+        return False
+
+
+def _meant(text: str, kind: str) -> Any:
+    """Return what the text of a partition value means."""
+    if kind in _INTEGERS:
+        return int(text)
+    if kind in _FRACTIONS:
+        return float(text)
+    if kind == "decimal":
+        return Decimal(text)
+    return text.lower() == "true" if kind == "boolean" else text
+
+
+def _of_statistics(said: Mapping[str, Any], parsed: Mapping[str, Any], columns: Columns) -> Iterator[str]:
+    rows = said.get("numRecords"), parsed.get("numRecords")
+    if None not in rows and rows[0] != rows[1]:
+        yield f"{STATISTICS} (numRecords is {_shown(rows[1])}, not {_shown(rows[0])})"
+    tight = said.get("tightBounds"), parsed.get("tightBounds")
+    if None not in tight and tight[0] is not tight[1]:
+        yield f"{STATISTICS} (tightBounds is {_shown(tight[1])}, not {_shown(tight[0])})"
+    texts = {kind.name: rest for kind, *rest in walk(said, columns)}
+    for kind, *ours in walk(parsed, columns):
+        parts = zip(("minValues", "maxValues"), texts.get(kind.name, ()), ours)
+        for part, text, value in parts:
+            if text is not None and value is not None and not _is_bound(text, value, kind):
+                yield f"{STATISTICS} ({part} of {kind.name} is {_shown(value)}, not {_shown(text)})"
+        *_, text = texts.get(kind.name, (None,))
+        if type(text) is int and ours[-1] is not None and ours[-1] != text:
+            yield f"{STATISTICS} (nullCount of {kind.name} is {_shown(ours[-1])}, not {text})"
+
+
+def _is_bound(text: Any, value: Any, kind: ColumnKind) -> bool:
+    of = "decimal" if kind.of.startswith("decimal") else kind.of
+    compare = _COMPARED.get(of)
+    if compare is None or kind.value is None or kind.below is not None:
+        return True
+    try:
+        kind.value(text)
+    except ValueError:
+        return True  # which is said of the statistics
+    if of == "timestamp" and not _has_zone(text):
+        return True
+    try:
+        return compare(text, value)
+    except (ValueError, InvalidOperation):
+        return False
+
+
+def _integer(said: Any, value: Any) -> bool:
+    return type(value) is int and said == value
+
+
+def _fraction(said: Any, value: Any) -> bool:
+    one, other = float(said), float(value)
+    if not (isfinite(one) and isfinite(other)):
+        return True
+    return not isinstance(value, (str, bool)) and isclose(one, other, rel_tol=1e-6)
+
+
+def _decimal(said: Any, value: Any) -> bool:
+    return not isinstance(value, (str, bool)) and isclose(float(said), float(value), rel_tol=1e-9)
+
+
+def _string(said: str, value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    return said == value or (min(len(said), len(value)) > _PREFIX and said[:_PREFIX] == value[:_PREFIX])
+
+
+def _boolean(said: Any, value: Any) -> bool:
+    return said is value
+
+
+def _date(said: str, value: Any) -> bool:
+    one, other = (parse_date(_text(text).partition("T")[0].partition(" ")[0]) for text in (said, value))
+    return one == other or min(one[0], other[0]) < _FIRST_YEAR
+
+
+def _moment(said: str, value: Any) -> bool:
+    """Whether two times are the same; in a partition value without a zone, if some zone has it."""
+    return _are_near(said, value, _MILLISECOND if _has_zone(said) else _ANY_ZONE)
+
+
+def _clock_time(said: str, value: Any) -> bool:
+    return _are_near(said, value, _MILLISECOND)
+
+
+def _are_near(said: str, value: Any, most: int) -> bool:
+    one, other = (parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00") for text in (said, _text(value)))
+    return abs(one - other) <= most or min(one, other) < _EARLIEST
+
+
+def _has_zone(text: str) -> bool:
+    return any(sign in text[10:] for sign in "zZ+-")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("it is not a date or time")
+    return value
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)[:50]
+
+
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    **dict.fromkeys(_INTEGERS, _integer),
+    **dict.fromkeys(_FRACTIONS, _fraction),
+    "decimal": _decimal,
+    "string": _string,
+    "boolean": _boolean,
+    "date": _date,
+    "timestamp": _moment,
+    "timestamp_ntz": _clock_time,
+}
