@@ -1,16 +1,37 @@
-"""Renders ``docs/reference/command-line.md`` from the parser of the command line: ``make docs``."""
+"""Renders the reference pages of both command lines from their parsers: ``make docs``."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from airflow_delta_provider.command_line.exit_code import MEANINGS
+from airflow_delta_provider.command_line.parser import RULE_COMMANDS, commands, rules_parser, table_parser
 from airflow_delta_provider.jobs.run.command_line.main import parser
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
+_REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+PAGE, JOBS_PAGE = _REFERENCE / "command-line.md", _REFERENCE / "job-command.md"
 _INTRODUCTION = """\
 # Command line
+
+<!-- Written by `make docs` from airflow_delta_provider/command_line: change it there. -->
+
+```console
+$ delta-provider COMMAND TABLE [TABLE ...] [OPTIONS]
+```
+
+`python -m airflow_delta_provider` is the same. [Use the command line](../guides/command-line.md) shows how people and
+CI use it. Standard output has only the result; with `--format json` it is the [report](report.md). Everything else goes
+to standard error.
+
+Of several tables the worst counts for the exit code, in this order:
+
+| exit code | meaning |
+|---|---|\
+"""
+_JOBS_INTRODUCTION = """\
+# Command line of jobs
 
 <!-- Written by `make docs` from the parser of `python -m airflow_delta_provider.jobs`: change it there. -->
 
@@ -18,7 +39,8 @@ _INTRODUCTION = """\
 $ python -m airflow_delta_provider.jobs COMMAND --table URI --report FILE [OPTIONS]
 ```
 
-[Running without Airflow](../guides/without-airflow.md) shows an example of each command.
+It runs one job on Spark and always writes a report. [Running without Airflow](../guides/without-airflow.md) shows an
+example of each command. For people and for CI there is [`delta-provider`](command-line.md).
 
 Standard output has only the result; with `--format json` it is the [report](report.md).
 
@@ -30,24 +52,52 @@ Standard output has only the result; with `--format json` it is the [report](rep
 """
 
 
+_Commands = Mapping[str, tuple[str, argparse.ArgumentParser]]
+
+
 def render() -> str:
-    """Return the page."""
-    commands = _commands(parser())
-    common = [option for option in _options(next(iter(commands.values()))[1]) if _is_common(option, commands)]
+    """Return the page of ``delta-provider``."""
+    on_tables = {name: (kind.summary, table_parser(name, kind)) for name, kind in commands().items()}
+    on_rules = {name: (about, rules_parser(name)) for name, about in RULE_COMMANDS.items()}
+    codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     blocks = [
-        _INTRODUCTION,
-        "| command | what it does |\n|---|---|\n"
-        + "\n".join(f"| [`{name}`](#{name}) | {_text(about)} |" for name, (about, _) in commands.items()),
-        "## Options of all commands",
-        _table(common),
+        f"{_INTRODUCTION}\n{codes}",
+        _overview({**on_tables, **on_rules}),
+        "## Options of all commands on tables",
+        *_sections(on_tables),
+        *(block for name, known in on_rules.items() for block in _section(name, *known, _options(known[1]))),
     ]
-    for name, (about, command) in commands.items():
-        own = [option for option in _options(command) if not _is_common(option, commands)]
-        blocks += [f"## {name}", f"{_text(about)}.", _table(own) if own else "This command has no options of its own."]
     return "\n\n".join(blocks) + "\n"
 
 
-def _commands(whole: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+def render_jobs() -> str:
+    """Return the page of ``python -m airflow_delta_provider.jobs``."""
+    known = _commands(parser())
+    blocks = [_JOBS_INTRODUCTION, _overview(known), "## Options of all commands", *_sections(known)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _overview(known: _Commands) -> str:
+    rows = (f"| [`{name}`](#{name}) | {_text(about)} |" for name, (about, _) in known.items())
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+
+
+def _sections(known: _Commands) -> Iterator[str]:
+    """Yield the options that all commands have, then those of each."""
+    first = next(iter(known.values()))[1]
+    yield _table([option for option in _options(first) if _is_common(option, known)])
+    for name, (about, command) in known.items():
+        own = [option for option in _options(command) if not _is_common(option, known)]
+        yield from _section(name, about, command, own)
+
+
+def _section(name: str, about: str, _: argparse.ArgumentParser, options: Sequence[argparse.Action]) -> Iterator[str]:
+    yield f"## {name}"
+    yield f"{_text(about)}."
+    yield _table(options) if options else "This command has no options of its own."
+
+
+def _commands(whole: argparse.ArgumentParser) -> _Commands:
     """Return what each command does, and its parser."""
     choice = next(action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
     about = {action.dest: action.help or "" for action in choice._choices_actions}
@@ -58,8 +108,8 @@ def _options(command: argparse.ArgumentParser) -> list[argparse.Action]:
     return [action for action in command._actions if not isinstance(action, argparse._HelpAction)]
 
 
-def _is_common(option: argparse.Action, commands: dict[str, tuple[str, argparse.ArgumentParser]]) -> bool:
-    return all(_row(option) in map(_row, _options(command)) for _, command in commands.values())
+def _is_common(option: argparse.Action, known: _Commands) -> bool:
+    return all(_row(option) in map(_row, _options(command)) for _, command in known.values())
 
 
 def _table(options: Sequence[argparse.Action]) -> str:
@@ -71,7 +121,7 @@ def _required_first(options: Iterable[argparse.Action]) -> list[argparse.Action]
 
 
 def _row(option: argparse.Action) -> str:
-    names = ", ".join(option.option_strings) or option.dest
+    names = ", ".join(option.option_strings)
     value = "" if option.nargs == 0 else f" {_value(option)}"
     about = option.help or ""
     notes = [_text(about)]
@@ -79,7 +129,7 @@ def _row(option: argparse.Action) -> str:
         notes.append("required")
     if isinstance(option, argparse._AppendAction) and "repeated" not in about:
         notes.append("may be repeated")
-    return f"| `{names}{value}` | {'; '.join(notes)} |"
+    return f"| `{f'{names}{value}'.strip()}` | {'; '.join(notes)} |"
 
 
 def _value(option: argparse.Action) -> str:

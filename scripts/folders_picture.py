@@ -23,7 +23,7 @@ _Floors = Sequence[Sequence[str]]
 
 def render() -> str:
     """Return the picture, an SVG."""
-    airflow, jobs, domain = [[name] for name in _others()], _floors("jobs"), _floors("domain")
+    airflow, jobs, domain = [[name] for name in _others()], [["command_line"], *_floors("jobs")], _floors("domain")
     half = (_WIDTH - 3 * _MARGIN - 24) / 2
     top = max(_height(airflow), _height(jobs))
     below = _MARGIN + top + 40
@@ -66,7 +66,7 @@ def _floors(tower: str) -> _Floors:
 def _others() -> list[str]:
     """Return the folders beside ``domain`` and ``jobs``: those that touch Airflow."""
     folders = (path.parent.name for path in (CHECKOUT / _PACKAGE).glob("*/__init__.py"))
-    return sorted(name for name in folders if name not in ("domain", "jobs"))
+    return sorted(name for name in folders if name not in ("command_line", "domain", "jobs"))
 
 
 def _height(floors: _Floors) -> float:

@@ -12,6 +12,7 @@ from scripts import (
     operators_page,
     report_picture,
     report_schema,
+    rules_catalogue,
     rules_page,
 )
 from scripts.protocol_coverage import page as coverage_page
@@ -19,8 +20,10 @@ from scripts.protocol_coverage import page as coverage_page
 #: What each generated file has to hold.
 PAGES: Mapping[Path, Callable[[], str]] = {
     rules_page.PAGE: rules_page.render,
+    rules_catalogue.CATALOGUE: rules_catalogue.render,
     coverage_page.PAGE: coverage_page.render,
     command_line_page.PAGE: command_line_page.render,
+    command_line_page.JOBS_PAGE: command_line_page.render_jobs,
     configuration_page.PAGE: configuration_page.render,
     operators_page.OPERATORS_PAGE: operators_page.operators,
     operators_page.SENSORS_PAGE: operators_page.sensors,

@@ -22,11 +22,13 @@ class Kind:
     """A kind of job. Its parts are written as ``module:name``, the module as seen from this package.
 
     :param name: its name in requests, in reports and on the command line
+    :param summary: what its job does, in a sentence without its full stop
     :param job: function that does what a request asks for to one table, and reports on it; on Spark
     :param reading_job: the same as far as it only reads logs and footers, without Spark; None where nothing does
     """
 
     name: str
+    summary: str
     options: str
     job: str
     operator: str
@@ -38,30 +40,35 @@ KINDS: Mapping[str, Kind] = {
     for kind in (
         Kind(
             "enable-feature",
+            "Enable table features",
             options="domain.request.enable_feature:EnableFeatureOptions",
             job="jobs.changes.kinds:enable_feature",
             operator="operators.enable_feature:DeltaEnableFeatureOperator",
         ),
         Kind(
             "widen-types",
+            "Widen the types of columns",
             options="domain.request.widen_types:WidenTypesOptions",
             job="jobs.changes.kinds:widen_types",
             operator="operators.widen_types:DeltaWidenTypesOperator",
         ),
         Kind(
             "alter-columns",
+            "Drop, rename and add columns, in this order",
             options="domain.request.alter_columns:AlterColumnsOptions",
             job="jobs.changes.kinds:alter_columns",
             operator="operators.alter_columns:DeltaAlterColumnsOperator",
         ),
         Kind(
             "create-table",
+            "Create an empty table with usage tracking of column mapping (experimental)",
             options="domain.request.create_table:CreateTableOptions",
             job="jobs.changes.create_table:create_table",
             operator="operators.create_table:DeltaCreateTableOperator",
         ),
         Kind(
             "check-row-tracking",
+            "Check that row ids are unique and stable",
             options="domain.request.check_row_tracking:CheckRowTrackingOptions",
             job="jobs.spark.kinds:check_row_tracking",
             reading_job="jobs.row_tracking.check:run",
@@ -69,6 +76,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "audit",
+            "Check a table's full history against the Delta protocol",
             options="domain.request.audit:AuditOptions",
             job="jobs.spark.kinds:audit",
             reading_job="jobs.audit.protocol_audit:run",
@@ -76,6 +84,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "detail",
+            "Show table metadata: schema, protocol, features, …",
             options="domain.request.detail:DetailOptions",
             job="jobs.run.table_detail:run",
             reading_job="jobs.run.table_detail:run",
@@ -83,6 +92,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "column-mapping-usage",
+            "Find out whether columns were ever renamed or dropped",
             options="domain.request.column_mapping_usage:ColumnMappingUsageOptions",
             job="jobs.column_mapping.usage:run",
             reading_job="jobs.column_mapping.usage:run",
@@ -90,18 +100,21 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "disable-column-mapping",
+            "Disable column mapping",
             options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
             job="jobs.changes.kinds:disable_column_mapping",
             operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
         ),
         Kind(
             "drop-feature",
+            "Drop table features",
             options="domain.request.drop_feature:DropFeatureOptions",
             job="jobs.changes.kinds:drop_feature",
             operator="operators.drop_feature:DeltaDropFeatureOperator",
         ),
         Kind(
             "check-paimon-row-tracking",
+            "Check row tracking of Apache Paimon tables",
             options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
             job="jobs.spark.kinds:check_paimon_table",
             reading_job="jobs.paimon.check:check_paimon_table",

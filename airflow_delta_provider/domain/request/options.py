@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of a kind of job; the first line of a subclass's docstring says what the job does.
+    """Options of a kind of job.
 
     :raises RequestError: if they are wrong
     """
@@ -54,11 +54,6 @@ class Options:
         return tuple(
             name for name, declared in cls.declared().items() if declared.templated and declared.argument is None
         )
-
-    @classmethod
-    def summary(cls) -> str:
-        """Return what the job does, in a sentence without its full stop."""
-        return (cls.__doc__ or cls.kind).partition("\n")[0].removesuffix(".")
 
     @property
     def overlaps(self) -> bool:

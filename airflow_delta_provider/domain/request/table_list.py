@@ -27,7 +27,7 @@ def check_tables(tables: Iterable[str], *, patterns: bool, relative: bool) -> No
                 "{text!r} is relative to the folder of the process that reads it. Give an absolute path or a URI.",
                 text=text,
             )
-        before = spelled.setdefault(_place(name), text)
+        before = spelled.setdefault(place_of(name), text)
         if before != text:
             raise RequestError(
                 "{before!r} and {text!r} are one table in two spellings. Name it once.", before=before, text=text
@@ -49,7 +49,7 @@ def _pattern_refused(name: TableName) -> RequestError:
     )
 
 
-def _place(name: TableName) -> Hashable:
+def place_of(name: TableName) -> Hashable:
     """Return the same for all spellings of a table."""
     if name.location is None:
         return tuple(part.casefold() for part in name.identifier or ())

@@ -28,9 +28,15 @@ Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
 _AT_ONCE = 4
 
 
-def run(request: JobRequest, session: DeltaSession, progress: Progress = silent) -> JobReport:
+def run(
+    request: JobRequest,
+    session: DeltaSession,
+    progress: Progress = silent,
+    done: Callable[[TableReport], object] | None = None,
+) -> JobReport:
     """Do what ``request`` asks for and report on every table.
 
+    :param done: takes the report of each table as soon as it is made
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises RequestError: if it takes Spark, and the session has none
     :raises SubmitterGoneError: if the process that waits for the report is gone
@@ -40,12 +46,18 @@ def run(request: JobRequest, session: DeltaSession, progress: Progress = silent)
     session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
     try:
         with session.working():
-            return _run(request, session, progress, started)
+            return _run(request, session, progress, started, done)
     finally:
         session.reach = before
 
 
-def _run(request: JobRequest, session: DeltaSession, progress: Progress, started: str) -> JobReport:
+def _run(
+    request: JobRequest,
+    session: DeltaSession,
+    progress: Progress,
+    started: str,
+    done: Callable[[TableReport], object] | None,
+) -> JobReport:
     if request.options.needs_delta(by_name=False):
         session.require_delta()
     engine = session.versions
@@ -55,6 +67,8 @@ def _run(request: JobRequest, session: DeltaSession, progress: Progress, started
     for report in _run_tables(named, request, session, count.each_step):
         tables.append(report)
         count.count(report)
+        if done is not None:
+            done(report)
     return JobReport(request.kind, started, _now(), tuple(tables), engine)
 
 

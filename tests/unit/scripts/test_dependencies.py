@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "asgiref": "asgiref",
     "psutil": "psutil",
     "pyarrow": "pyarrow",  # by the extra
+    "rich": "rich",  # by the extra
     "yaml": "pyyaml",
 }
 
@@ -48,7 +49,8 @@ def _modules(tree: ast.AST) -> Iterator[str]:
 
 def test_everything_that_is_imported_is_declared() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["sensor"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["sensor"], *extras["cli"]]
     declared = {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in requirements}
     missing = {}
     for module, file in imported():

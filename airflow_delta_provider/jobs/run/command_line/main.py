@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
     unwritten = None
     try:
-        destination.write(report, session.storage)
+        destination.write(f"{json.dumps(report.to_json(), indent=1)}\n".encode(), session.storage)
     except Exception as failure:
         unwritten = f"the report could not be written to {parsed.report}, only printed: {why(failure)}"
     print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
@@ -125,10 +125,9 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     for kind in KINDS.values():
         options: type[Options] = load(kind.options)
-        summary = options.summary()
         pattern = " TABLE may be a pattern, such as /lake/sales/* or sales.*." if options.takes_patterns else ""
         command = commands.add_parser(
-            kind.name, help=f"{summary[:1].lower()}{summary[1:]}", description=f"{summary}.{pattern}"
+            kind.name, help=f"{kind.summary[:1].lower()}{kind.summary[1:]}", description=f"{kind.summary}.{pattern}"
         )
         command.add_argument(
             "--table",

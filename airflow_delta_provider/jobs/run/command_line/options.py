@@ -19,7 +19,7 @@ def flags_of(options: type[Options]) -> Mapping[str, str]:
     return {name: declared.flag or f"--{name.replace('_', '-')}" for name, declared in options.declared().items()}
 
 
-def add_options(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+def add_options(parser: argparse._ActionsContainer, options: type[Options]) -> None:
     """Add the flags of a kind."""
     flags = flags_of(options)
     for name, declared in options.declared().items():

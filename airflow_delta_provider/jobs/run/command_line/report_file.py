@@ -1,14 +1,12 @@
-"""Where the command line writes a report: a file on this machine, or wherever Spark can write."""
+"""Where the command line writes a report: a file on this machine, or wherever the storage can write."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import Protocol
 
-from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.request_error import RequestError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -29,7 +27,7 @@ class Storage(Protocol):
 class ReportFile:
     """The file of one report.
 
-    :param place: a path on this machine, or a URI, written through Spark
+    :param place: a path on this machine, or a URI, written through the storage
     :raises RequestError: if no file can be written to the path
     """
 
@@ -40,16 +38,15 @@ class ReportFile:
             _check(self._path)
 
     def check(self, storage: Storage) -> None:
-        """Look whether the storage of a URI is known to Spark, before anything is done.
+        """Look whether the storage of a URI is known, before anything is done.
 
-        :raises Exception: what Spark says if it is not
+        :raises Exception: what the storage says if it is not
         """
         if self._path is None:
             storage.qualify(self._place)
 
-    def write(self, report: JobReport, storage: Storage) -> None:
+    def write(self, content: bytes, storage: Storage) -> None:
         """Write the report whole or not at all."""
-        content = (json.dumps(report.to_json(), indent=1) + "\n").encode()
         if self._path is None:
             storage.write(storage.qualify(self._place), content)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -32,7 +33,9 @@ def submitted_conf() -> SparkConf:
     return SparkConf()
 
 
-def own_session(name: str, master: str | None = None, delta_jars: str | None = None) -> SparkSession:
+def own_session(
+    name: str, master: str | None = None, delta_jars: str | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """Return the active session, the platform's or that of spark-submit, or else start one.
 
     What the platform's ``spark-defaults.conf`` sets is kept.
@@ -40,6 +43,7 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
     :param master: Spark master; by default the platform's, else ``local[*]``
     :param delta_jars: ``packages``, ``provided``, or jars or Maven coordinates separated by commas; by default
         packages on a local master and provided elsewhere
+    :param settings: of a session that is started; they go before those of the platform
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -48,11 +52,12 @@ def own_session(name: str, master: str | None = None, delta_jars: str | None = N
         return SparkSession.builder.getOrCreate()
     if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # what spark-submit gives its applications
         return submitted_session(name)
-    present = platform_defaults()
+    given = dict(settings or {})
+    present = {**platform_defaults(), **given}
     master = master or os.environ.get("SPARK_MASTER") or present.get("spark.master") or "local[*]"
     builder = SparkSession.builder.master(master).appName(name)
     jars = delta_jars or default_delta_jars(master)
-    for key, value in own_settings(master, jars, present, spark_version).items():
+    for key, value in {**given, **own_settings(master, jars, present, spark_version)}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

@@ -1,0 +1,7 @@
+"""Entry point of ``python -m airflow_delta_provider``."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.command_line.process import run
+
+run()

@@ -1,0 +1,1 @@
+"""``delta-provider``: audits and changes from a terminal and from CI."""

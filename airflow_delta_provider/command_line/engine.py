@@ -1,0 +1,128 @@
+"""Which engine does the work, and how it is started."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from airflow_delta_provider.command_line.terminal import Terminal
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.request.config_file import Config
+from airflow_delta_provider.domain.request.kinds import Kind
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.table_name import TableName
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+
+PYTHON, SPARK, AUTO = "python", "spark", "auto"
+_PACKAGES = "spark.jars.packages"
+_SPARK_FLAGS = ("master", "conf", "packages", "delta_jars")
+
+
+class EngineUnavailableError(Exception):
+    """An engine that cannot be started; the message says why.
+
+    :param lines: what it printed
+    """
+
+    def __init__(self, message: str, *lines: str) -> None:
+        super().__init__(message)
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engine that was taken, and why."""
+
+    name: str
+    why: str
+
+
+def choose(
+    kind: Kind, options: Options, tables: Iterable[str], parsed: argparse.Namespace, config: Config
+) -> EngineChoice:
+    """Return the engine for a request.
+
+    :raises UsageError: if it takes Spark, and the other engine is asked for
+    """
+    wanted = parsed.engine or config.engine or AUTO
+    why_spark = _why_spark(kind, options, tables)
+    if wanted == SPARK:
+        return EngineChoice(SPARK, "as asked for")
+    if why_spark is None:
+        given = next((name for name in _SPARK_FLAGS if getattr(parsed, name)), None)
+        if wanted == AUTO and given is not None:
+            return EngineChoice(SPARK, f"--{given.replace('_', '-')} is given")
+        return EngineChoice(PYTHON, "as asked for" if wanted == PYTHON else "only logs and footers are read")
+    if wanted == PYTHON:
+        raise UsageError(f"{why_spark}, which takes Spark. Use --engine spark.")
+    return EngineChoice(SPARK, why_spark)
+
+
+def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | None:
+    """Return what takes Spark; None where nothing does."""
+    if kind.reading_job is None:
+        return f"{kind.name} changes tables"
+    if options.needs_rows:
+        return f"{kind.name} reads rows with these options"
+    named = next((table for table in tables if TableName.parse(table).identifier is not None), None)
+    return None if named is None else f"{named} is a name in a catalog (a path has a slash: ./{named})"
+
+
+@contextmanager
+def opened(
+    choice: EngineChoice, kind: str, parsed: argparse.Namespace, config: Config, terminal: Terminal, *, delta: bool
+) -> Iterator[DeltaSession]:
+    """Return a session of an engine, for as long as it is needed.
+
+    :param kind: of the job
+    :param delta: whether Delta on Spark's classpath may be needed
+    :raises EngineUnavailableError: if there is none
+    """
+    if choice.name == PYTHON:
+        from airflow_delta_provider.jobs.run.python_engine import python_session
+
+        yield python_session()
+        return
+    if find_spec("pyspark") is None:
+        raise EngineUnavailableError(
+            f"this takes Spark ({choice.why}), and PySpark is not installed. Install pyspark and delta-spark, "
+            "or run it where Spark is."
+        )
+    yield from _on_spark(f"airflow-delta-provider {kind}", parsed, config, terminal, delta=delta)
+
+
+def _on_spark(
+    name: str, parsed: argparse.Namespace, config: Config, terminal: Terminal, *, delta: bool
+) -> Iterator[DeltaSession]:
+    from airflow_delta_provider.domain.engine.delta_library import PROVIDED
+    from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+    from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+    from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
+    from airflow_delta_provider.jobs.spark.session.spark_session import jvm_runs, own_session
+
+    output = JvmOutput(shown=parsed.verbose)
+    jars = parsed.delta_jars or (None if delta else PROVIDED)
+    master = parsed.master or config.spark.master
+    try:
+        with output.taken():
+            session = SparkDeltaSession(own_session(name, master, jars, _settings(parsed, config)))
+    except Exception as failure:
+        why = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
+        lines = output.last_lines(errors_only=jvm_runs())
+        raise EngineUnavailableError(f"there is no Spark session: {why}", *lines) from None
+    yield session
+    if not jvm_runs():
+        terminal.error("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
+
+
+def _settings(parsed: argparse.Namespace, config: Config) -> Mapping[str, str]:
+    """Return the settings that Spark is to be started with."""
+    settings = {**config.spark.conf, **dict(parsed.conf)}
+    packages = [*filter(None, [settings.get(_PACKAGES)]), *(parsed.packages or config.spark.packages)]
+    return {**settings, _PACKAGES: ",".join(packages)} if packages else settings

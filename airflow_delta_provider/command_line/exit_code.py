@@ -1,0 +1,78 @@
+"""How the command line ends, as a number that scripts read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import IntEnum
+
+from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge
+
+
+class ExitCode(IntEnum):
+    """How the command line ended."""
+
+    OK = 0
+    VIOLATED = 1
+    USAGE = 2
+    REFUSED = 3
+    FAULT = 4
+    UNDETERMINED = 5
+    INTERRUPTED = 130
+
+
+#: What each means; of several tables the first in this order counts.
+MEANINGS = {
+    ExitCode.FAULT: "the storage, the engine or the provider failed on a table, or there is no report",
+    ExitCode.REFUSED: "a table was refused: it does not exist, or the request is not safe for it",
+    ExitCode.VIOLATED: "a table violates a rule",
+    ExitCode.UNDETERMINED: "a table could not be decided, with `--strict`",
+    ExitCode.OK: "all is well",
+    ExitCode.USAGE: "the command line, or a file that it names, is invalid, or a pattern matches no table",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+}
+_BY_VERDICT = {
+    Verdict.FAULT: ExitCode.FAULT,
+    Verdict.REFUSED: ExitCode.REFUSED,
+    Verdict.VIOLATED: ExitCode.VIOLATED,
+    Verdict.UNDETERMINED: ExitCode.UNDETERMINED,
+    Verdict.PASS: ExitCode.OK,
+}
+_WORST_FIRST = (ExitCode.FAULT, ExitCode.REFUSED, ExitCode.VIOLATED, ExitCode.UNDETERMINED, ExitCode.OK)
+#: What counts as new against a baseline.
+_NEW = (Status.NEW, Status.CHANGED)
+
+
+def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) -> ExitCode:
+    """Return how a report ends the command line: as its worst table does.
+
+    :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
+    :param strict: whether what is undetermined fails
+    :param new_only: whether findings that their status says are known do not count
+    """
+    ignored = set() if strict else {ExitCode.UNDETERMINED}
+    if fail_on == "never":
+        ignored |= {ExitCode.VIOLATED, ExitCode.UNDETERMINED}
+    ends = (_BY_VERDICT[_verdict(table, fail_on, new_only=new_only)] for table in report.tables)
+    return _worst(ends, ignored)
+
+
+def _worst(ends: Iterable[ExitCode], ignored: Collection[ExitCode]) -> ExitCode:
+    seen = {ExitCode.OK, *ends} - set(ignored)
+    return next(code for code in _WORST_FIRST if code in seen)
+
+
+def _verdict(table: TableReport, fail_on: str, *, new_only: bool) -> Verdict:
+    """Return the verdict of a table with a lowest severity that its job may not know, and without known findings."""
+    if table.verdict in (Verdict.FAULT, Verdict.REFUSED):
+        return table.verdict
+    counting = [finding for finding in table.findings if finding.is_open and not (new_only and _is_known(finding))]
+    if fail_on == "warning" and any(finding.severity is Severity.WARNING for finding in counting):
+        return Verdict.VIOLATED
+    return judge(finding.severity for finding in counting) if new_only else table.verdict
+
+
+def _is_known(finding: Finding) -> bool:
+    return finding.status not in _NEW

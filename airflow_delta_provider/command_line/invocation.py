@@ -1,0 +1,125 @@
+"""What a command line asks for, together with the configuration file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.command_line.parser import table_parser
+from airflow_delta_provider.command_line.table_arguments import read_names
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, find_config, read_config
+from airflow_delta_provider.domain.request.kinds import Kind, load
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import check_tables
+from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_options
+
+#: Where in a configuration file the value of an option of audits is.
+_KEYS = {"level": "level", "state_path": "state_path", "waivers": "waivers", "ownership": "tables"}
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A command that works on tables, as it is asked for.
+
+    :param tables: names and patterns, from arguments or else from the configuration
+    :param exclude: patterns of tables to leave out
+    :param parsed: the flags
+    :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
+    :param strict: whether what is undetermined fails
+    """
+
+    kind: Kind
+    options: Options
+    tables: Sequence[str]
+    exclude: Sequence[str]
+    parsed: argparse.Namespace
+    config: Config
+    fail_on: str
+    strict: bool
+
+
+def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocation:
+    """Read a command line and its configuration file.
+
+    :raises UsageError: if they make no sense
+    :raises SystemExit: with 2 if argparse finds that, with 0 after ``--help``
+    """
+    parsed = table_parser(command, kind).parse_intermixed_args(words)
+    config = _config(parsed)
+    fail_on = parsed.fail_on or config.fail_on or "error"
+    options = _options(kind, parsed, config, fail_on)
+    tables, exclude = read_names(parsed.tables), ()
+    if not options.changes:
+        tables = tables or list(config.tables)
+        exclude = (*parsed.exclude, *config.exclude)
+    _check(options, tables, parsed)
+    strict = bool(config.strict if parsed.strict is None else parsed.strict)
+    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict)
+
+
+def _config(parsed: argparse.Namespace) -> Config:
+    if parsed.no_config and parsed.config:
+        raise UsageError("give only one of --config and --no-config.")
+    try:
+        path = Path(parsed.config) if parsed.config else None if parsed.no_config else find_config(Path.cwd())
+        return Config() if path is None else read_config(path)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
+
+
+def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: str) -> Options:
+    """Return the options of the job: those of the command line, else those of the configuration."""
+    options: type[Options] = load(kind.options)
+    called = dict(flags_of(options))
+    if issubclass(options, AuditOptions):
+        parsed.fail_on = "warning" if fail_on == "warning" else "error"
+        for name, value in _of_audits(parsed, config):
+            setattr(parsed, name, value)
+            called[name] = f"{config.path}: {_KEYS[name]}"
+    try:
+        read = read_options(parsed, options)
+        read.check_names()
+    except RequestError as error:
+        raise UsageError(error.naming(called)) from None
+    return read
+
+
+def _of_audits(parsed: argparse.Namespace, config: Config) -> Iterator[tuple[str, Any]]:
+    """Yield the options of audits that the configuration gives, and no flag."""
+    selects = any(name in parsed for name in AuditOptions.selecting)
+    given: Mapping[str, Any] = {
+        "level": config.level,
+        "state_path": None if selects else config.state_path,  # a part of the history or the rules is never saved
+        "waivers": config.waivers,
+        "ownership": config.ownership,
+    }
+    yield from ((name, value) for name, value in given.items() if value and name not in parsed)
+
+
+def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) -> None:
+    """Check what argparse cannot check."""
+    if not tables:
+        raise UsageError(
+            "name at least one table: a path, a URI, a pattern or @FILE."
+            if not options.changes
+            else "name the table to change."
+        )
+    try:
+        check_tables(tables, patterns=not options.changes, relative=True)
+        if parsed.master is not None:
+            SparkMaster.parse(parsed.master)
+    except (RequestError, TableNameError) as error:
+        raise UsageError(str(error)) from None
+    except MasterError as error:
+        raise UsageError(f"--master: {error}") from None
+    for setting in parsed.conf:
+        if "=" not in setting:
+            raise UsageError(f"--conf {setting} is not KEY=VALUE.")

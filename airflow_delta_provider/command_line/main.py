@@ -1,0 +1,55 @@
+"""The command line: a command is found, read and run, and ends with a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_delta_provider.command_line import parser, rules
+from airflow_delta_provider.command_line.exit_code import ExitCode
+from airflow_delta_provider.command_line.terminal import Terminal
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.request.kinds import Kind
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command line and return its exit code.
+
+    :raises SystemExit: with 2 if argparse finds it invalid, with 0 after ``--help`` and ``--version``
+    """
+    terminal = Terminal()
+    try:
+        return _run(list(arguments), terminal)
+    except UsageError as error:
+        terminal.error(str(error))
+        return ExitCode.USAGE
+    except KeyboardInterrupt:  # Spark's own handler raises it
+        terminal.error("interrupted")
+        return ExitCode.INTERRUPTED
+
+
+def _run(words: list[str], terminal: Terminal) -> int:
+    command = words[0] if words else "--help"
+    if command.startswith("-"):
+        parser.whole_parser().parse_args([command])
+        raise UsageError(f"name a command before {command}: {', '.join(parser.names())}.")
+    if command in parser.RULE_COMMANDS:
+        return _run_rules(command, words[1:], terminal)
+    kind: Kind | None = parser.kind_of(command)
+    if kind is None:
+        known = parser.names()
+        raise UsageError(
+            f"there is no command {command!r}.{did_you_mean(command, known)} Commands: {', '.join(known)}."
+        )
+    from airflow_delta_provider.command_line.table_command import run_table_command  # late: the others need no rules
+
+    return run_table_command(command, kind, words[1:])
+
+
+def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
+    parsed = parser.rules_parser(command).parse_args(words)
+    if command == "explain":
+        terminal.result(rules.explain(parsed.codes, parsed.format))
+    else:
+        terminal.result(rules.list_rules(parsed.family, parsed.severity, parsed.format))
+    return ExitCode.OK

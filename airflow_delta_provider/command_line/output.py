@@ -1,0 +1,76 @@
+"""Where the result goes, and how it looks there."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from airflow_delta_provider.command_line.invocation import Invocation
+from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, wants_colour
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.rendering.formats import FORMATS
+from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
+from airflow_delta_provider.domain.rendering.style import ANSI, PLAIN
+from airflow_delta_provider.domain.rendering.totals import totals
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
+from airflow_delta_provider.jobs.tables.table_session import TableSession
+
+_WIDTH = 100
+_NARROWEST, _WIDEST = 60, 160
+
+
+class Output:
+    """Standard output, or the file that ``--output`` names.
+
+    :raises UsageError: if no file can be written there
+    """
+
+    def __init__(self, invocation: Invocation, terminal: Terminal) -> None:
+        self._invocation = invocation
+        self._terminal = terminal
+        self._place: str | None = invocation.parsed.output
+        try:
+            self._file = None if self._place is None else ReportFile(self._place)
+        except RequestError as error:
+            raise UsageError(f"--output {self._place}: {error}") from None
+
+    def check(self, session: TableSession) -> None:
+        """Look whether a URI can be written to, before anything is done.
+
+        :raises UsageError: if it cannot
+        """
+        if self._file is not None:
+            try:
+                self._file.check(session.storage)
+            except Exception as failure:
+                raise UsageError(f"--output {self._place}: {session.understand(failure).message}") from None
+
+    def write(self, report: JobReport, session: TableSession) -> bool:
+        """Write the report; return whether it is where it should be. If it is not, it is printed."""
+        shown = FORMATS[self._invocation.parsed.format].render(report, self._presentation())
+        if self._file is None:
+            self._terminal.result(shown)
+            return True
+        try:
+            self._file.write(shown.encode(errors="backslashreplace"), session.storage)
+        except Exception as failure:
+            why = session.understand(failure).message
+            self._terminal.error(f"the result could not be written to {self._place}, only printed: {why}")
+            self._terminal.result(shown)
+            return False
+        self._terminal.note(f"{' · '.join(totals(report))} · {self._place}")
+        return True
+
+    def _presentation(self) -> Presentation:
+        to_terminal = self._file is None and is_terminal(sys.stdout)
+        coloured = self._file is None and wants_colour(sys.stdout)
+        columns = shutil.get_terminal_size((_WIDTH, 1)).columns if to_terminal else _WIDTH
+        parsed = self._invocation.parsed
+        return Presentation(
+            style=ANSI if coloured else PLAIN,
+            width=min(max(columns, _NARROWEST), _WIDEST),
+            detail=Detail.LITTLE if parsed.quiet else Detail.MUCH if parsed.verbose else Detail.NORMAL,
+            undetermined_fails=self._invocation.strict,
+        )

@@ -1,0 +1,201 @@
+"""What reads the command line: a parser for each command, made when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from airflow_delta_provider import __version__
+from airflow_delta_provider.command_line import rules
+from airflow_delta_provider.command_line.exit_code import MEANINGS, ExitCode
+from airflow_delta_provider.command_line.terminal import PROGRAM
+from airflow_delta_provider.domain.request.kinds import KINDS, Kind, load
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.request.options import Options
+
+#: Names of commands that differ from those of their kinds.
+_ALIASES = {"check-paimon": "check-paimon-row-tracking"}
+_WIDTH = 28
+
+
+_EXAMPLES = {
+    "audit": "'s3://lake/**' --exclude 's3://lake/tmp/**' --baseline report.json",
+    "detail": "lake/orders --format json",
+    "check-row-tracking": "lake/orders --level footers",
+    "column-mapping-usage": "lake/orders",
+    "check-paimon-row-tracking": "lake/sales.db/orders",
+    "enable-feature": "lake/orders --feature typeWidening --allow-protocol-upgrade --dry-run",
+    "widen-types": "lake/orders --column quantity=bigint --dry-run",
+    "alter-columns": "lake/orders --rename qty=quantity --dry-run",
+    "drop-feature": "lake/orders --feature typeWidening --dry-run",
+    "disable-column-mapping": "lake/orders --dry-run",
+    "create-table": "lake/new --column id=bigint --acknowledge-writer-lockout",
+}
+#: Commands that look at no table.
+RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all rules"}
+
+
+def commands() -> Mapping[str, Kind]:
+    """Return the commands that work on tables, those that change them last."""
+    names = {kind: alias for alias, kind in _ALIASES.items()}
+    reading = [kind for kind in KINDS.values() if kind.reading_job is not None]
+    changing = [kind for kind in KINDS.values() if kind.reading_job is None]
+    return {names.get(kind.name, kind.name): kind for kind in (*reading, *changing)}
+
+
+def kind_of(command: str) -> Kind | None:
+    """Return the kind of job that a command runs; None for none."""
+    return KINDS.get(_ALIASES.get(command, command))
+
+
+def names() -> list[str]:
+    """Return the names of all commands."""
+    return [*commands(), *RULE_COMMANDS]
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser of a command line that names no command."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} COMMAND [TABLE ...] [OPTIONS]",
+        description=_overview(),
+        epilog=_exit_codes(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    return parser
+
+
+def _overview() -> str:
+    known = commands()
+    groups = (
+        ("look at tables", {name: kind.summary for name, kind in known.items() if kind.reading_job is not None}),
+        ("change tables, with Spark", {name: kind.summary for name, kind in known.items() if kind.reading_job is None}),
+        ("rules", RULE_COMMANDS),
+    )
+    lines = ["Audit and change Delta Lake tables."]
+    for title, listed in groups:
+        lines += ["", f"{title}:", *(f"  {name:<{_WIDTH}}{about}" for name, about in listed.items())]
+    lines += ["", "examples:"]
+    lines += [f"  {PROGRAM} {line}" for line in (f"audit {_EXAMPLES['audit']}", "audit lake/orders", "explain CODE")]
+    return "\n".join([*lines, "", f"`{PROGRAM} COMMAND --help` shows the options of a command."])
+
+
+def _exit_codes() -> str:
+    meanings = (f"  {code.value:<5}{MEANINGS[code].replace('`', '')}" for code in sorted(ExitCode))
+    return "\n".join(["exit codes; of several tables the worst counts (4, 3, 1, 5, 0):", *meanings])
+
+
+def rules_parser(command: str) -> argparse.ArgumentParser:
+    """Return the parser of a command that looks at no table."""
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.")
+    if command == "explain":
+        parser.add_argument("codes", nargs="+", metavar="CODE", help="code of a rule, as findings have it")
+    else:
+        parser.add_argument("--family", action="append", default=[], metavar="PREFIX", help="what codes begin with")
+        parser.add_argument(
+            "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
+        )
+    parser.add_argument("--format", choices=rules.FORMATS, default="text", help="output format (default: text)")
+    return parser
+
+
+def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
+    """Return the parser of a command that works on tables."""
+    # Imported late: the overview of all commands needs none of it.
+    from airflow_delta_provider.jobs.run.command_line.options import add_options
+
+    options: type[Options] = load(kind.options)
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {command}",
+        usage=f"{PROGRAM} {command} TABLE [TABLE ...] [OPTIONS]",
+        description=f"{kind.summary}.",
+        epilog=f"example:\n  {PROGRAM} {command} {_EXAMPLES[kind.name]}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # --fail-on is that of an audit, and one word more.
+        conflict_handler="resolve",
+    )
+    _add_tables(parser, options)
+    own = parser.add_argument_group(f"options of {command}")
+    add_options(own, options)
+    if options.changes:
+        own.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
+    _add_output(parser)
+    _add_outcome(parser, options)
+    _add_engine(parser)
+    parser.set_defaults(dry_run=False, baseline=None)
+    return parser
+
+
+def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+    patterns = "" if options.changes else ", a pattern (lake/*, s3://lake/** for all tables below)"
+    parser.add_argument(
+        "tables",
+        nargs="*",
+        default=[],
+        metavar="TABLE",
+        help=f"path, URI or catalog name{patterns}, or @FILE with one per line (@- for standard input)",
+    )
+    group = parser.add_argument_group("tables and configuration")
+    if not options.changes:
+        group.add_argument(
+            "--exclude",
+            action="append",
+            default=[],
+            metavar="PATTERN",
+            help="tables to leave out: a path (with all below it), or without a slash the last part of one; "
+            "may be repeated",
+        )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="configuration (default: the nearest delta-provider.toml, or pyproject.toml with [tool.delta-provider])",
+    )
+    group.add_argument("--no-config", action="store_true", help="read no configuration file")
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    from airflow_delta_provider.domain.rendering.formats import FORMATS
+
+    group = parser.add_argument_group("output")
+    about = f"output format (default: text). {'; '.join(f'{name}: {form.about}' for name, form in FORMATS.items())}"
+    group.add_argument("--format", choices=tuple(FORMATS), default="text", help=about)
+    group.add_argument("--output", metavar="FILE", help="where to write the result, a path or URI, not standard output")
+    group.add_argument("-q", "--quiet", action="store_true", help="show the result and errors only")
+    group.add_argument("-v", "--verbose", action="store_true", help="show more: the engine and why, what Spark prints")
+
+
+def _add_outcome(parser: argparse.ArgumentParser, options: type[Options]) -> None:
+    group = parser.add_argument_group("exit code")
+    group.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "never"),
+        default=None,
+        help="lowest severity of findings that fails (default: error)",
+    )
+    group.add_argument("--strict", action="store_true", default=None, help="fail on tables that could not be decided")
+    group.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is reported")
+    if not options.changes:
+        group.add_argument(
+            "--baseline", metavar="FILE", help="JSON report of an earlier run: fail on findings that are new since"
+        )
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("engine")
+    group.add_argument(
+        "--engine",
+        choices=("auto", "python", "spark"),
+        default=None,
+        help="python = without a JVM, what reads logs and footers only; auto (default) = python where it can",
+    )
+    group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
+    group.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be repeated"
+    )
+    group.add_argument(
+        "--packages", action="append", default=[], metavar="COORDINATES", help="Maven packages for Spark"
+    )
+    group.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")

@@ -1,0 +1,84 @@
+"""Which tables a command line names: arguments, files of them, and what is to be left out."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.request.path_pattern import PathPattern
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative, normal_location
+
+#: What an argument begins with that names a file of tables.
+_FILE = "@"
+
+
+def read_names(arguments: Iterable[str]) -> list[str]:
+    """Return names and patterns of tables, those in files, ``@FILE``, put in their place.
+
+    A file has one per line; ``#`` begins a comment. ``@-`` is standard input.
+
+    :raises UsageError: if a file cannot be read
+    """
+    return [_as_location(name) for argument in arguments for name in _named_by(argument)]
+
+
+def _named_by(argument: str) -> Iterator[str]:
+    if not argument.startswith(_FILE):
+        yield argument
+        return
+    file = argument.removeprefix(_FILE)
+    try:
+        if file == "-":
+            lines = sys.stdin.read().splitlines()
+        else:
+            with open(file, encoding="utf-8") as opened:
+                lines = opened.read().splitlines()
+    except OSError as error:
+        raise UsageError(f"{argument}: the file cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{argument}: the file is not a text in UTF-8.") from None
+    for line in lines:
+        name = f" {line}".partition(" #")[0].strip()
+        if name:
+            yield name
+
+
+def _as_location(name: str) -> str:
+    """Return a name as it is, or as a path where it is that of a folder here and could be a catalog's, too."""
+    if "/" in name or name.startswith("`"):
+        return name
+    is_pattern = any(mark in name for mark in "*?") and "." not in name
+    return f"./{name}" if is_pattern or os.path.isdir(name) else name
+
+
+class Exclusion:
+    """Tables to leave out.
+
+    :param patterns: with a slash, of paths: they and what lies below them; without, of the last part of a path, or of
+        the whole name of a table in a catalog
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._paths = [PathPattern(_absolute(pattern)) for pattern in patterns if "/" in pattern]
+        self._names = [pattern for pattern in patterns if "/" not in pattern]
+
+    def covers(self, table: str) -> bool:
+        """Whether a table is to be left out."""
+        try:
+            location = TableName.parse(table).location
+        except TableNameError:
+            return False
+        if location is None:
+            return any(fnmatch.fnmatchcase(table, name) for name in self._names)
+        path = _absolute(location)
+        last = path.rpartition("/")[2]
+        return any(fnmatch.fnmatchcase(last, name) for name in self._names) or any(
+            pattern.covers(path) for pattern in self._paths
+        )
+
+
+def _absolute(location: str) -> str:
+    return normal_location(os.path.abspath(location) if is_relative(location) else location)

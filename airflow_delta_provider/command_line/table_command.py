@@ -1,0 +1,130 @@
+"""A command that works on tables: from its arguments to its report."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from airflow_delta_provider.command_line.baseline import Baseline
+from airflow_delta_provider.command_line.engine import EngineUnavailableError, choose, opened
+from airflow_delta_provider.command_line.exit_code import ExitCode, exit_code
+from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
+from airflow_delta_provider.command_line.output import Output
+from airflow_delta_provider.command_line.progress_bar import ProgressBar
+from airflow_delta_provider.command_line.table_arguments import Exclusion
+from airflow_delta_provider.command_line.terminal import Terminal
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.kinds import Kind
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import place_of
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.run.own_receipt import confirm
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
+
+#: What every directory of a Paimon table has.
+_PAIMON_MARKS = frozenset({"schema", "snapshot"})
+
+
+def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
+    """Run a command, print its result and return the exit code.
+
+    :raises UsageError: if nothing can be done for what is asked
+    """
+    invocation = read_invocation(command, kind, words)
+    parsed = invocation.parsed
+    terminal = Terminal(quiet=parsed.quiet, verbose=parsed.verbose)
+    output = Output(invocation, terminal)
+    for feature in invocation.options.features_to_come():
+        terminal.note(f"this package does not know a table feature {feature!r}; the engine may.")
+    choice = choose(kind, invocation.options, invocation.tables, parsed, invocation.config)
+    terminal.detail(f"engine {choice.name}: {choice.why}")
+    delta = invocation.options.needs_delta(by_name=any(map(_is_catalog_name, invocation.tables)))
+    try:
+        with opened(choice, kind.name, parsed, invocation.config, terminal, delta=delta) as session:
+            output.check(session)
+            return _run(invocation, session, output, terminal)
+    except EngineUnavailableError as error:
+        terminal.error(str(error), *error.lines)
+        return ExitCode.FAULT
+
+
+def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal: Terminal) -> int:
+    baseline = _baseline(invocation, session)
+    tables, unmatched = _tables(invocation, session)
+    for pattern in unmatched:
+        terminal.error(f"no table matches {pattern}.")
+    if not tables:
+        if not unmatched:
+            terminal.error("every table is excluded.")
+        return ExitCode.USAGE
+    request = JobRequest(tuple(tables), invocation.options, dry_run=invocation.parsed.dry_run, receipt=uuid.uuid4().hex)
+    try:
+        with ProgressBar(len(tables), terminal) as progress:
+            report = run(request, session, progress, progress.count)
+    except RequestError as error:
+        raise UsageError(str(error)) from None
+    except Exception as failure:
+        known = isinstance(failure, RuntimeError)
+        terminal.error(str(failure) if known else session.understand(failure).message)
+        return ExitCode.FAULT
+    compared = report if baseline is None else baseline.compared(report)
+    if not output.write(compared, session):
+        return ExitCode.FAULT
+    confirm(session, request, report, terminal.note)
+    return _end(invocation, compared, missed=bool(unmatched))
+
+
+def _end(invocation: Invocation, report: JobReport, *, missed: bool) -> ExitCode:
+    new_only = invocation.parsed.baseline is not None
+    code = exit_code(report, fail_on=invocation.fail_on, strict=invocation.strict, new_only=new_only)
+    if invocation.parsed.exit_zero:
+        code = ExitCode.OK
+    return ExitCode.USAGE if missed and code in (ExitCode.OK, ExitCode.UNDETERMINED) else code
+
+
+def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
+    """Return the baseline that was asked for.
+
+    :raises UsageError: if it cannot be used
+    """
+    place = invocation.parsed.baseline
+    if place is None:
+        return None
+    try:
+        content = session.storage.read(place) if "://" in place else Path(place).read_bytes()
+    except OSError as error:
+        raise UsageError(f"--baseline {place} cannot be read: {error.strerror or error}.") from None
+    except Exception as failure:
+        raise UsageError(f"--baseline {place} cannot be read: {session.understand(failure).message}") from None
+    return Baseline.read(content, invocation.kind.name, place)
+
+
+def _tables(invocation: Invocation, session: DeltaSession) -> tuple[list[str], list[str]]:
+    """Return the tables that are meant, each once, and the patterns that match none."""
+    if invocation.options.changes:
+        return list(invocation.tables), []
+    exclusion = Exclusion(invocation.exclude)
+    marks = _PAIMON_MARKS if invocation.kind.name.startswith("check-paimon") else DELTA_MARKS
+    unmatched: list[str] = []
+
+    def matching() -> Iterable[str]:
+        for text in invocation.tables:
+            fitting = matches(session, text, marks)
+            if fitting is None:
+                yield text
+            elif listed := sorted(fitting):
+                yield from listed
+            else:
+                unmatched.append(text)
+
+    found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(table)}
+    return list(found.values()), unmatched
+
+
+def _is_catalog_name(table: str) -> bool:
+    return TableName.parse(table).identifier is not None

@@ -1,0 +1,66 @@
+"""What people see: the result on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+PROGRAM = "delta-provider"
+
+
+class Terminal:
+    """Standard output and standard error of a run.
+
+    :param quiet: show the result and errors only
+    :param verbose: show what was chosen, and why, too
+    """
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet = quiet
+        self.verbose = verbose
+
+    def result(self, text: str) -> None:
+        """Print the result; a reader that has gone is no error."""
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # What is left in the buffer would be written when Python ends.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+
+    def error(self, text: str, *lines: str) -> None:
+        """Print why something was not done."""
+        self._print(f"{PROGRAM}: {text}", *lines)
+
+    def note(self, text: str) -> None:
+        """Print a note, unless this is to be quiet."""
+        if not self.quiet:
+            self._print(text)
+
+    def detail(self, text: str) -> None:
+        """Print what only those want to know who ask for it."""
+        if self.verbose:
+            self._print(f"{PROGRAM}: {text}")
+
+    def _print(self, *lines: str) -> None:
+        with suppress(BrokenPipeError, ValueError):  # nobody reads it
+            print(*lines, sep="\n", file=sys.stderr, flush=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is shown to somebody."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def wants_colour(stream: TextIO | None) -> bool:
+    """Whether what is written to a stream may have colours: see https://no-color.org."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and os.environ.get("TERM") != "dumb")

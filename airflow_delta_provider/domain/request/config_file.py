@@ -1,0 +1,248 @@
+"""The configuration file: ``delta-provider.toml``, or ``[tool.delta-provider]`` in ``pyproject.toml``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.domain.request.table_name import is_relative
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+NAME, PYPROJECT = "delta-provider.toml", "pyproject.toml"
+_TOOL = ("tool", "delta-provider")
+_HEADER = re.compile(r"\s*\[{1,2}\s*([^\[\]]+?)\s*\]{1,2}\s*(?:#.*)?")
+_KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
+_TYPES: Mapping[type, str] = {str: "a text", bool: "true or false", list: "a list", dict: "a table"}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message names the file, the line and the key."""
+
+
+@dataclass(frozen=True)
+class Spark:
+    """How Spark is started where it is needed.
+
+    :param master: Spark master
+    :param packages: Maven coordinates
+    :param conf: settings of Spark
+    """
+
+    master: str | None = None
+    packages: Sequence[str] = ()
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a configuration file says; what it does not say is None or empty.
+
+    :param tables: tables and patterns; relative paths start at the folder of the file
+    :param ownership: entries of tables that have an owner or severities of their own
+    :param exclude: patterns of tables to leave out
+    :param waivers: accepted findings
+    :param state_path: folder where audits save state
+    :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
+    :param level: how deep an audit looks
+    :param engine: ``auto``, ``python`` or ``spark``
+    :param strict: whether what is undetermined fails
+    :param storage: options of object stores, such as region and endpoint
+    :param spark: how Spark is started
+    :param path: the file that was read; None where there is none
+    """
+
+    tables: tuple[str, ...] = ()
+    ownership: tuple[Mapping[str, Any], ...] = ()
+    exclude: tuple[str, ...] = ()
+    waivers: tuple[Mapping[str, Any], ...] = ()
+    state_path: str | None = None
+    fail_on: str | None = None
+    level: str | None = None
+    engine: str | None = None
+    strict: bool | None = None
+    storage: Mapping[str, str] = field(default_factory=dict)
+    spark: Spark = field(default_factory=Spark)
+    path: Path | None = None
+
+
+#: What each key holds; of ``spark``, its keys.
+_KEYS: Mapping[str, Any] = {
+    "tables": list,
+    "exclude": list,
+    "waivers": list,
+    "state_path": str,
+    "fail_on": str,
+    "level": str,
+    "engine": str,
+    "strict": bool,
+    "storage": dict,
+    "spark": {"master": str, "packages": list, "conf": dict},
+}
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "fail_on": ("error", "warning", "never"),
+    "level": ("log", "footers", "data"),
+    "engine": ("auto", "python", "spark"),
+}
+
+
+def find_config(start: Path) -> Path | None:
+    """Return the nearest configuration file in a folder or above it; a ``pyproject.toml`` counts if it has the table.
+
+    :raises ConfigError: if a ``pyproject.toml`` on the way cannot be read
+    """
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+        pyproject = folder / PYPROJECT
+        if pyproject.is_file() and "delta-provider" in pyproject.read_text(encoding="utf-8", errors="replace"):
+            tool = _parsed(pyproject).get(_TOOL[0], {})
+            if isinstance(tool, Mapping) and _TOOL[1] in tool:
+                return pyproject
+    return None
+
+
+def read_config(path: Path) -> Config:
+    """Return what a file says.
+
+    :raises ConfigError: if it cannot be read, has an unknown key, or a value of the wrong kind
+    """
+    whole = _parsed(path)
+    prefix = _TOOL if path.name == PYPROJECT else ()
+    for part in prefix:
+        whole = whole.get(part, {})
+    reader = _Reader(path, prefix, whole)
+    reader.check(whole, _KEYS, ())
+    return reader.config()
+
+
+class _Reader:
+    def __init__(self, path: Path, prefix: tuple[str, ...], given: Mapping[str, Any]) -> None:
+        self._path = path
+        self._prefix = prefix
+        self._given = given
+
+    def check(self, given: Mapping[str, Any], known: Mapping[str, Any], above: tuple[str, ...]) -> None:
+        """Check the keys of a table, and what they hold."""
+        for key, value in given.items():
+            where = (*above, key)
+            if key not in known:
+                raise self._error(where, f"unknown key {'.'.join(where)!r}.{did_you_mean(key, known)}")
+            if isinstance(known[key], Mapping):
+                self._check_type(where, value, dict)
+                self.check(value, known[key], where)
+            else:
+                self._check_type(where, value, known[key])
+        for key, words in _CHOICES.items():
+            if not above and key in given and given[key] not in words:
+                hint = did_you_mean(given[key], words)
+                raise self._error((key,), f"{key} is {given[key]!r}; it has to be one of {', '.join(words)}.{hint}")
+
+    def config(self) -> Config:
+        """Return the configuration."""
+        given = self._given
+        entries = tuple(given.get("tables", ()))
+        spark = given.get("spark", {})
+        simple = {key: given[key] for key in _CHOICES if key in given}
+        state_path = given.get("state_path")
+        return Config(
+            tables=tuple(self._placed(self._table(number, entry)) for number, entry in enumerate(entries, start=1)),
+            ownership=tuple(
+                {**entry, "table": self._placed(entry["table"])} for entry in entries if not isinstance(entry, str)
+            ),
+            exclude=tuple(map(self._pattern, self._texts(("exclude",), given.get("exclude", ())))),
+            waivers=tuple(given.get("waivers", ())),
+            state_path=None if state_path is None else self._placed(state_path),
+            strict=given.get("strict"),
+            storage=self._settings(("storage",), given.get("storage", {})),
+            spark=Spark(
+                spark.get("master"),
+                self._texts(("spark", "packages"), spark.get("packages", ())),
+                self._settings(("spark", "conf"), spark.get("conf", {})),
+            ),
+            path=self._path,
+            **simple,
+        )
+
+    def _table(self, number: int, entry: Any) -> str:
+        name = entry.get("table") if isinstance(entry, Mapping) else entry
+        if not isinstance(name, str) or not name:
+            raise self._error(
+                ("tables",),
+                f'entry {number} of tables names no table. Write a path, or {{ table = "…", owner = "…" }}.',
+            )
+        return name
+
+    def _placed(self, text: str) -> str:
+        """Return a path as seen from the working directory: in the file it is relative to the file's folder."""
+        folder = self._path.parent
+        if ("/" not in text and "\\" not in text) or not is_relative(text) or text.startswith("`"):
+            return text
+        return text if folder == Path.cwd() else (folder / text).as_posix()
+
+    def _pattern(self, text: str) -> str:
+        return self._placed(text) if "/" in text else text
+
+    def _texts(self, where: tuple[str, ...], values: Sequence[Any]) -> tuple[str, ...]:
+        for value in values:
+            if not isinstance(value, str) or not value:
+                raise self._error(where, f"{'.'.join(where)} has {value!r}; it has to be a list of texts.")
+        return tuple(values)
+
+    def _settings(self, where: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
+        """Return settings as texts; tables in tables are keys with dots."""
+        return dict(self._flat(where, given))
+
+    def _flat(self, where: tuple[str, ...], given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+        for key, value in given.items():
+            if isinstance(value, Mapping):
+                yield from self._flat((*where, key), value, f"{above}{key}.")
+            elif isinstance(value, bool):
+                yield f"{above}{key}", str(value).lower()
+            elif isinstance(value, (str, int, float)):
+                yield f"{above}{key}", str(value)
+            else:
+                raise self._error((*where, key), f"{'.'.join((*where, key))} is {value!r}; it has to be a text.")
+
+    def _check_type(self, where: tuple[str, ...], value: Any, wanted: type) -> None:
+        if not isinstance(value, wanted):
+            raise self._error(where, f"{'.'.join(where)} is {value!r}; it has to be {_TYPES[wanted]}.")
+
+    def _error(self, where: tuple[str, ...], what: str) -> ConfigError:
+        line = _line_of((*self._prefix, *where), self._path.read_text(encoding="utf-8"))
+        return ConfigError(f"{self._path}{'' if line is None else f', line {line}'}: {what}")
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    except ImportError:
+        raise ConfigError(f"{path}: reading TOML on Python 3.10 takes tomli: pip install tomli.") from None
+    try:
+        return dict(parser.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError as error:  # also what is not UTF-8
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _line_of(where: tuple[str, ...], text: str) -> int | None:
+    """Return the line on which a key is written, counted from 1; None where it is inside a value."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.fullmatch(line):
+            table = _parts(header[1])
+            if table == where:
+                return number
+        elif (key := _KEY.match(line)) and (*table, *_parts(key[1])) == where:
+            return number
+    return None
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    found = re.findall(r""""[^"]*"|'[^']*'|[^.\s]+""", dotted)
+    return tuple(part.strip("\"'") for part in found)

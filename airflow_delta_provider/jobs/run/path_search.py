@@ -1,0 +1,100 @@
+"""Finding the tables whose paths fit a pattern, level by level, from listings alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.request.path_pattern import PathPattern, States, is_hidden
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
+
+#: Listings at once, where each waits for its storage.
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the listing of a directory shows: tables, and where to look next."""
+
+    tables: tuple[str, ...] = ()
+    below: Mapping[str, States] | None = None
+
+
+class PathSearch:
+    """Looks for tables below the root of a pattern.
+
+    :param marks: names that every table's directory has, such as ``_delta_log``
+    """
+
+    def __init__(self, storage: Storage, marks: Collection[str]) -> None:
+        self._storage = storage
+        self._marks = frozenset(marks)
+        self._entered: set[str] = set()
+
+    def tables(self, pattern: str) -> Iterator[str]:
+        """Yield the tables that fit, those nearer to the root first; also a directory that cannot be listed.
+
+        ``**`` enters neither tables nor folders whose names begin with ``_`` or ``.``, nor a directory twice that
+        links lead to.
+        """
+        parsed = PathPattern(pattern)
+        level: Mapping[str, States] = {parsed.root: parsed.start}
+        self._entered = set()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            while level:
+                here = self._storage.is_local(self._qualified(parsed.root))
+                look = map if here else pool.map
+                following: defaultdict[str, States] = defaultdict(frozenset)
+                for seen in look(lambda each: self._look(parsed, *each), sorted(level.items())):
+                    yield from seen.tables
+                    for path, states in (seen.below or {}).items():
+                        following[path] |= states
+                level = following
+
+    def is_table(self, location: str) -> bool:
+        """Whether a directory is that of a table."""
+        return self._marks <= set(self._names(location))
+
+    def _look(self, pattern: PathPattern, path: str, states: States) -> _Seen:
+        """List one directory, unless only one path leads on from it."""
+        if (name := pattern.literal(states)) is not None:
+            return _Seen(below={f"{path}/{name}": pattern.step(states, name)})
+        if pattern.is_deep(states) and self._was_entered(path):
+            return _Seen()
+        try:
+            names = self._names(path)
+        except Exception:  # what is wrong there is reported when it is opened as a table
+            return _Seen((path,))
+        is_table = self._marks <= set(names)
+        tables = (path,) if is_table and pattern.fits(states) else ()
+        if is_table and pattern.is_deep(states):
+            return _Seen(tables)
+        below = {}
+        for name in names:
+            after = pattern.step(pattern.shallow(states) if is_hidden(name) else states, name)
+            if after:
+                below[f"{path}/{name}"] = after
+        return _Seen(tables, below)
+
+    def _was_entered(self, path: str) -> bool:
+        """Whether a directory of this machine was looked into already, by another path."""
+        location = self._qualified(path)
+        if not self._storage.is_local(location):
+            return False
+        real = self._storage.real_location(location)
+        if real in self._entered:
+            return True
+        self._entered.add(real)
+        return False
+
+    def _names(self, location: str) -> list[str]:
+        try:
+            return self._storage.list_names(self._qualified(location))
+        except MissingFileError:  # or a file
+            return []
+
+    def _qualified(self, location: str) -> str:
+        return self._storage.qualify(f"{location}/")

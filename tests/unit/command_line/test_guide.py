@@ -1,0 +1,92 @@
+"""The guide to the command line: its commands make sense, its configuration is read, its scripts for CI run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.command_line.parser import RULE_COMMANDS, kind_of, rules_parser, table_parser
+from airflow_delta_provider.domain.request.config_file import read_config
+from tests.unit.command_line.tables import damaged, sound
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "command-line.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+COMMANDS = [
+    line.removeprefix("$ delta-provider ")
+    for language, block in BLOCKS
+    if language == "console"
+    for line in block.splitlines()
+]
+
+
+def blocks(language: str) -> list[str]:
+    return [block for known, block in BLOCKS if known == language]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands_can_be_parsed(line):
+    command, *words = shlex.split(line)
+    kind = kind_of(command)
+    parser = rules_parser(command) if command in RULE_COMMANDS or kind is None else table_parser(command, kind)
+    parser.parse_intermixed_args(words)
+
+
+def test_configuration_is_read(tmp_path):
+    (tmp_path / "delta-provider.toml").write_text(*blocks("toml"), encoding="utf-8")
+    config = read_config(tmp_path / "delta-provider.toml")
+    assert (len(config.tables), len(config.waivers), config.strict) == (2, 1, True)
+
+
+def test_configuration_is_valid_for_an_audit(tmp_path, monkeypatch, capsys):
+    sound(tmp_path / "t")
+    monkeypatch.chdir(tmp_path)
+    text = re.sub(r"^state_path.*$", "", *blocks("toml"), flags=re.MULTILINE)
+    (tmp_path / "delta-provider.toml").write_text(text, encoding="utf-8")
+    assert main(["audit", "t"]) == 0
+
+
+def scripts() -> dict[str, str]:
+    """Return the scripts for CI, by what runs them."""
+    workflow, hooks = (yaml.safe_load(block) for block in blocks("yaml"))
+    first, second = (step["run"] for step in workflow["jobs"]["audit"]["steps"] if "run" in step)
+    (shell,) = blocks("bash")
+    return {
+        "workflow": f"{first}\ncode=$?\n{second}\nexit $code",
+        "hook": shlex.join(shlex.split(hooks["repos"][0]["hooks"][0]["entry"])),  # no shell expands it
+        "shell": shell,
+    }
+
+
+@pytest.mark.parametrize("name", ["workflow", "hook", "shell"])
+@pytest.mark.parametrize("expected", [0, 1])
+def test_scripts_pass_sound_tables_and_fail_on_others(name, expected, tmp_path):
+    sound(tmp_path / "lake" / "sales" / "orders")
+    if expected:
+        damaged(tmp_path / "lake" / "bad", "AC08")
+    program = tmp_path / "bin" / "delta-provider"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m airflow_delta_provider "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    done = subprocess.run(
+        ["bash", "-c", scripts()[name]], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == expected, done.stderr
+    if name == "workflow":
+        assert "pass" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+        assert ("::error" in done.stdout) is bool(expected)
+    if name == "shell":
+        assert (tmp_path / "audit.md").exists()

@@ -1,0 +1,82 @@
+"""The command line as a process: what it imports, signals, pipes and encodings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.unit.command_line.tables import damaged, sound
+
+#: Runs the command line where neither Airflow nor Spark can be imported.
+ALONE = (
+    "import sys\nfor name in ('airflow', 'pyspark', 'py4j', 'delta'):\n    sys.modules[name] = None\n"
+    "from airflow_delta_provider.command_line.process import run\nrun()"
+)
+
+
+def start(words: Sequence[str], folder: Path, **known: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", ALONE, *words]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, text=True, **{"env": environment, **pipes, **known})  # type: ignore[call-overload, no-any-return]
+
+
+def run(words: Sequence[str], folder: Path, **known: object) -> tuple[int, str, str]:
+    process = start(words, folder, **known)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def test_audit_runs_without_airflow_and_without_spark(tmp_path):
+    sound(tmp_path / "good")
+    damaged(tmp_path / "bad", "AC08")
+    code, out, err = run(["audit", "*"], tmp_path)
+    assert (code, err) == (1, "")
+    assert "2 tables · 1 pass · 1 violated (AC08)" in out.splitlines()[-1]
+
+
+def test_module_is_the_same_command_line(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "airflow_delta_provider", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("delta-provider 0.")
+
+
+def test_interrupt_ends_with_130_and_no_traceback(tmp_path):
+    process = start(["audit", "@-"], tmp_path, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    time.sleep(2)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (130, "", "delta-provider: interrupted")
+
+
+def test_reader_that_goes_away_is_no_error(tmp_path):
+    process = start(["rules"], tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 0
+
+
+def test_exit_code_is_that_of_the_result_where_nobody_reads_it(tmp_path):
+    damaged(tmp_path / "t", "AC08")
+    process = start(["audit", "t"], tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(60) == 1
+
+
+def test_terminal_without_unicode_is_no_error(tmp_path):
+    damaged(tmp_path / "t", "AC08")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"}
+    code, out, err = run(["audit", "t"], tmp_path, env=environment)
+    assert (code, err) == (1, "")
+    assert "1 table \\xb7 1 violated" in out

@@ -1,0 +1,78 @@
+"""What ``explain`` and ``rules`` say, and how fast."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.domain.checks.catalogue import entries, families
+from airflow_delta_provider.domain.checks.registry import FAMILIES, RULES
+
+
+def test_catalogue_has_every_rule_as_its_checks_define_it():
+    assert {code: (e.title, e.severity, e.remedy, e.effect, e.source) for code, e in entries().items()} == {
+        code: (rule.title, rule.severity.value, rule.remedy, rule.effect, rule.source) for code, rule in RULES.items()
+    }
+    assert dict(families()) == {family.prefix: family.title for family in FAMILIES}
+
+
+def test_explain_says_all_that_is_known_of_a_rule(capsys):
+    assert main(["explain", "rt15"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("RT15 ERROR  row ids assigned a second time\n")
+    for expected in ("effect", "remedy", "healing", "Fixed by RESTORE", "PROTOCOL.md, Writer Requirements", "requires"):
+        assert expected in said
+    assert "#writer-requirements-for-row-tracking" in said
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_rule_can_be_explained(code, capsys):
+    assert main(["explain", code]) == 0
+    assert main(["explain", code, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.count(RULES[code].title) >= 2
+
+
+def test_several_rules_are_explained_at_once_as_json(capsys):
+    assert main(["explain", "RT15", "MD03", "--format", "json"]) == 0
+    assert [rule["code"] for rule in json.loads(capsys.readouterr().out)] == ["RT15", "MD03"]
+
+
+def test_unknown_rule_is_a_usage_error_that_names_the_nearest(capsys):
+    assert main(["explain", "RT155"]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "There is no rule 'RT155'. Did you mean 'RT15'?" in said.err
+
+
+def test_rules_are_filtered_by_family_and_severity(capsys):
+    assert main(["rules", "--family", "rt", "--severity", "warning", "--format", "json"]) == 0
+    listed = {rule["code"] for rule in json.loads(capsys.readouterr().out)}
+    assert listed == {code for code, r in RULES.items() if code.startswith("RT") and r.severity.value == "WARNING"}
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_rules_lists_all_of_them(form, capsys):
+    assert main(["rules", "--format", form]) == 0
+    said = capsys.readouterr().out
+    assert [code for code in RULES if code not in said] == []
+
+
+def test_unknown_family_is_a_usage_error(capsys):
+    assert main(["rules", "--family", "XX"]) == 2
+    assert "There is no family 'XX'." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["explain", "RT15"], ["rules"], ["--help"], ["--version"], ["no-such-command"]])
+def test_what_looks_at_no_table_imports_no_checks_no_spark_and_no_airflow(words):
+    code = (
+        "import sys\nfrom airflow_delta_provider.command_line.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "heavy = ('airflow', 'pyspark', 'py4j', 'pyarrow', 'rich', 'airflow_delta_provider.domain.checks.registry')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"

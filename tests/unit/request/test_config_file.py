@@ -1,0 +1,139 @@
+"""Reading the configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark, find_config, read_config
+
+WHOLE = """
+tables = ["s3://lake/**", { table = "s3://lake/orders", owner = "sales", severities = { MD03 = "warning" } }]
+exclude = ["s3://lake/tmp/**", "*_tmp"]
+state_path = "s3://ops/audits"
+fail_on = "warning"
+level = "footers"
+engine = "python"
+strict = true
+
+[[waivers]]
+code = "MD03"
+owner = "sales"
+reason = "known"
+expires = 2030-01-31
+
+[storage]
+region = "eu-central-1"
+retries = 3
+
+[spark]
+master = "local[2]"
+packages = ["org.example:one:1"]
+
+[spark.conf]
+"spark.sql.shuffle.partitions" = 4
+spark.ui.enabled = false
+"""
+
+
+def written(folder: Path, text: str, name: str = "delta-provider.toml") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_everything_that_a_file_may_say_is_read(tmp_path):
+    path = written(tmp_path, WHOLE)
+    config = read_config(path)
+    waiver = {key: str(value) for key, value in config.waivers[0].items()}
+    assert waiver == {"code": "MD03", "owner": "sales", "reason": "known", "expires": "2030-01-31"}
+    assert config == Config(
+        tables=("s3://lake/**", "s3://lake/orders"),
+        ownership=({"table": "s3://lake/orders", "owner": "sales", "severities": {"MD03": "warning"}},),
+        exclude=("s3://lake/tmp/**", "*_tmp"),
+        waivers=config.waivers,
+        state_path="s3://ops/audits",
+        fail_on="warning",
+        level="footers",
+        engine="python",
+        strict=True,
+        storage={"region": "eu-central-1", "retries": "3"},
+        spark=Spark(
+            "local[2]", ("org.example:one:1",), {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
+        ),
+        path=path,
+    )
+
+
+def test_pyproject_holds_the_same_in_a_table(tmp_path):
+    text = '[project]\nname = "x"\n\n[tool.delta-provider]\ntables = ["/lake/a"]\nspark.master = "m"\n'
+    config = read_config(written(tmp_path, text, "pyproject.toml"))
+    assert (config.tables, config.spark.master) == (("/lake/a",), "m")
+
+
+def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
+    path = written(tmp_path, 'tables = ["lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\n')
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    config = read_config(path)
+    assert config.tables == (f"{tmp_path}/lake/**", "catalog.sales.*", "/abs")
+    assert config.exclude == (f"{tmp_path}/lake/tmp", "x*")
+    monkeypatch.chdir(tmp_path)
+    assert read_config(path).tables == ("lake/**", "catalog.sales.*", "/abs")
+
+
+def test_nearest_file_upwards_is_found(tmp_path):
+    deep = tmp_path / "a" / "b" / "c"
+    deep.mkdir(parents=True)
+    assert find_config(deep) is None
+    outer = written(tmp_path, "[tool.delta-provider]\n", "pyproject.toml")
+    assert find_config(deep) == outer
+    written(tmp_path / "a", "[tool.other]\nnote = 'delta-provider'\n", "pyproject.toml")
+    assert find_config(deep) == outer
+    inner = written(tmp_path / "a" / "b", "")
+    assert find_config(deep) == inner
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('tabels = ["a"]', "line 1: unknown key 'tabels'. Did you mean 'tables'?"),
+        ('tables = []\n\n# x\n  fail-on = "error"', "line 4: unknown key 'fail-on'. Did you mean 'fail_on'?"),
+        ('[spark]\nmaster = "m"\nconfs = {}', "line 3: unknown key 'spark.confs'. Did you mean 'conf'?"),
+        ('spark.maste = "m"', "line 1: unknown key 'spark.maste'. Did you mean 'master'?"),
+        ("[sparks]\nx = 1", "line 1: unknown key 'sparks'. Did you mean 'spark'?"),
+        ('[[waiver]]\ncode = "MD03"', "line 1: unknown key 'waiver'. Did you mean 'waivers'?"),
+        ('tables = "a"', "line 1: tables is 'a'; it has to be a list."),
+        ("strict = 1", "line 1: strict is 1; it has to be true or false."),
+        ('x = """\ntables = 1\n"""\n', "line 1: unknown key 'x'."),
+        ('fail_on = "warnings"', "has to be one of error, warning, never. Did you mean 'warning'?"),
+        ('\nlevel = "rows"', "line 2: level is 'rows'; it has to be one of log, footers, data."),
+        ('tables = [{ owner = "x" }]', "line 1: entry 1 of tables names no table."),
+        ("tables = [3]", "line 1: entry 1 of tables names no table."),
+        ("exclude = [3]", "line 1: exclude has 3; it has to be a list of texts."),
+        ("[storage]\nregion = [1]", "line 2: storage.region is [1]; it has to be a text."),
+        ("tables = [", "Invalid value"),
+    ],
+)
+def test_what_makes_no_sense_is_named_with_its_line(text, message, tmp_path):
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_lines_are_counted_in_pyproject_too(tmp_path):
+    path = written(tmp_path, '[tool.delta-provider]\ntables = []\nstat_path = ""\n', "pyproject.toml")
+    with pytest.raises(ConfigError, match=r"line 3: unknown key 'stat_path'\. Did you mean 'state_path'\?"):
+        read_config(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_file_that_cannot_be_read_is_named(content, tmp_path):
+    path = tmp_path / "delta-provider.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"delta-provider\.toml"):
+        read_config(path)
