@@ -14,13 +14,13 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import FailOn, JobArguments, Level, Names, Text, Version
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.yaml_file import names_file, read_entries
 
 
-class DeltaAuditProtocolOperator(DeltaJobOperator):
+class DeltaAuditProtocolOperator(DeltaReadOperator):
     """
     Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
 
@@ -50,11 +50,11 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
     :param seconds_per_table: time limit per table, for judging commits and reading files; on timeout the table is
         UNDETERMINED, and the findings so far are kept
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = AuditOptions
-    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *AuditOptions.templated())
+    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *AuditOptions.templated())
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class DeltaAuditProtocolOperator(DeltaJobOperator):
         waivers: Sequence[Mapping[str, Any]] | Text | None = None,
         state_path: Text | None = None,
         seconds_per_table: float | None = None,
-        **kwargs: Unpack[JobArguments],
+        **kwargs: Unpack[ReadArguments],
     ) -> None:
         if schema is not None:
             if kwargs.get("table") is not None or kwargs.get("tables") is not None:

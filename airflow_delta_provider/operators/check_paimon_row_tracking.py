@@ -9,17 +9,16 @@ from airflow_delta_provider.domain.engine.delta_library import PROVIDED
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import (
     Flag,
-    JobArguments,
     Names,
     PaimonLevel,
     PaimonSource,
     Text,
     Version,
 )
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 
-class PaimonCheckRowTrackingOperator(DeltaJobOperator):
+class PaimonCheckRowTrackingOperator(DeltaReadOperator):
     """
     Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
 
@@ -47,11 +46,11 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
     :param fail_on_reassigned: whether it is an error if Paimon itself gave unchanged rows new ids, as
         sort compaction and clustering do; otherwise a warning. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = PaimonCheckRowTrackingOptions
-    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *PaimonCheckRowTrackingOptions.templated())
+    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *PaimonCheckRowTrackingOptions.templated())
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class PaimonCheckRowTrackingOperator(DeltaJobOperator):
         source: PaimonSource = "auto",
         state_path: Text | None = None,
         fail_on_reassigned: Flag = False,
-        **kwargs: Unpack[JobArguments],
+        **kwargs: Unpack[ReadArguments],
     ) -> None:
         kwargs.setdefault("delta_jars", PROVIDED)
         super().__init__(**kwargs)

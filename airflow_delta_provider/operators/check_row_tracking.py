@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.operators.arguments import JobArguments, Level, Names, Version
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.arguments import Level, Names, Version
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 
-class DeltaCheckRowTrackingOperator(DeltaJobOperator):
+class DeltaCheckRowTrackingOperator(DeltaReadOperator):
     """
     Check that the row ids of Delta tables are unique, and stable since a version.
 
@@ -38,11 +38,11 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
     :param key_columns: columns whose values name a row: a key keeps its row id from
         ``compare_to_version`` to the latest version. These columns are read. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = CheckRowTrackingOptions
-    template_fields: Sequence[str] = (*DeltaJobOperator.template_fields, *CheckRowTrackingOptions.templated())
+    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckRowTrackingOptions.templated())
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class DeltaCheckRowTrackingOperator(DeltaJobOperator):
         level: Level = "data",
         compare_to_version: Version = None,
         key_columns: Names | None = None,
-        **kwargs: Unpack[JobArguments],
+        **kwargs: Unpack[ReadArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.level = level

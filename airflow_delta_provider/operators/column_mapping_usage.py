@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Unpack
 
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
-from airflow_delta_provider.operators.arguments import JobArguments
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 
-class DeltaColumnMappingUsageOperator(DeltaJobOperator):
+class DeltaColumnMappingUsageOperator(DeltaReadOperator):
     """
     Find out whether any column of Delta tables was ever renamed or dropped, at any depth.
 
@@ -27,11 +26,11 @@ class DeltaColumnMappingUsageOperator(DeltaJobOperator):
 
     .. seealso:: RFC "Column Mapping Usage Tracking", delta-io/delta#2682
 
-    For the arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = ColumnMappingUsageOptions
 
-    def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
+    def __init__(self, **kwargs: Unpack[ReadArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()

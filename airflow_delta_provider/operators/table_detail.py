@@ -8,11 +8,10 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
 from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.operators.arguments import JobArguments
-from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 
-class DeltaTableDetailOperator(DeltaJobOperator):
+class DeltaTableDetailOperator(DeltaReadOperator):
     """
     Show the metadata of Delta tables, for other tasks to branch on: one small job, however many tables.
 
@@ -34,12 +33,12 @@ class DeltaTableDetailOperator(DeltaJobOperator):
     :param tables: many tables, done in one job, instead of ``table``; a path may be a pattern
         (``"s3a://lake/sales/*"``), and ``"sales.*"`` matches a catalog schema. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = DetailOptions
 
-    def __init__(self, **kwargs: Unpack[JobArguments]) -> None:
+    def __init__(self, **kwargs: Unpack[ReadArguments]) -> None:
         super().__init__(**kwargs)
         self.check_literals()
 

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator
 from airflow_delta_provider.operators.drop_feature import DeltaDropFeatureOperator
 from tests.every_kind import REQUESTS
 
@@ -23,6 +24,7 @@ FURTHER: dict[type, set[str]] = {
     DeltaAuditProtocolOperator: {"schema"},
     DeltaChangeOperator: {"dry_run"},
     DeltaDropFeatureOperator: {"wait"},
+    DeltaReadOperator: {"engine"},
 }
 OPERATORS = {name: load(kind.operator) for name, kind in KINDS.items()}
 

@@ -24,6 +24,7 @@ from airflow_delta_provider.jobs.process.progress import Progress, silent
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from tests.both_engines import run_by_both
 from tests.tables.log import newest
 from tests.tables.paimon.archive import unpack
 from tests.tables.row_tracking import operations, operations_without_vectors
@@ -96,7 +97,7 @@ def table(built: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def run_job(session: SparkDeltaSession) -> Callable[..., JobReport]:
-    """Run a job on some tables; its report fits the schema and survives the wire."""
+    """Run a job on some tables; its report fits the schema, survives the wire, and is that of Python alone, too."""
 
     def run_checked(
         tables: list[str | Path],
@@ -108,7 +109,8 @@ def run_job(session: SparkDeltaSession) -> Callable[..., JobReport]:
         **known: Any,
     ) -> JobReport:
         request = JobRequest(tuple(map(str, tables)), options, dry_run=dry_run, labels=labels or {}, **known)
-        report = run(JobRequest.from_json(json.loads(json.dumps(request.to_json()))), session, progress)
+        request = JobRequest.from_json(json.loads(json.dumps(request.to_json())))
+        report = run_by_both(request, lambda: run(request, session, progress))
         wire = json.loads(json.dumps(report.to_json()))
         assert violations(wire) == []
         assert JobReport.from_json(wire).to_json() == wire

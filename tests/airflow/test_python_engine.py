@@ -1,0 +1,116 @@
+"""Operators that only read, with ``engine="python"``: in the task's own process, on real logs, without a submit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.request.kinds import KINDS, load
+from airflow_delta_provider.exceptions import DeltaRequestError, DeltaViolationError
+from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
+from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
+from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
+from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator
+from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
+from tests.airflow.test_operators import Run
+from tests.unit.local_table import OnDisk
+from tests.unit.log_builder import Table
+from tests.unit.states import field
+
+
+@pytest.fixture(autouse=True)
+def without_submit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    OnDisk(tmp_path / "good", Table(field("id", "long")).append().append())
+    return tmp_path / "good"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A table of which a commit has two metaData actions."""
+    table = Table(field("id", "long")).append().append()
+    first = next(action for action in table.commits[0] if "metaData" in action)
+    table.commits[2].extend([first, first])
+    OnDisk(tmp_path / "damaged", table)
+    return tmp_path / "damaged"
+
+
+def test_audit_judges_and_pushes_the_same_as_by_a_submit(good: Path, damaged: Path) -> None:
+    run = Run()
+    audit = DeltaAuditProtocolOperator(task_id="t", tables=[str(good), str(damaged)], engine="python")
+
+    with pytest.raises(DeltaViolationError, match="MD03"):
+        audit.execute(run.context)
+
+    assert run.pushed["return_value"]["counts"] == {"PASS": 1, "VIOLATED": 1}
+    assert [(f["code"], f["version"]) for f in run.pushed["findings"]["findings"]] == [("MD03", 2)]
+
+
+def test_audit_remembers(good: Path, tmp_path: Path) -> None:
+    audit = DeltaAuditProtocolOperator(
+        task_id="t", table=str(good), engine="python", state_path=str(tmp_path / "state")
+    )
+
+    audit.execute(Run().context)
+
+    [state] = (tmp_path / "state").iterdir()
+    assert json.loads(state.read_text())["version"] == 2
+
+
+def test_detail_and_usage_are_read(good: Path) -> None:
+    run = Run()
+    DeltaTableDetailOperator(task_id="t", table=str(good), engine="python").execute(run.context)
+    assert run.pushed["details"]["tables"][str(good)]["columns"] == {"id": "bigint"}
+
+    DeltaColumnMappingUsageOperator(task_id="t", table=str(good), engine="python").execute(run.context)
+    assert run.pushed["return_value"]["counts"] == {"PASS": 1}
+
+
+def test_catalog_name_is_refused_with_the_remedy() -> None:
+    audit = DeltaAuditProtocolOperator(task_id="t", table="sales.orders", engine="python")
+
+    with pytest.raises(DeltaViolationError, match=r"no catalog without Spark.*\n.*use the engine spark"):
+        audit.execute(Run().context)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **a: DeltaAuditProtocolOperator(level="data", **a),
+        lambda **a: DeltaCheckRowTrackingOperator(**a),
+        lambda **a: PaimonCheckRowTrackingOperator(source="catalog", **a),
+    ],
+)
+def test_what_needs_rows_is_refused_when_the_dag_is_parsed(make: Any) -> None:
+    with pytest.raises(DeltaRequestError, match="engine is 'python', which reads no rows"):
+        make(task_id="t", table="/t", engine="python")
+
+
+def test_level_of_a_template_is_checked_when_it_is_known() -> None:
+    audit = DeltaAuditProtocolOperator(task_id="t", table="/t", engine="python", level="{{ params.level }}")
+    audit.render_template_fields({"params": {"level": "data"}})
+
+    with pytest.raises(DeltaRequestError, match="engine is 'python', which reads no rows"):
+        audit.execute(Run().context)
+
+
+def test_unknown_engine_is_refused() -> None:
+    with pytest.raises(DeltaRequestError, match=r"engine is 'duckdb'\. It is 'spark' or 'python'"):
+        DeltaAuditProtocolOperator(task_id="t", table="/t", engine="duckdb")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: str(kind.name))
+def test_operators_of_kinds_that_read_alone_take_an_engine(kind: Any) -> None:
+    assert issubclass(load(kind.operator), DeltaReadOperator) == (kind.reading_job is not None)
