@@ -1,0 +1,197 @@
+"""Reading what fsspec has a filesystem for, such as one that Airflow made from a connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import Any
+
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.object_stores import SCHEMES as OBJECT_STORES
+from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
+from airflow_delta_provider.jobs.storage.retries import persistent
+from airflow_delta_provider.jobs.storage.storage_errors import may_pass, reported
+from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
+
+#: Files for which it is not worth while to read ahead.
+_FEW = 2
+#: What filesystems call that which changes with a file; the first that is there is taken.
+_STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+
+
+class FsspecStorage:
+    """Lists, reads and writes files of one filesystem.
+
+    What the storage could not do it is asked for again, twice, where another try may help.
+
+    :param filesystem: an ``fsspec.AbstractFileSystem``, with the credentials that it needs
+    """
+
+    def __init__(self, filesystem: Any) -> None:
+        self._filesystem = filesystem
+        self._ahead = ReadAhead(self.read)
+
+    @persistent(may_pass)
+    def list_names(self, directory: str) -> list[str]:
+        """Return the names of what is directly in ``directory``.
+
+        :raises MissingFileError: if there is no such directory
+        :raises StorageError: if it cannot be listed
+        """
+        path = self._path(directory)
+        with reported(directory):
+            self._filesystem.invalidate_cache(path)
+            found = (entry.rstrip("/") for entry in self._filesystem.ls(path, detail=False))
+            return [entry.rsplit("/", 1)[-1] for entry in found if entry != path.rstrip("/")]
+
+    def list_from(self, directory: str, name: str) -> list[str]:
+        """Return the names directly in ``directory`` that are ``name`` or come after it.
+
+        :raises MissingFileError: if there is no such directory
+        :raises StorageError: if it cannot be listed
+        """
+        return [found for found in self.list_names(directory) if found >= name]
+
+    @persistent(may_pass)
+    def read(self, path: str) -> bytes:
+        """Return the content of a file.
+
+        :raises MissingFileError: if there is no such file
+        :raises StorageError: if it cannot be read
+        """
+        with reported(path):
+            return bytes(self._filesystem.cat_file(self._path(path)))
+
+    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order; many are read at once.
+
+        :raises MissingFileError: if one of them is gone
+        :raises StorageError: if one cannot be read
+        """
+        if len(paths) <= _FEW:
+            yield from map(self.read, paths)
+            return
+        for result in self._ahead.results(paths):
+            yield result.result()
+
+    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
+        for result in self._ahead.results(paths):
+            try:
+                yield result.result()
+            except MissingFileError:
+                yield None
+
+    @persistent(may_pass)
+    def size(self, path: str) -> int:
+        """Return the size of a file, in bytes.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return int(self._info(path)["size"])
+
+    @persistent(may_pass)
+    def written_at(self, path: str) -> datetime:
+        """Return when a file was last written, as the storage says, in UTC.
+
+        :raises MissingFileError: if there is no such file
+        """
+        with reported(path):
+            written: datetime = self._filesystem.modified(self._path(path))
+        written = written if written.tzinfo else written.replace(tzinfo=timezone.utc)
+        return written.astimezone(timezone.utc).replace(microsecond=written.microsecond // 1000 * 1000)
+
+    @persistent(may_pass)
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
+
+        :raises MissingFileError: if there is no such file
+        """
+        if start >= end:
+            return b""
+        try:
+            with reported(path):
+                return bytes(self._filesystem.cat_file(self._path(path), start=start, end=end))
+        except Exception:
+            if self._info(path)["size"] <= start:  # some filesystems take that for an error
+                return b""
+            raise
+
+    @persistent(may_pass)
+    def write(self, path: str, content: bytes) -> None:
+        """Replace a file; as a whole where the filesystem writes whole files, as object stores do."""
+        self._write(path, content)
+
+    def read_stamped(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
+
+        :raises MissingFileError: if there is no such file
+        """
+        stamp = self._stamp(path)  # first: should the file change in between, it is not the stamp of what is read
+        return self.read(path), stamp
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        """Write a file if nobody else did meanwhile, and return whether that was so.
+
+        Where there must be no such file, the filesystem sees to it if it can, as s3fs does. Else it is looked at before
+        it is written: of two that do so within the same moment, the last one wins.
+
+        :param stamp: of the content that is replaced; None if there must be no such file
+        """
+        if stamp is None:
+            try:
+                self._write(path, content, mode="create")
+            except FileExistsError:
+                return False
+            return True
+        with suppress(MissingFileError):
+            if self._stamp(path) != stamp:
+                return False
+        self.write(path, content)
+        return True
+
+    def is_local(self, location: str) -> bool:
+        """Whether files of ``location`` are read without a network: no."""
+        return False
+
+    def spellings(self, uri: str) -> set[str]:
+        """Return the ways in which Spark may write the URI of a file: encoded or not."""
+        return {uri, encoded(uri)}
+
+    def qualify(self, location: str) -> str:
+        """Return the absolute URI of a location."""
+        return str(StoreUri.of(location))
+
+    def real_location(self, location: str) -> str:
+        """Return the absolute URI of where a location is, as far as that is known without following links."""
+        return self.qualify(location)
+
+    def _write(self, path: str, content: bytes, **how: str) -> None:
+        target = self._path(path)
+        with reported(path, FileExistsError):
+            if StoreUri.of(path).scheme not in OBJECT_STORES:
+                self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self._filesystem.pipe_file(target, content, **how)
+
+    @persistent(may_pass)
+    def _stamp(self, path: str) -> str:
+        with reported(path):
+            self._filesystem.invalidate_cache(self._path(path))
+        info = self._info(path)
+        changing = next((info[key] for key in _STAMPS if info.get(key)), "")
+        return f"{info.get('size')} {changing}"
+
+    def _info(self, path: str) -> Mapping[str, Any]:
+        with reported(path):
+            info: Mapping[str, Any] = self._filesystem.info(self._path(path))
+            return info
+
+    def _path(self, location: str) -> str:
+        """Return what the filesystem calls a location."""
+        uri = StoreUri.of(location)
+        protocol = self._filesystem.protocol
+        known = (protocol,) if isinstance(protocol, str) else tuple(protocol)
+        scheme = uri.scheme if uri.scheme in known else known[0]
+        path: str = self._filesystem._strip_protocol(f"{scheme}://{uri.authority}/{uri.key}")
+        return path

@@ -1,0 +1,248 @@
+"""Reading object stores without a JVM: S3, Google Cloud Storage and Azure, by obstore."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.object_stores import open_store
+from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
+from airflow_delta_provider.jobs.storage.retries import persistent
+from airflow_delta_provider.jobs.storage.storage_errors import may_pass, reported
+from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
+
+#: Files for which it is not worth while to read ahead.
+_FEW = 2
+#: Stores that list names in order, and from one on.
+_IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
+#: How names of buckets end that list in no order: Amazon's directory buckets.
+_UNORDERED = "--x-s3"
+#: Follows all names in a directory, or those that begin as one does.
+_LAST = "\U0010fffd"
+_PAGE = 1000
+
+Opens = Callable[[StoreUri, Mapping[str, str]], Any]
+
+
+class ObjectStorage:
+    """Lists, reads and writes objects as files.
+
+    What the storage could not do it is asked for again, twice, where another try may help.
+
+    :param options: see :mod:`.object_stores`; by default all is taken from the environment
+    :param opens: opens the store of a bucket
+    """
+
+    def __init__(self, options: Mapping[str, str] | None = None, opens: Opens = open_store) -> None:
+        self._options = options or {}
+        self._opens = opens
+        self._stores: dict[str, Any] = {}
+        self._opening = threading.Lock()
+        self._ahead = ReadAhead(self.read)
+
+    @persistent(may_pass)
+    def list_names(self, directory: str) -> list[str]:
+        """Return the names of what is directly in ``directory``.
+
+        :raises MissingFileError: if nothing is, since object stores have no directories of their own
+        :raises StorageError: if the store cannot be listed
+        """
+        import obstore
+
+        uri = StoreUri.of(directory)
+        with reported(directory):
+            found = obstore.list_with_delimiter(self._store(uri), uri.key or None)
+        paths = [*found["common_prefixes"], *(item["path"] for item in found["objects"])]
+        # A directory may have an object of its own, without content, that says that it is there.
+        names = dict.fromkeys(path.rsplit("/", 1)[-1] for path in paths if path != uri.key)
+        if not names and uri.key:
+            raise MissingFileError(directory)
+        return list(names)
+
+    @persistent(may_pass)
+    def list_from(self, directory: str, name: str) -> list[str]:
+        """Return the names directly in ``directory`` that are ``name`` or come after it, asking for no others where the
+        store can list from a name on.
+
+        :raises MissingFileError: if there is nothing in it
+        :raises StorageError: if the store cannot be listed
+        """
+        uri = StoreUri.of(directory)
+        if uri.scheme not in _IN_ORDER or uri.authority.endswith(_UNORDERED):
+            return [found for found in self.list_names(directory) if found >= name]
+        with reported(directory):
+            names = [found for found in self._scan(uri, name) if found >= name]
+            if not names and next(self._scan(uri, ""), None) is None:
+                raise MissingFileError(directory)
+        return names
+
+    def _scan(self, uri: StoreUri, name: str) -> Iterator[str]:
+        """Yield names from about ``name`` on; what is further down is passed over, a request for each directory."""
+        import obstore
+
+        store, below = self._store(uri), f"{uri.key}/" if uri.key else ""
+        after: str | None = below + _before(name)
+        passed = ""
+        while after is not None:
+            pages = obstore.list(store, uri.key or None, offset=after or None, chunk_size=_PAGE)
+            after = None
+            for item in (item for page in pages for item in page):
+                found, deeper, _ = item["path"][len(below) :].partition("/")
+                if not found or (deeper and found == passed):
+                    continue
+                yield found
+                if deeper:
+                    passed, after = found, f"{below}{found}/{_LAST}"
+                    break
+
+    @persistent(may_pass)
+    def read(self, path: str) -> bytes:
+        """Return the content of a file.
+
+        :raises MissingFileError: if there is no such file
+        :raises StorageError: if it cannot be read
+        """
+        return self._get(path)[0]
+
+    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order; many are read at once.
+
+        :raises MissingFileError: if one of them is gone
+        :raises StorageError: if one cannot be read
+        """
+        if len(paths) <= _FEW:
+            yield from map(self.read, paths)
+            return
+        for result in self._ahead.results(paths):
+            yield result.result()
+
+    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
+        for result in self._ahead.results(paths):
+            try:
+                yield result.result()
+            except MissingFileError:
+                yield None
+
+    @persistent(may_pass)
+    def size(self, path: str) -> int:
+        """Return the size of a file, in bytes.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return int(self._head(path)["size"])
+
+    @persistent(may_pass)
+    def written_at(self, path: str) -> datetime:
+        """Return when a file was last written, as the storage says, in UTC.
+
+        :raises MissingFileError: if there is no such file
+        """
+        written: datetime = self._head(path)["last_modified"]
+        return written.replace(microsecond=written.microsecond // 1000 * 1000)
+
+    @persistent(may_pass)
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
+
+        :raises MissingFileError: if there is no such file
+        """
+        import obstore
+
+        if start >= end:
+            return b""
+        uri = StoreUri.of(path)
+        try:
+            with reported(path):
+                return bytes(obstore.get_range(self._store(uri), uri.key, start=start, end=end))
+        except Exception:
+            if self._head(path)["size"] <= start:  # stores take that for an error, each for its own
+                return b""
+            raise
+
+    @persistent(may_pass)
+    def write(self, path: str, content: bytes) -> None:
+        """Replace a file as a whole; readers see the old one or the new one."""
+        self._put(path, content, "overwrite")
+
+    def read_stamped(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
+
+        :raises MissingFileError: if there is no such file
+        """
+        content, meta = persistent(may_pass)(self._get)(path)
+        stamp = {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
+        return content, json.dumps(stamp) if stamp else ""
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        """Write a file if nobody else did meanwhile, and return whether that was so: all at once, by the store itself.
+
+        After a connection that broke it may be written although this says that it is not.
+
+        :param stamp: of the content that is replaced; None if there must be no such file. Where the store gave no
+            stamp, or has no writes under a condition, it is written in any case.
+        """
+        from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+
+        mode: Any = "create" if stamp is None else json.loads(stamp) if stamp else "overwrite"
+        try:
+            self._put(path, content, mode, AlreadyExistsError, PreconditionError, NotSupportedError)
+        except (AlreadyExistsError, PreconditionError):
+            return False
+        except NotSupportedError:
+            self.write(path, content)
+        return True
+
+    def is_local(self, location: str) -> bool:
+        """Whether files of ``location`` are read without a network: no."""
+        return False
+
+    def spellings(self, uri: str) -> set[str]:
+        """Return the ways in which Spark may write the URI of a file: encoded or not."""
+        return {uri, encoded(uri)}
+
+    def qualify(self, location: str) -> str:
+        """Return the absolute URI of a location."""
+        return str(StoreUri.of(location))
+
+    def real_location(self, location: str) -> str:
+        """Return the absolute URI of where a location is: object stores have no links."""
+        return self.qualify(location)
+
+    def _get(self, path: str) -> tuple[bytes, Mapping[str, Any]]:
+        import obstore
+
+        uri = StoreUri.of(path)
+        with reported(path):
+            got = obstore.get(self._store(uri), uri.key)
+            return bytes(got.bytes()), got.meta
+
+    def _head(self, path: str) -> Mapping[str, Any]:
+        import obstore
+
+        uri = StoreUri.of(path)
+        with reported(path):
+            meta: Mapping[str, Any] = obstore.head(self._store(uri), uri.key)
+            return meta
+
+    def _put(self, path: str, content: bytes, mode: Any, *passed: type[Exception]) -> None:
+        import obstore
+
+        uri = StoreUri.of(path)
+        with reported(path, *passed):
+            obstore.put(self._store(uri), uri.key, content, mode=mode)
+
+    def _store(self, uri: StoreUri) -> Any:
+        with self._opening:
+            if uri.root not in self._stores:
+                self._stores[uri.root] = self._opens(uri, self._options)
+            return self._stores[uri.root]
+
+
+def _before(name: str) -> str:
+    """Return what comes before ``name``, and after most that does."""
+    return f"{name[:-1]}{chr(ord(name[-1]) - 1)}{_LAST}" if name > "!" and name[-1] > "!" else ""

@@ -1,0 +1,152 @@
+"""Opening buckets and containers with obstore: by the usual environment of each cloud, and by options.
+
+Options have the names that obstore gives them (``region``, ``endpoint``, ``account_name``, ``timeout``, …), or the same
+with the cloud before it, as in the environment (``aws_region``); those of another cloud are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.jobs.storage.store_uri import StoreUri
+
+#: Set where the options do not: a server that answers slowly is waited for, one that says nothing is not.
+_DEFAULTS = {"connect_timeout": "5s", "read_timeout": "30s", "timeout": "600s"}
+#: Tries are repeated here, where it is known whether that may help.
+_ONCE = {"max_retries": 0}
+_AWS, _AZURE, _GOOGLE = ("aws_",), ("azure_",), ("google_", "gcs_")
+_AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+#: Names in the environment that Azure's own tools go by, and obstore does not.
+_AZURE_NAMES = {"AZURE_STORAGE_ACCOUNT": "account_name", "AZURE_STORAGE_KEY": "account_key"}
+#: Parts of a connection string of Azure's.
+_AZURE_PARTS = {
+    "AccountName": "account_name",
+    "AccountKey": "account_key",
+    "SharedAccessSignature": "sas_key",
+    "BlobEndpoint": "endpoint",
+}
+_AZURE_CLOUD = ".core.windows.net"
+#: How long credentials of a profile are used before the profile is asked again.
+_PROFILE_LIFETIME = timedelta(minutes=10)
+
+
+def open_store(uri: StoreUri, options: Mapping[str, str]) -> Any:
+    """Return obstore's store for the bucket or container of a URI.
+
+    :raises ImportError: if obstore is not installed
+    :raises Exception: obstore's own, for options that are wrong
+    """
+    return _OPENED_BY[uri.scheme](uri, options)
+
+
+def _open_s3(uri: StoreUri, options: Mapping[str, str]) -> Any:
+    from obstore.store import S3Store
+
+    config = _config(options, _AWS)
+    endpoint = next(filter(None, map(os.environ.get, _AWS_ENDPOINTS)), "")
+    endpoint = next((config[name] for name in ("endpoint", "endpoint_url") if name in config), endpoint)
+    if endpoint.startswith("http://"):
+        config.setdefault("allow_http", "true")
+    provider = None if _has_keys(config) else _of_profile(config)
+    return S3Store(uri.container, config=config, retry_config=_ONCE, credential_provider=provider)
+
+
+def _has_keys(config: Mapping[str, str]) -> bool:
+    """Whether options or environment say by themselves who asks."""
+    return bool({"access_key_id", "skip_signature"} & set(config)) or bool(
+        {"AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"} & set(os.environ)
+    )
+
+
+def _of_profile(config: dict[str, str]) -> Callable[[], Any] | None:
+    """Return what gives the credentials of the profile of Amazon's tools, where there is one and botocore can read it.
+
+    The profile's region is put into ``config``, unless another is named.
+    """
+    files = (
+        os.environ.get("AWS_CONFIG_FILE", "~/.aws/config"),
+        os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    )
+    if not any(Path(file).expanduser().exists() for file in files):
+        return None
+    try:
+        from botocore.session import Session
+    except ImportError:
+        return None
+    session = Session()
+    credentials = session.get_credentials()
+    region = session.get_config_variable("region")
+    if region and "region" not in config and "AWS_REGION" not in os.environ:
+        config["region"] = region
+    if credentials is None:
+        return None
+
+    def provided() -> dict[str, Any]:
+        frozen = credentials.get_frozen_credentials()
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": datetime.now(timezone.utc) + _PROFILE_LIFETIME,
+        }
+
+    return provided
+
+
+def _open_azure(uri: StoreUri, options: Mapping[str, str]) -> Any:
+    from obstore.store import AzureStore
+
+    host = uri.authority.partition("@")[2]
+    config = {**_azure_environment(), **_config(options, _AZURE)}
+    if host:
+        config["account_name"] = host.partition(".")[0]
+    if host and not host.endswith(_AZURE_CLOUD):
+        config.setdefault("endpoint", f"https://{host.replace('.dfs.', '.blob.', 1)}")
+    if config.get("endpoint", "").startswith("http://"):
+        config.setdefault("allow_http", "true")
+    return AzureStore(uri.container, config=config, retry_config=_ONCE)
+
+
+def _azure_environment() -> dict[str, str]:
+    """Return options from the names in the environment that obstore does not read itself."""
+    found = {option: os.environ[name] for name, option in _AZURE_NAMES.items() if os.environ.get(name)}
+    for part in os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";"):
+        name, _, value = part.partition("=")
+        if name in _AZURE_PARTS and value:
+            found[_AZURE_PARTS[name]] = value
+    return found
+
+
+def _open_google(uri: StoreUri, options: Mapping[str, str]) -> Any:
+    from obstore.store import GCSStore
+
+    config = _config(options, _GOOGLE)
+    if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
+        address = emulator if "://" in emulator else f"http://{emulator}"
+        config = {"base_url": address, "skip_signature": "true", "allow_http": "true", **config}
+    return GCSStore(uri.container, config=config, retry_config=_ONCE)
+
+
+def _config(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    """Return the options of a cloud and those of all clouds, without the cloud's name before them."""
+    config = dict(_DEFAULTS)
+    for name, value in options.items():
+        lowered = name.lower()
+        if own := next((prefix for prefix in prefixes if lowered.startswith(prefix)), ""):
+            config[lowered.removeprefix(own)] = value
+        elif not lowered.startswith(_AWS + _AZURE + _GOOGLE):
+            config[lowered] = value
+    return config
+
+
+_OPENED_BY: Mapping[str, Callable[[StoreUri, Mapping[str, str]], Any]] = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), _open_s3),
+    **dict.fromkeys(("abfs", "abfss", "az", "azure", "wasb", "wasbs"), _open_azure),
+    **dict.fromkeys(("gcs", "gs"), _open_google),
+}
+#: What obstore can open.
+SCHEMES = frozenset(_OPENED_BY)

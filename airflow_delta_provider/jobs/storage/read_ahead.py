@@ -1,0 +1,54 @@
+"""Reading many files at once, for storages that make one wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cached_property
+
+#: Files that are read at once, for all that ask.
+_THREADS = 96
+#: Files that are read ahead of one that is asked for, and the bytes that they shall not exceed.
+_AHEAD, _BYTES = 48, 1 << 26
+
+
+class ReadAhead:
+    """Reads files ahead of whoever takes them.
+
+    How many is bounded in bytes by the sizes of those before, since the sizes of others are not known.
+
+    :param read: reads one file; may be called from several threads
+    """
+
+    def __init__(self, read: Callable[[str], bytes], ahead: int = _AHEAD, most_bytes: int = _BYTES) -> None:
+        self._read = read
+        self._ahead = ahead
+        self._most_bytes = most_bytes
+
+    def results(self, paths: Iterable[str]) -> Iterator[Future[bytes]]:
+        """Yield, in order, what became of each file: its content, or the error of reading it."""
+        rest = iter(paths)
+        reading: deque[Future[bytes]] = deque()
+        count = total = expected = 0
+        try:
+            while True:
+                room = min(self._ahead, max(1, self._most_bytes // expected)) if expected else self._ahead
+                while len(reading) < room and (path := next(rest, None)) is not None:
+                    reading.append(self._pool.submit(self._read, path))
+                if not reading:
+                    return
+                first = reading.popleft()
+                wait((first,))
+                if first.exception() is None:
+                    size = len(first.result())
+                    count, total = count + 1, total + size
+                    expected = max(size, total // count)
+                yield first
+        finally:
+            for unread in reading:
+                unread.cancel()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_THREADS, thread_name_prefix="read-ahead")

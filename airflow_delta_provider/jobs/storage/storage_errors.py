@@ -1,0 +1,234 @@
+"""What an error of a storage that is read without a JVM means, whichever client met it.
+
+Clients have different classes for the same thing, or one for everything: it is recognized by the code and the status
+that the store answered, which all of them pass on, and else by class and text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
+
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+class StorageError(Exception):
+    """A storage that did not do what it was asked for.
+
+    :param what: what went wrong, in one line that names the place
+    :param remedy: what to do about it, a sentence
+    :param retryable: whether another try may help
+    """
+
+    def __init__(self, what: str, remedy: str, *, retryable: bool = False) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.retryable = retryable
+
+
+class NoStorageError(StorageError):
+    """Nothing here serves the scheme of a location."""
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether another try may help."""
+    return isinstance(error, StorageError) and error.retryable
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    what: str
+    remedy: str
+    _: KW_ONLY
+    retryable: bool = False
+
+
+_NO_CREDENTIALS = _Meaning(
+    "there are no credentials for this storage",
+    "Set those of the cloud in the environment, such as AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS or "
+    "AZURE_STORAGE_ACCOUNT; profiles in ~/.aws need boto3.",
+)
+_BAD_CREDENTIALS = _Meaning(
+    "the storage does not accept the credentials", "Give others; they may have expired, or be those of another account."
+)
+_DENIED = _Meaning("no permission", "Give the credentials access to read, and to list, what is below the location.")
+_WRONG_REGION = _Meaning(
+    "the bucket is in another region than the one that was asked", "Set AWS_REGION to the region of the bucket."
+)
+_NO_BUCKET = _Meaning("there is no such bucket or container", "Check its name, the account and the endpoint.")
+_CLOCK = _Meaning("the clock of this machine differs from that of the storage", "Set the clock.", retryable=True)
+_BUSY = _Meaning("the storage is busy or failed", "Try again later.", retryable=True)
+_UNREACHABLE = _Meaning(
+    "the storage cannot be reached", "Check the endpoint, the region and the network.", retryable=True
+)
+_SLOW = _Meaning("the storage did not answer in time", "If it persists, check endpoint and network.", retryable=True)
+_NAME = _Meaning(
+    "a name below this place cannot be read by this client", "Rename the object, or use Spark, which can read it."
+)
+_OPTION = _Meaning("the storage does not know an option", "Check the names of the storage options.")
+_OTHER = _Meaning(
+    "the storage failed", "If it persists, check the location, network and credentials.", retryable=True
+)
+
+#: What stores answer, in the words of S3, Azure and Google.
+_CODES: Mapping[str, _Meaning] = {
+    **dict.fromkeys(
+        ("AccessDenied", "AllAccessDisabled", "AuthorizationFailure", "AuthorizationPermissionMismatch", "Forbidden"),
+        _DENIED,
+    ),
+    **dict.fromkeys(
+        (
+            "AuthenticationFailed",
+            "AuthenticationRequired",
+            "ExpiredToken",
+            "InvalidAccessKeyId",
+            "InvalidAuthenticationInfo",
+            "InvalidSecurity",
+            "InvalidToken",
+            "NoAuthenticationInformation",
+            "SignatureDoesNotMatch",
+            "TokenRefreshRequired",
+        ),
+        _BAD_CREDENTIALS,
+    ),
+    **dict.fromkeys(
+        ("AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"), _WRONG_REGION
+    ),
+    **dict.fromkeys(("ContainerNotFound", "FilesystemNotFound", "InvalidBucketName", "NoSuchBucket"), _NO_BUCKET),
+    "RequestTimeTooSkewed": _CLOCK,
+    **dict.fromkeys(("InternalError", "RequestTimeout", "ServerBusy", "ServiceUnavailable", "SlowDown"), _BUSY),
+}
+_STATUSES: Mapping[int, _Meaning] = {
+    301: _WRONG_REGION,
+    401: _BAD_CREDENTIALS,
+    403: _DENIED,
+    **dict.fromkeys((408, 429, 500, 502, 503, 504), _BUSY),
+}
+#: Classes of exceptions, by the names that clients give them.
+_CLASSES: Mapping[str, _Meaning] = {
+    **dict.fromkeys(
+        ("CredentialRetrievalError", "CredentialUnavailableError", "DefaultCredentialsError", "NoCredentialsError"),
+        _NO_CREDENTIALS,
+    ),
+    **dict.fromkeys(("PartialCredentialsError", "TokenRetrievalError", "UnauthenticatedError"), _BAD_CREDENTIALS),
+    **dict.fromkeys(("PermissionDeniedError", "PermissionError"), _DENIED),
+    **dict.fromkeys(("ConnectTimeoutError", "ReadTimeoutError", "TimeoutError", "ServerTimeoutError"), _SLOW),
+    **dict.fromkeys(("ClientConnectorError", "ConnectionRefusedError", "EndpointConnectionError"), _UNREACHABLE),
+    "InvalidPathError": _NAME,
+    "UnknownConfigurationKeyError": _OPTION,
+}
+#: What texts say that have neither, the most telling first.
+_TEXTS: tuple[tuple[re.Pattern[str], _Meaning], ...] = (
+    # Where there are no credentials, clients ask the machine's own service for them, which only clouds have.
+    (
+        re.compile(
+            r"/latest/(api/token|meta-data)|token request|169\.254\.169\.254|metadata\.google\.internal"
+            r"|unable to locate credentials|account must be specified|could not find .*credentials",
+            re.IGNORECASE,
+        ),
+        _NO_CREDENTIALS,
+    ),
+    (re.compile(r"Invalid Access Key|service account file|Unable to decode|decode credentials"), _BAD_CREDENTIALS),
+    (re.compile(r"incorrectly configured region"), _WRONG_REGION),
+    (re.compile(r"Could not parse path|illegal character"), _NAME),
+    (re.compile(r"kind: Timeout|TimedOut|timed out"), _SLOW),
+    (re.compile(r"kind: Connect|dns error|Could not connect|Cannot connect"), _UNREACHABLE),
+)
+_CODE = re.compile(r"<Code>(\w+)</Code>|\((\w+)\) when calling")
+_STATUS = re.compile(r"status code: (\d{3})")
+#: What messages of one client begin with, and where their details begin.
+_PREFIX = re.compile(r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - ")
+_DETAILS = "\n\nDebug source"
+_LONGEST = 300
+
+
+def storage_error(place: str, error: Exception) -> Exception:
+    """Return what an error that a client met at ``place`` means; the error itself where it is not of the storage.
+
+    :return: MissingFileError if there is no such file, or a StorageError
+    """
+    if isinstance(error, (StorageError, MissingFileError)):
+        return error
+    causes = list(_causes(error))
+    code = next(filter(None, map(_code, causes)), "")
+    meaning = _CODES.get(code)
+    if meaning is None and any(isinstance(cause, FileNotFoundError) for cause in causes):
+        return MissingFileError(place)
+    meaning = meaning or next(filter(None, map(_of_text_or_class, causes)), None)
+    if meaning is None and not _is_of_storage(error):
+        return error
+    said = f" ({shown})" if (shown := code or _short(error)) else ""
+    meaning = meaning or _OTHER
+    return StorageError(f"{masked_text(place)}: {meaning.what}{said}", meaning.remedy, retryable=meaning.retryable)
+
+
+@contextmanager
+def reported(path: str, *passed: type[Exception]) -> Iterator[None]:
+    """Raise what an error of a client means in its place, as :func:`storage_error` says it.
+
+    :param passed: errors that whoever asks knows already
+    """
+    try:
+        yield
+    except passed:
+        raise
+    except Exception as error:
+        meaning = storage_error(path, error)
+        if meaning is error:
+            raise
+        raise meaning from error
+
+
+def _of_text_or_class(error: BaseException) -> _Meaning | None:
+    """Return what one exception means by itself; credentials that are missing look like a service that is."""
+    text = str(error)
+    by_text = next((meaning for pattern, meaning in _TEXTS if pattern.search(text)), None)
+    if by_text is _NO_CREDENTIALS:
+        return by_text
+    by_status = _STATUSES.get(_status(error))
+    named = (_CLASSES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _CLASSES)
+    return by_status or next(named, None) or by_text
+
+
+def _is_of_storage(error: Exception) -> bool:
+    modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    return isinstance(error, OSError) or bool(modules & {"obstore", "botocore", "aiohttp", "azure", "gcsfs", "google"})
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    for _ in range(10):
+        if seen is None:
+            return
+        yield seen
+        seen = seen.__cause__ or seen.__context__
+
+
+def _code(error: BaseException) -> str:
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping) and isinstance(response.get("Error"), Mapping):
+        return str(response["Error"].get("Code") or "")
+    if isinstance(code := getattr(error, "error_code", None), str):  # Azure's
+        return code
+    match = _CODE.search(str(error))
+    return (match[1] or match[2] or "") if match else ""
+
+
+def _status(error: BaseException) -> int:
+    for name in ("status", "status_code", "code"):
+        if isinstance(status := getattr(error, name, None), int):
+            return status
+    match = _STATUS.search(str(error))
+    return int(match[1]) if match else 0
+
+
+def _short(error: BaseException) -> str:
+    """Return the gist of a message, in one line, without secrets."""
+    text = str(error).split(_DETAILS)[0]
+    while (shorter := _PREFIX.sub("", text, count=1)) != text:
+        text = shorter
+    return masked_text(" ".join(text.split()))[:_LONGEST]

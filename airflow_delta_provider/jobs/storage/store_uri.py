@@ -1,0 +1,57 @@
+"""A place in an object store, as its URI says it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
+#: What Java's URIs leave as it is, besides letters, digits and anything that is not ASCII.
+_LITERAL = "/:@!$&'()*+,;=-._~"
+_ASCII = re.compile(r"[\x00-\x7f]+")
+
+
+@dataclass(frozen=True)
+class StoreUri:
+    """A bucket or container, and a key in it. Nothing of the key is decoded: a percent sign is one.
+
+    :param scheme: in lower case, such as ``s3a``
+    :param authority: bucket, or ``container@account.host``
+    :param key: without slashes at its ends; empty for the bucket itself
+    """
+
+    scheme: str
+    authority: str
+    key: str
+
+    @classmethod
+    def of(cls, uri: str) -> StoreUri:
+        """Read a URI, as Hadoop does: slashes that follow each other are one, and ``..`` leads up.
+
+        :raises ValueError: if it is not one
+        """
+        match = _URI.fullmatch(uri)
+        if match is None or not match[2]:
+            raise ValueError(f"{uri!r} is not a URI of the form SCHEME://BUCKET/KEY.")
+        key = posixpath.normpath(re.sub("/+", "/", f"/{match[3]}")).lstrip("/")
+        return cls(match[1].lower(), match[2], key)
+
+    def __str__(self) -> str:
+        return f"{self.root}/{self.key}".rstrip("/")
+
+    @property
+    def root(self) -> str:
+        """The URI of the bucket."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def container(self) -> str:
+        """Name of the bucket or container."""
+        return self.authority.partition("@")[0]
+
+
+def encoded(uri: str) -> str:
+    """Return a URI as Java writes it: percent signs, spaces and the like encoded, other letters than ASCII not."""
+    return _ASCII.sub(lambda part: quote(part[0], safe=_LITERAL), uri)
