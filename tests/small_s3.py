@@ -20,6 +20,11 @@ _WRITTEN = "Sun, 01 Nov 2026 10:00:00 GMT"
 _PAGE = 1000
 _TEXTS = {200: "OK", 206: "Partial Content", 301: "Moved", 403: "Forbidden", 404: "Not Found", 412: "Failed"}
 _TEXTS |= {400: "Bad", 416: "Range", 500: "Error", 503: "Slow Down"}
+#: What Amazon says, where clients go by it.
+_MESSAGES = {
+    "InvalidAccessKeyId": "The AWS Access Key Id you provided does not exist in our records.",
+    "ExpiredToken": "The provided token has expired.",
+}
 Answer = tuple[int, dict[str, str], bytes]
 #: Looks at method and key, and answers in the server's place; None where it does not.
 Fault = Callable[[str, str], tuple[int, str] | None]
@@ -171,11 +176,12 @@ class SmallS3:
             "<LastModified>2026-11-01T10:00:00.000Z</LastModified></Contents>"
             for name in found
         )
+        coding = "<EncodingType>url</EncodingType>" if coded is quote else ""
         more = len(found) == _PAGE
         token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>" if more else ""
         return (
             f"<ListBucketResult><Name>{self.bucket}</Name><KeyCount>{len(found)}</KeyCount><MaxKeys>{_PAGE}</MaxKeys>"
-            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{listed}</ListBucketResult>"
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{coding}{listed}</ListBucketResult>"
         )
 
 
@@ -184,5 +190,5 @@ def _tag(content: bytes) -> str:
 
 
 def _error(status: int, code: str) -> Answer:
-    text = f"<Error><Code>{code}</Code><Message>{code} it is</Message></Error>"
+    text = f"<Error><Code>{code}</Code><Message>{_MESSAGES.get(code, code)}</Message></Error>"
     return status, {"Content-Type": "application/xml"}, text.encode()

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 #: What a retry does not change, by error number: what it is, and the remedy.
 LASTING: Mapping[int, tuple[str, str]] = {
@@ -63,6 +64,8 @@ def understand(error: BaseException) -> EngineError | None:
         gone = f"A file of the table is missing: {message}. It was cleaned up, or the table dropped, while this ran."
         remedy = "Run the job again; if the error persists, restore the file."
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, "", gone, remedy, retryable=True)
+    if isinstance(error, StorageError):
+        return EngineError(faults.STORAGE, Verdict.FAULT, "", f"{error.what}.", error.remedy, retryable=error.retryable)
     if isinstance(error, MissingPackageError):
         remedy = f"Install {error.package} where the job runs, or use the engine spark."
         return EngineError(faults.ENGINE, Verdict.FAULT, "", f"{message}.", remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -11,7 +10,7 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.object_stores import SCHEMES as OBJECT_STORES
 from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
 from airflow_delta_provider.jobs.storage.retries import persistent
-from airflow_delta_provider.jobs.storage.storage_errors import may_pass, reported
+from airflow_delta_provider.jobs.storage.storage_errors import FileChangedError, may_pass, reported
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
 
 #: Files for which it is not worth while to read ahead.
@@ -121,7 +120,7 @@ class FsspecStorage:
     @persistent(may_pass)
     def write(self, path: str, content: bytes) -> None:
         """Replace a file; as a whole where the filesystem writes whole files, as object stores do."""
-        self._write(path, content)
+        self._write(path, content, mode="overwrite")
 
     def read_stamped(self, path: str) -> tuple[bytes, str]:
         """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
@@ -131,6 +130,7 @@ class FsspecStorage:
         stamp = self._stamp(path)  # first: should the file change in between, it is not the stamp of what is read
         return self.read(path), stamp
 
+    @persistent(may_pass)
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if nobody else did meanwhile, and return whether that was so.
 
@@ -139,20 +139,17 @@ class FsspecStorage:
 
         :param stamp: of the content that is replaced; None if there must be no such file
         """
-        if stamp is None:
-            try:
-                self._write(path, content, mode="create")
-            except FileExistsError:
+        try:
+            if stamp is not None and self._stamp(path) != stamp:
                 return False
-            return True
-        with suppress(MissingFileError):
-            if self._stamp(path) != stamp:
-                return False
-        self.write(path, content)
+            self._write(path, content, mode="create" if stamp is None else "overwrite")
+        except (FileChangedError, MissingFileError):
+            return False
         return True
 
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without a network: no."""
+        del location
         return False
 
     def spellings(self, uri: str) -> set[str]:
@@ -167,12 +164,12 @@ class FsspecStorage:
         """Return the absolute URI of where a location is, as far as that is known without following links."""
         return self.qualify(location)
 
-    def _write(self, path: str, content: bytes, **how: str) -> None:
+    def _write(self, path: str, content: bytes, *, mode: str) -> None:
         target = self._path(path)
-        with reported(path, FileExistsError):
+        with reported(path):
             if StoreUri.of(path).scheme not in OBJECT_STORES:
                 self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
-            self._filesystem.pipe_file(target, content, **how)
+            self._filesystem.pipe_file(target, content, mode=mode)
 
     @persistent(may_pass)
     def _stamp(self, path: str) -> str:

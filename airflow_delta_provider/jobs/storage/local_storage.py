@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import io
 import os
 import re
@@ -11,6 +13,7 @@ from datetime import datetime, timezone
 from urllib.parse import quote
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 #: URIs that look the same whether encoded or not.
 PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
@@ -78,6 +81,22 @@ class LocalStorage:
             file.write(content)
         os.replace(partial, local)
 
+    def read_stamped(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a file, and a stamp of it."""
+        content = self.read(path)
+        return content, stamp_of(content)
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        """Write a file if it still is what it was, and return whether that was so.
+
+        Of all that call this for files of one directory one does so at a time, on file systems that have locks; on
+        others, as some network file systems, two that do so within the same moment may both write.
+        """
+        directory = os.path.dirname(_path(path))
+        os.makedirs(directory, exist_ok=True)
+        with _locked(directory):
+            return replaced(self, path, content, stamp)
+
     def is_local(self, location: str) -> bool:
         """Whether a location is a ``file:`` URI."""
         return local_path(location) is not None
@@ -93,6 +112,33 @@ class LocalStorage:
     def real_location(self, location: str) -> str:
         """Return the ``file:`` URI of where a location really lies, links followed."""
         return f"file:{os.path.realpath(_path(self.qualify(location)))}"
+
+
+def stamp_of(content: bytes) -> str:
+    """Return the stamp of a content, for storages that have none."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def replaced(storage: Storage, path: str, content: bytes, stamp: str | None) -> bool:
+    """Write a file if it has the content of a stamp, and return whether that was so; it is looked at before."""
+    now = None
+    with suppress(MissingFileError):
+        now = stamp_of(storage.read(path))
+    if now == stamp:
+        storage.write(path, content)
+    return now == stamp
+
+
+@contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Keep others from replacing files of a directory, as far as the file system can."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def spellings(*uris: str) -> set[str]:

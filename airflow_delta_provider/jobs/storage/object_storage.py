@@ -12,7 +12,12 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.object_stores import open_store
 from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
 from airflow_delta_provider.jobs.storage.retries import persistent
-from airflow_delta_provider.jobs.storage.storage_errors import may_pass, reported
+from airflow_delta_provider.jobs.storage.storage_errors import (
+    FileChangedError,
+    UnconditionalError,
+    may_pass,
+    reported,
+)
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
 
 #: Files for which it is not worth while to read ahead.
@@ -169,36 +174,37 @@ class ObjectStorage:
         """Replace a file as a whole; readers see the old one or the new one."""
         self._put(path, content, "overwrite")
 
+    @persistent(may_pass)
     def read_stamped(self, path: str) -> tuple[bytes, str]:
         """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
 
         :raises MissingFileError: if there is no such file
         """
-        content, meta = persistent(may_pass)(self._get)(path)
+        content, meta = self._get(path)
         stamp = {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
         return content, json.dumps(stamp) if stamp else ""
 
+    @persistent(may_pass)
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if nobody else did meanwhile, and return whether that was so: all at once, by the store itself.
 
-        After a connection that broke it may be written although this says that it is not.
+        Where a connection broke, it may be written although this says that it is not.
 
         :param stamp: of the content that is replaced; None if there must be no such file. Where the store gave no
             stamp, or has no writes under a condition, it is written in any case.
         """
-        from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
-
         mode: Any = "create" if stamp is None else json.loads(stamp) if stamp else "overwrite"
         try:
-            self._put(path, content, mode, AlreadyExistsError, PreconditionError, NotSupportedError)
-        except (AlreadyExistsError, PreconditionError):
+            self._put(path, content, mode)
+        except (FileChangedError, MissingFileError):
             return False
-        except NotSupportedError:
+        except UnconditionalError:
             self.write(path, content)
         return True
 
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without a network: no."""
+        del location
         return False
 
     def spellings(self, uri: str) -> set[str]:
@@ -229,11 +235,11 @@ class ObjectStorage:
             meta: Mapping[str, Any] = obstore.head(self._store(uri), uri.key)
             return meta
 
-    def _put(self, path: str, content: bytes, mode: Any, *passed: type[Exception]) -> None:
+    def _put(self, path: str, content: bytes, mode: Any) -> None:
         import obstore
 
         uri = StoreUri.of(path)
-        with reported(path, *passed):
+        with reported(path):
             obstore.put(self._store(uri), uri.key, content, mode=mode)
 
     def _store(self, uri: StoreUri) -> Any:

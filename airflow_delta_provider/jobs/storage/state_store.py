@@ -1,7 +1,9 @@
 """What audits and checks keep for the next run: one JSON file per table, in a directory of any storage of the session.
 
-Of two that write at the same time the last one wins. What it writes is whole: how far it came, what it found, and what
-of that was received, so at worst something is reported twice.
+Of two that write at the same time, one that has come less far does not overwrite the other, where the storage sees to
+that: object stores read without Spark do, by writes under a condition, and local file systems, by locks. On others the
+last one wins of two that write within the same moment. What is written is whole: how far it came, what it found, and
+what of that was received, so at worst something is reported twice.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from typing import Any, Generic, Protocol, TypeVar
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
+
+#: Tries to write what others write, too.
+_TRIES = 5
 
 
 class State(Protocol):
@@ -49,14 +54,13 @@ class StateStore(Generic[S]):
         self._directory = storage.qualify(directory).rstrip("/")
         self._progress = progress
         self._variant = f".{variant}" if variant else ""
-        self._read: dict[str, bytes | None] = {}
+        self._stamps: dict[str, str | None] = {}
 
     def load(self, location: str) -> S | None:
         """Return the state of the table at a location; None if there is none, or none that can be used."""
-        content = self._content(self._path(location))
-        self._read[location] = content
+        content, self._stamps[location] = self._stamped(self._path(location))
         if content is None and self._variant:
-            content = self._content(self._path(location).removesuffix(f"{self._variant}.json") + ".json")
+            content, _ = self._stamped(self._path(location).removesuffix(f"{self._variant}.json") + ".json")
         if content is None:
             return None
         try:
@@ -67,17 +71,24 @@ class StateStore(Generic[S]):
 
     def save(self, location: str, state: S) -> None:
         """Replace the state, unless another run has come further in the meantime."""
-        now = self._content(self._path(location))
-        if now is not None and now != self._read.get(location) and _version(now) > state.version:
-            self._progress(f"{self._path(location)} already has a later version and is kept")
-            return
-        self._storage.write(self._path(location), json.dumps(state.to_json()).encode())
+        path, content = self._path(location), json.dumps(state.to_json()).encode()
+        stamp = self._stamps.pop(location, None)
+        for _ in range(_TRIES):
+            if self._storage.replace(path, content, stamp):
+                return
+            now, stamp = self._stamped(path)
+            if now == content:  # it was written, and the answer was lost
+                return
+            if now is not None and _version(now) > state.version:
+                self._progress(f"{path} already has a later version and is kept")
+                return
+        self._progress(f"{path} is written by others all the time and is kept")
 
-    def _content(self, path: str) -> bytes | None:
+    def _stamped(self, path: str) -> tuple[bytes | None, str | None]:
         try:
-            return self._storage.read(path)
+            return self._storage.read_stamped(path)
         except MissingFileError:
-            return None
+            return None, None
 
     def _path(self, location: str) -> str:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", location.rstrip("/").rsplit("/", 1)[-1])[:60]

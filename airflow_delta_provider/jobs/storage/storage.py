@@ -70,6 +70,20 @@ class Storage(Protocol):
         """Replace a file as a whole; readers see the old one or the new one."""
         ...
 
+    def read_stamped(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
+
+        :raises MissingFileError: if there is no such file
+        """
+        ...
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        """Write a file if nobody else did meanwhile, as far as the storage can tell, and return whether that was so.
+
+        :param stamp: of the content that is replaced; None if there must be no such file
+        """
+        ...
+
     def is_local(self, location: str) -> bool:
         """Whether files of ``location`` are read without a network."""
         ...

@@ -34,6 +34,14 @@ class NoStorageError(StorageError):
     """Nothing here serves the scheme of a location."""
 
 
+class FileChangedError(StorageError):
+    """Somebody else wrote a file that was to be written only if nobody did."""
+
+
+class UnconditionalError(StorageError):
+    """A store cannot write under a condition."""
+
+
 def may_pass(error: Exception) -> bool:
     """Whether another try may help."""
     return isinstance(error, StorageError) and error.retryable
@@ -70,9 +78,11 @@ _NAME = _Meaning(
     "a name below this place cannot be read by this client", "Rename the object, or use Spark, which can read it."
 )
 _OPTION = _Meaning("the storage does not know an option", "Check the names of the storage options.")
-_OTHER = _Meaning(
-    "the storage failed", "If it persists, check the location, network and credentials.", retryable=True
-)
+_CHANGED = _Meaning("somebody else wrote the file meanwhile", "Run the job again.")
+_UNCONDITIONAL = _Meaning("the storage has no writes under a condition", "Write without one.")
+_OTHER = _Meaning("the storage failed", "If it persists, check the location, network and credentials.", retryable=True)
+
+_ERRORS = {_CHANGED: FileChangedError, _UNCONDITIONAL: UnconditionalError}
 
 #: What stores answer, in the words of S3, Azure and Google.
 _CODES: Mapping[str, _Meaning] = {
@@ -100,12 +110,18 @@ _CODES: Mapping[str, _Meaning] = {
     ),
     **dict.fromkeys(("ContainerNotFound", "FilesystemNotFound", "InvalidBucketName", "NoSuchBucket"), _NO_BUCKET),
     "RequestTimeTooSkewed": _CLOCK,
+    **dict.fromkeys(
+        ("BlobAlreadyExists", "ConditionNotMet", "ConditionalRequestConflict", "PreconditionFailed"), _CHANGED
+    ),
+    "NotImplemented": _UNCONDITIONAL,
     **dict.fromkeys(("InternalError", "RequestTimeout", "ServerBusy", "ServiceUnavailable", "SlowDown"), _BUSY),
 }
 _STATUSES: Mapping[int, _Meaning] = {
     301: _WRONG_REGION,
     401: _BAD_CREDENTIALS,
     403: _DENIED,
+    412: _CHANGED,
+    501: _UNCONDITIONAL,
     **dict.fromkeys((408, 429, 500, 502, 503, 504), _BUSY),
 }
 #: Classes of exceptions, by the names that clients give them.
@@ -118,6 +134,8 @@ _CLASSES: Mapping[str, _Meaning] = {
     **dict.fromkeys(("PermissionDeniedError", "PermissionError"), _DENIED),
     **dict.fromkeys(("ConnectTimeoutError", "ReadTimeoutError", "TimeoutError", "ServerTimeoutError"), _SLOW),
     **dict.fromkeys(("ClientConnectorError", "ConnectionRefusedError", "EndpointConnectionError"), _UNREACHABLE),
+    **dict.fromkeys(("AlreadyExistsError", "FileExistsError", "PreconditionError"), _CHANGED),
+    "NotSupportedError": _UNCONDITIONAL,
     "InvalidPathError": _NAME,
     "UnknownConfigurationKeyError": _OPTION,
 }
@@ -132,7 +150,15 @@ _TEXTS: tuple[tuple[re.Pattern[str], _Meaning], ...] = (
         ),
         _NO_CREDENTIALS,
     ),
-    (re.compile(r"Invalid Access Key|service account file|Unable to decode|decode credentials"), _BAD_CREDENTIALS),
+    (
+        re.compile(
+            r"Invalid Access Key|Access Key Id you provided|signature we calculated|token has expired"
+            r"|service account file|decode credentials",
+            re.IGNORECASE,
+        ),
+        _BAD_CREDENTIALS,
+    ),
+    (re.compile(r"pre-conditions? you specified"), _CHANGED),
     (re.compile(r"incorrectly configured region"), _WRONG_REGION),
     (re.compile(r"Could not parse path|illegal character"), _NAME),
     (re.compile(r"kind: Timeout|TimedOut|timed out"), _SLOW),
@@ -141,7 +167,9 @@ _TEXTS: tuple[tuple[re.Pattern[str], _Meaning], ...] = (
 _CODE = re.compile(r"<Code>(\w+)</Code>|\((\w+)\) when calling")
 _STATUS = re.compile(r"status code: (\d{3})")
 #: What messages of one client begin with, and where their details begin.
-_PREFIX = re.compile(r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - ")
+_PREFIX = re.compile(
+    r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - "
+)
 _DETAILS = "\n\nDebug source"
 _LONGEST = 300
 
@@ -154,7 +182,7 @@ def storage_error(place: str, error: Exception) -> Exception:
     if isinstance(error, (StorageError, MissingFileError)):
         return error
     causes = list(_causes(error))
-    code = next(filter(None, map(_code, causes)), "")
+    code = answered(error)
     meaning = _CODES.get(code)
     if meaning is None and any(isinstance(cause, FileNotFoundError) for cause in causes):
         return MissingFileError(place)
@@ -163,19 +191,15 @@ def storage_error(place: str, error: Exception) -> Exception:
         return error
     said = f" ({shown})" if (shown := code or _short(error)) else ""
     meaning = meaning or _OTHER
-    return StorageError(f"{masked_text(place)}: {meaning.what}{said}", meaning.remedy, retryable=meaning.retryable)
+    kind = _ERRORS.get(meaning, StorageError)
+    return kind(f"{masked_text(place)}: {meaning.what}{said}", meaning.remedy, retryable=meaning.retryable)
 
 
 @contextmanager
-def reported(path: str, *passed: type[Exception]) -> Iterator[None]:
-    """Raise what an error of a client means in its place, as :func:`storage_error` says it.
-
-    :param passed: errors that whoever asks knows already
-    """
+def reported(path: str) -> Iterator[None]:
+    """Raise what an error of a client means in its place, as :func:`storage_error` says it."""
     try:
         yield
-    except passed:
-        raise
     except Exception as error:
         meaning = storage_error(path, error)
         if meaning is error:
@@ -184,14 +208,19 @@ def reported(path: str, *passed: type[Exception]) -> Iterator[None]:
 
 
 def _of_text_or_class(error: BaseException) -> _Meaning | None:
-    """Return what one exception means by itself; credentials that are missing look like a service that is."""
+    """Return what one exception means by itself; where credentials are missing, classes say something else."""
     text = str(error)
     by_text = next((meaning for pattern, meaning in _TEXTS if pattern.search(text)), None)
-    if by_text is _NO_CREDENTIALS:
+    if by_text in (_NO_CREDENTIALS, _BAD_CREDENTIALS, _CHANGED):
         return by_text
     by_status = _STATUSES.get(_status(error))
     named = (_CLASSES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _CLASSES)
     return by_status or next(named, None) or by_text
+
+
+def answered(error: BaseException) -> str:
+    """Return the code that a store answered, such as ``AccessDenied``; an empty text where there is none."""
+    return next(filter(None, map(_code, _causes(error))), "")
 
 
 def _is_of_storage(error: Exception) -> bool:
@@ -211,9 +240,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _code(error: BaseException) -> str:
     response = getattr(error, "response", None)
     if isinstance(response, Mapping) and isinstance(response.get("Error"), Mapping):
-        return str(response["Error"].get("Code") or "")
-    if isinstance(code := getattr(error, "error_code", None), str):  # Azure's
-        return code
+        code = str(response["Error"].get("Code") or "")
+        return "" if code.isdecimal() else code
+    if isinstance(of_azure := getattr(error, "error_code", None), str):
+        return of_azure
     match = _CODE.search(str(error))
     return (match[1] or match[2] or "") if match else ""
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
+
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 #: What Java's URIs leave as it is, besides letters, digits and anything that is not ASCII.
 _LITERAL = "/:@!$&'()*+,;=-._~"
@@ -30,11 +32,11 @@ class StoreUri:
     def of(cls, uri: str) -> StoreUri:
         """Read a URI, as Hadoop does: slashes that follow each other are one, and ``..`` leads up.
 
-        :raises ValueError: if it is not one
+        :raises StorageError: if it is not one
         """
         match = _URI.fullmatch(uri)
         if match is None or not match[2]:
-            raise ValueError(f"{uri!r} is not a URI of the form SCHEME://BUCKET/KEY.")
+            raise StorageError(f"{uri!r} does not name a bucket", "Give a URI of the form s3://BUCKET/PATH.")
         key = posixpath.normpath(re.sub("/+", "/", f"/{match[3]}")).lstrip("/")
         return cls(match[1].lower(), match[2], key)
 

@@ -25,8 +25,8 @@ def server() -> Iterator[SmallS3]:
 
 def s3(server: SmallS3) -> FsspecStorage:
     pytest.importorskip("s3fs")
-    options: dict[str, Any] = {"key": "access", "secret": "hidden", "endpoint_url": server.endpoint}
-    return FsspecStorage(fsspec.filesystem("s3", skip_instance_cache=True, config_kwargs={"retries": {"max_attempts": 1}}, **options))
+    keys = {"key": "access", "secret": "hidden", "config_kwargs": {"retries": {"max_attempts": 1}}}
+    return FsspecStorage(fsspec.filesystem("s3", skip_instance_cache=True, endpoint_url=server.endpoint, **keys))
 
 
 @pytest.fixture(params=["memory://lake", "s3a://lake"])
@@ -106,7 +106,6 @@ def test_of_two_that_write_one_is_told(place: Any) -> None:
     [
         (403, "AccessDenied", "no permission", False),
         (403, "InvalidAccessKeyId", "does not accept the credentials", False),
-        (301, "PermanentRedirect", "another region", False),
         (404, "NoSuchBucket", "no such bucket", False),
     ],
 )
@@ -115,7 +114,7 @@ def test_what_s3fs_says(server: SmallS3, status: int, code: str, what: str, *, r
     server.put("t/a", b"1")
     server.fault = fails_with(status, code)
     with pytest.raises(StorageError, match=what) as failed:
-        storage.read("s3://lake/t/a")
+        storage.list_names("s3://lake/t")
     assert failed.value.retryable is retryable
     assert "\n" not in failed.value.what
 

@@ -293,7 +293,7 @@ def test_locations() -> None:
 
 @pytest.mark.parametrize("location", ["s3:///t", "s3:t", "t"])
 def test_what_is_no_uri_is_refused(location: str) -> None:
-    with pytest.raises(ValueError, match="is not a URI"):
+    with pytest.raises(StorageError, match="does not name a bucket"):
         ObjectStorage().qualify(location)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.spark.storage.jvm_stream import JvmStreams
-from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, spellings
+from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, replaced, spellings, stamp_of
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.retries import persistent
 
@@ -181,6 +181,23 @@ class HadoopStorage:
             with suppress(Py4JJavaError):
                 file_system.delete(partial_path, False)
             raise
+
+    def read_stamped(self, path: str) -> tuple[bytes, str]:
+        """Return the content of a file, and a stamp of it.
+
+        :raises MissingFileError: if there is no such file
+        """
+        content = self.read(path)
+        return content, stamp_of(content)
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        """Write a file if it still is what it was, and return whether that was so.
+
+        Hadoop has no writes under a condition: of two that do so within the same moment, the last one wins.
+        """
+        if self.is_local(path):
+            return self._local.replace(path, content, stamp)
+        return replaced(self, path, content, stamp)
 
     def _create(self, file_system: Any, path: Any, content: bytes) -> None:
         stream = file_system.create(path, True)
