@@ -40,6 +40,7 @@ FORMATS: Mapping[str, Format] = {
         Format("text", "summary_text", ".txt", "text/plain", "for people on a terminal"),
         Format("json", "json_text", ".json", "application/json", "the report itself"),
         Format("markdown", "markdown", ".md", "text/markdown", "for comments and job summaries"),
+        Format("html", "html_page.page", ".html", "text/html", "one page, to be sent or kept"),
         Format("sarif", "sarif", ".sarif", "application/sarif+json", "SARIF 2.1.0, for code scanning"),
         Format("junit", "junit", ".xml", "application/xml", "JUnit XML, for test reports of CI"),
         Format("github", "github", ".txt", "text/plain", "workflow commands of GitHub Actions"),

@@ -48,7 +48,7 @@ class TablePlace:
 
     def commit(self, version: int) -> str:
         """Return the URI of the file that made a version."""
-        return self.file(snapshot_path(version) if self.kind in _OF_PAIMON else f"_delta_log/{commit_name(version)}")
+        return self.file(commit_path(version, self.kind))
 
     def file(self, path: str) -> str:
         """Return the URI of a file.
@@ -56,6 +56,14 @@ class TablePlace:
         :param path: relative to the table, or a location of its own, as findings name files
         """
         return _uri(path) if path.startswith("/") or _SCHEME.match(path) else f"{self.uri}/{_quoted(path)}"
+
+
+def commit_path(version: int, kind: str) -> str:
+    """Return the path of the file that made a version, relative to the table.
+
+    :param kind: of the job
+    """
+    return snapshot_path(version) if kind in _OF_PAIMON else f"_delta_log/{commit_name(version)}"
 
 
 def _location(name: str) -> str | None:

@@ -1,0 +1,130 @@
+"""Findings on the page: by rule, and each at its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.counts import counted, shortened
+from airflow_delta_provider.domain.rendering.finding_lines import version_text
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines
+from airflow_delta_provider.domain.rendering.problem import Problem
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.rendering.table_place import commit_path
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+#: Tables of a rule that are linked, and consequences of a finding that are written out.
+_MAX_TABLES, _MAX_CONSEQUENCES = 100, 10
+#: Characters of an action, and of a paragraph.
+_MAX_ACTION, _MAX_TEXT = 4000, 4000
+
+
+def badge(word: str) -> Markup:
+    """Return a verdict or a severity as a coloured word."""
+    return element("span", word, class_=f"badge {word.lower()}")
+
+
+def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
+    """Return what is said of a rule, with links to its tables.
+
+    :param ids: of the tables on the page, by name
+    """
+    first, names = problem.first, list(problem.tables)
+    shown = [element("li", element("a", name, href=f"#{ids[name]}")) for name in names[:_MAX_TABLES]]
+    if len(names) > _MAX_TABLES:
+        shown.append(element("li", f"… and {counted(len(names) - _MAX_TABLES, 'more table')}"))
+    example = element("p", "For example, in ", element("code", first.table.table), ":") if len(names) > 1 else ""
+    extent = element("span", problem.extent, class_="extent")
+    return element(
+        "details",
+        element("summary", _heading(problem.severity, problem.code, "h3"), " ", extent),
+        element("div", example, _said(Wording.of(first.finding)), _about(problem.code, links), class_="said"),
+        element("ul", *shown, class_="names"),
+        id=f"rule-{problem.code.lower()}-{problem.severity.value.lower()}",
+    )
+
+
+def at_table(finding: Finding, follows: Sequence[Finding], kind: str) -> Markup:
+    """Return a finding with all that is known of it.
+
+    :param kind: of the job
+    """
+    facts = [joined(element("dt", label), element("dd", value)) for label, value in _facts(finding, kind)]
+    action = finding.action and element(
+        "details",
+        element("summary", "Action"),
+        element("pre", shortened(finding.action, _MAX_ACTION), tabindex=0, role="region", aria_label="Action"),
+        class_="action",
+    )
+    return element(
+        "article",
+        element("div", _heading(finding.severity, finding.code, "h4"), _states(finding), class_="head"),
+        _said(Wording.of(finding)),
+        element("dl", *facts, class_="facts"),
+        action or "",
+        _consequences(follows),
+        class_="finding",
+    )
+
+
+def _heading(severity: Severity, code: str, level: str) -> Markup:
+    rule = RULES.get(code)
+    return joined(badge(severity.value), " ", element(level, element("b", code), f" {rule.title}" if rule else ""))
+
+
+def _said(wording: Wording) -> Markup:
+    named = (("Effect: ", wording.effect), ("Remedy: ", wording.remedy))
+    return joined(
+        element("p", lines(shortened(wording.evidence, _MAX_TEXT)), class_="evidence"),
+        (element("p", element("b", label), lines(shortened(said, _MAX_TEXT))) for label, said in named if said),
+    )
+
+
+def _about(code: str, links: RuleLinks) -> Markup:
+    rule, url = RULES.get(code), links.url(code)
+    source = element("p", element("b", "Source: "), rule.source) if rule and rule.source else ""
+    link = element("p", element("a", f"Documentation of {code}", href=url, rel="noreferrer")) if url else ""
+    return joined(source, link)
+
+
+def _states(finding: Finding) -> Iterator[Markup]:
+    """Yield what distinguishes a finding from others that are new and open."""
+    if finding.status is not None:
+        yield element("span", finding.status.value.lower(), class_="state")
+    if finding.healed_version is not None:
+        yield element("span", f"fixed in version {finding.healed_version}", class_="state good")
+    if finding.waiver is not None:
+        waiver = finding.waiver
+        yield element("span", f"accepted by {waiver.owner} until {waiver.expires}: {waiver.reason}", class_="state")
+
+
+def _facts(finding: Finding, kind: str) -> Iterator[tuple[str, str | Markup]]:
+    known = (
+        ("Version", version_text(finding)),
+        ("Commit", None if finding.version is None else commit_path(finding.version, kind)),
+        ("Operation", finding.operation),
+        ("Writer", finding.writer or finding.engine),
+        ("User", finding.user),
+        ("Time", finding.timestamp),
+        ("Column", finding.column),
+        ("About", finding.subject),
+        ("File", finding.path),
+        ("Fingerprint", finding.fingerprint),
+    )
+    for label, value in known:
+        if value is not None:
+            yield label, value if label in ("Version", "Time") else element("code", value)
+
+
+def _consequences(follows: Sequence[Finding]) -> Markup:
+    if not follows:
+        return Markup("")
+    entries = [
+        element("li", element("b", finding.code), f" {shortened(Wording.of(finding).evidence, _MAX_TEXT // 4)}")
+        for finding in follows[:_MAX_CONSEQUENCES]
+    ]
+    if len(follows) > _MAX_CONSEQUENCES:
+        entries.append(element("li", f"… and {len(follows) - _MAX_CONSEQUENCES} more"))
+    return joined(element("p", "Consequences:"), element("ul", *entries))

@@ -1,0 +1,105 @@
+"""How the page looks: light or dark as the reader has it, from the width of a phone on."""
+
+STYLE_SHEET = """
+:root {
+  color-scheme: light dark;
+  --paper: #ffffff; --ink: #1c2126; --dim: #57606a; --line: #d5dae0; --card: #f5f7f9; --link: #0757b5;
+  --bad: #b42318; --bad-paper: #fdecea; --doubt: #8a4b00; --doubt-paper: #fff3da;
+  --good: #1a6b3a; --good-paper: #e3f5e9;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #15181c; --ink: #e4e8ec; --dim: #a3acb6; --line: #363d45; --card: #1d2227; --link: #7fb8ff;
+    --bad: #ff9c92; --bad-paper: #46201d; --doubt: #f2bf67; --doubt-paper: #3d2f12;
+    --good: #84d9a3; --good-paper: #17361f;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .75rem; }
+h3, h4 { display: inline; font-size: 1rem; font-weight: 600; margin: 0; overflow-wrap: anywhere; }
+h3 b, h4 b { font-family: ui-monospace, monospace; }
+p { margin: .4rem 0; }
+a { color: var(--link); }
+code, pre, .version, .codes { font-family: ui-monospace, monospace; font-size: .875em; }
+code, .names, .evidence, dd { overflow-wrap: anywhere; }
+pre { background: var(--paper); border: 1px solid var(--line); border-radius: .3rem; padding: .6rem; overflow-x: auto;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+p, li { text-wrap: pretty; }
+.evidence { white-space: pre-wrap; }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: .2rem; }
+[hidden] { display: none !important; }
+.dim, .extent, .version, .codes, figcaption, .axis text { color: var(--dim); }
+
+.tiles { display: flex; flex-wrap: wrap; gap: .6rem; list-style: none; margin: 1rem 0; padding: 0; }
+.tiles li { border: 1px solid var(--line); border-left-width: .35rem; border-radius: .4rem; padding: .4rem .9rem;
+  min-width: 7.5rem; background: var(--card); }
+.tiles b { display: block; font-size: 1.5rem; line-height: 1.2; }
+.tiles .violated, .tiles .refused, .tiles .fault { border-left-color: var(--bad); }
+.tiles .undetermined { border-left-color: var(--doubt); }
+.tiles .pass { border-left-color: var(--good); }
+
+.badge, .state { display: inline-block; border-radius: .3rem; padding: 0 .45rem; font-size: .75rem; font-weight: 600;
+  line-height: 1.5rem; background: var(--card); border: 1px solid currentColor; }
+.state { font-weight: 400; border-color: var(--line); overflow-wrap: anywhere; }
+.badge.error, .badge.violated, .badge.refused, .badge.fault { color: var(--bad); background: var(--bad-paper); }
+.badge.warning, .badge.undecided, .badge.undetermined { color: var(--doubt); background: var(--doubt-paper); }
+.badge.pass, .state.good { color: var(--good); background: var(--good-paper); }
+h1 .badge { font-size: 1.1rem; line-height: 2rem; vertical-align: .1em; }
+
+.rules > details, .tables > li { border: 1px solid var(--line); border-radius: .4rem; margin: .4rem 0;
+  background: var(--card); scroll-margin-top: .5rem; }
+.tables { list-style: none; margin: 0; padding: 0; }
+/* Not list items: browsers number those anew, one by one, when a thousand are hidden. */
+.tables > li { display: block; content-visibility: auto; contain-intrinsic-size: auto 2.6rem; }
+summary { cursor: pointer; }
+.rules > details > summary, .tables > li > details > summary, .row { padding: .45rem .75rem; }
+.row { padding-left: 1.8rem; }
+.tables h3 { font-weight: 500; }
+.extent, .version, .codes { margin-left: .75rem; }
+.said, .body { padding: 0 .9rem .6rem 1.8rem; }
+.names { margin: 0; padding: 0 .9rem .8rem 3rem; }
+.finding { border-top: 1px solid var(--line); padding: .7rem 0; }
+.finding .head { display: flex; flex-wrap: wrap; gap: .3rem .5rem; align-items: baseline; margin: 0 0 .3rem; }
+.facts { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .5rem 0; font-size: .9rem; }
+.facts dt { color: var(--dim); }
+.facts dd { margin: 0; }
+.action summary, .others > summary { color: var(--link); }
+
+#filter { display: flex; flex-wrap: wrap; gap: .6rem 1rem; align-items: center; margin: 0 0 .8rem; }
+#filter input[type=search] { font: inherit; width: min(24rem, 100%); padding: .35rem .6rem; color: var(--ink);
+  background: var(--paper); border: 1px solid var(--dim); border-radius: .3rem; }
+#filter .words { flex: 1 1 18rem; }
+#filter .words input { display: block; width: 100%; }
+#filter fieldset { display: flex; flex-wrap: wrap; gap: .3rem 1rem; border: 0; margin: 0; padding: 0; }
+#filter button { font: inherit; color: var(--link); background: none; border: 1px solid var(--line);
+  border-radius: .3rem; padding: .25rem .7rem; cursor: pointer; }
+
+figure { margin: .5rem 0 1rem; }
+.timeline { display: block; font-size: .8rem; overflow: visible; }
+.timeline text { fill: currentColor; }
+.timeline line, .timeline path { stroke: currentColor; stroke-width: 2; fill: none; stroke-linecap: round; }
+.timeline .error { color: var(--bad); }
+.timeline .error line, .timeline .undecided line, .timeline .warning line { stroke-width: 3; }
+.timeline .warning, .timeline .undecided { color: var(--doubt); }
+.timeline .aside, .timeline .axis { color: var(--dim); }
+.timeline .fixed { color: var(--good); }
+.timeline .before { stroke-dasharray: 1 5; }
+.timeline .axis line { stroke-width: 1; }
+
+@media (max-width: 40rem) {
+  body { padding: .75rem .75rem 2rem; }
+  .said, .body { padding-left: .9rem; }
+  .names { padding-left: 2rem; }
+  .tiles li { flex: 1 1 40%; min-width: 0; }
+  .facts { grid-template-columns: 1fr; gap: 0; }
+  .facts dd { margin-bottom: .35rem; }
+  .tables h3 { display: block; }
+}
+@media print {
+  #filter, nav { display: none; }
+  .tables > li { content-visibility: visible; break-inside: avoid; }
+}
+"""

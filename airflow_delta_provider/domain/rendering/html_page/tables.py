@@ -1,0 +1,65 @@
+"""Tables on the page: a row each, which opens where there is something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
+from airflow_delta_provider.domain.rendering.html_page.findings import at_table, badge
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines
+from airflow_delta_provider.domain.rendering.html_page.timeline import timeline
+from airflow_delta_provider.domain.rendering.table_lines import answers, versions
+from airflow_delta_provider.domain.rendering.totals import decisive_codes
+from airflow_delta_provider.domain.report.table_report import TableReport
+
+#: Findings of a table that are written out.
+_MAX_FINDINGS = 20
+_WIDTH = 120
+
+
+def row(table: TableReport, kind: str, identifier: str, *, room: int, opened: bool) -> tuple[Markup, int]:
+    """Return the row of a table, and how many findings it wrote out.
+
+    :param room: how many findings the page still has room for
+    :param opened: whether it shows at once what it has to say
+    """
+    roots = by_cause(table.findings)
+    shown = min(len(roots), _MAX_FINDINGS, room)
+    body = joined(_body(table, kind, shown))
+    head = joined(
+        badge(table.verdict.value),
+        " ",
+        element("h3", table.table),
+        " ",
+        element("span", f"version {known}", class_="version") if (known := versions(table)) else "",
+        " ",
+        element("span", counted_codes(decisive_codes(table), 6), class_="codes"),
+    )
+    content = (
+        element("details", element("summary", head), element("div", body, class_="body"), open=opened)
+        if body
+        else element("div", head, class_="row")
+    )
+    return element("li", content, id=identifier, data_verdict=table.verdict.value), shown
+
+
+def _body(table: TableReport, kind: str, shown: int) -> Iterator[Markup]:
+    picture = timeline(table)
+    if picture is not None:
+        yield element("figure", element("figcaption", "Versions"), picture)
+    answered = "\n".join(line.removeprefix("    ") for line in answers(table, _WIDTH))
+    if answered:
+        yield element("pre", lines(answered), tabindex=0, role="region", aria_label="Answer")
+    ranked = sorted(by_cause(table.findings), key=lambda root: not root[0].is_open)
+    ranked, rest = ranked[:shown], ranked[shown:]
+    counting = [at_table(finding, follows, kind) for finding, follows in ranked if finding.is_open]
+    others = [at_table(finding, follows, kind) for finding, follows in ranked if not finding.is_open]
+    yield joined(*counting)
+    if others:
+        summary = element("summary", f"Fixed, accepted or resolved ({len(others)})")
+        yield element("details", summary, *others, open=not counting, class_="others")
+    if rest:
+        codes = counted_codes((finding.code for finding, _ in rest), 20)
+        left = counted(len(rest), "more finding" if shown else "finding")
+        yield element("p", f"… and {left}, which the report as JSON has: {codes}")
