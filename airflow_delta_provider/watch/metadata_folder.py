@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, StorageSetupError
+from airflow_delta_provider.watch.airflow_filesystem import filesystem_of
 from airflow_delta_provider.watch.storage_address import StorageAddress
 
 if TYPE_CHECKING:
@@ -91,47 +91,11 @@ class MetadataFolder:
         return self._opened
 
     def _open(self) -> _Directory:
-        # Seconds, the first time in a process: hence here, in the thread that reads.
-        from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, ObjectStoragePath
+        filesystem = filesystem_of(self._address, self._conn_id)
+        from airflow.providers.common.compat.sdk import ObjectStoragePath
 
-        address = self._address
-        try:
-            if self._conn_id is not None:
-                BaseHook.get_connection(self._conn_id)  # Amazon's filesystem falls back to no credentials at all
-            filesystem = _filesystem(address.scheme, self._conn_id)
-            directory = ObjectStoragePath(address.url, conn_id=self._conn_id) / self._folder
-        except AirflowNotFoundException as error:
-            raise DeltaLogUnreadableError(
-                f"storage_conn_id {self._conn_id!r} does not exist. Create the connection, name another, or leave it "
-                "out to take credentials from the environment."
-            ) from error
-        except (ImportError, ValueError) as error:
-            package = f"Install {address.package}" if address.package else "Install the provider that brings one"
-            raise StorageSetupError(
-                f"Airflow has no filesystem for {address.scheme}:// where this runs: {error}. {package} on workers "
-                "and triggerers, or name the table by a scheme that it has."
-            ) from error
-        if address.account:
-            self._check_account(getattr(filesystem, "account_name", None))
+        directory = ObjectStoragePath(self._address.url, conn_id=self._conn_id) / self._folder
         return _Directory(filesystem, directory.path)
-
-    def _check_account(self, connected: str | None) -> None:
-        if connected and connected != self._address.account:
-            raise StorageSetupError(
-                f"the table lies in the storage account {self._address.account!r}, and connection {self._conn_id!r} "
-                f"is of {connected!r}. Name the connection of that account by storage_conn_id."
-            )
-
-
-def _filesystem(scheme: str, conn_id: str | None) -> AbstractFileSystem:
-    """Return Airflow's filesystem of a scheme and a connection, made where there is none yet."""
-    from airflow.sdk.io import attach, get_fs
-
-    store = attach(scheme, conn_id)
-    if "fs" not in vars(store):
-        # Its own way to make one is a cached_property, too: a store that hangs there would stop all others.
-        store.fs = get_fs(scheme, conn_id)
-    return store.fs
 
 
 def _stamp(entry: Mapping[str, Any]) -> str:

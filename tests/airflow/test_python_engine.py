@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.request.kinds import KINDS, load
-from airflow_delta_provider.exceptions import DeltaRequestError, DeltaViolationError
+from airflow_delta_provider.exceptions import DeltaFaultError, DeltaRequestError, DeltaViolationError
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator
 from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
+from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
+from tests.airflow.table_logs import RecordingFileSystem, TableLog, attach_store, metadata, protocol
 from tests.airflow.test_operators import Run
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
@@ -114,3 +116,36 @@ def test_unknown_engine_is_refused() -> None:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: str(kind.name))
 def test_operators_of_kinds_that_read_alone_take_an_engine(kind: Any) -> None:
     assert issubclass(load(kind.operator), DeltaReadOperator) == (kind.reading_job is not None)
+
+
+def test_store_is_read_by_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    filesystem = RecordingFileSystem()
+    conn_id = attach_store(monkeypatch, filesystem)
+    TableLog(f"/{conn_id}/t", filesystem).commit(0, protocol("typeWidening"), metadata())
+    run = Run()
+
+    DeltaAuditProtocolOperator(
+        task_id="t",
+        table=f"memory://{conn_id}/t",
+        engine="python",
+        storage_conn_id=conn_id,
+        state_path=f"memory://{conn_id}/state",
+        on_violation="warn",
+    ).execute(run.context)
+
+    assert run.pushed["return_value"]["tables"][0]["version"] == 0
+    assert len(filesystem.ls(f"/{conn_id}/state")) == 1
+
+
+def test_connection_that_does_not_exist_is_named() -> None:
+    audit = DeltaAuditProtocolOperator(task_id="t", table="s3://lake/t", engine="python", storage_conn_id="nobodys")
+
+    with pytest.raises(DeltaLogUnreadableError, match="storage_conn_id 'nobodys' does not exist"):
+        audit.execute(Run().context)
+
+
+def test_storage_that_nothing_serves_is_a_fault_with_the_remedy() -> None:
+    audit = DeltaAuditProtocolOperator(task_id="t", table="lakefs://repo/main/t", engine="python")
+
+    with pytest.raises(DeltaFaultError, match="nothing here reads lakefs:// without Spark"):
+        audit.execute(Run().context)
