@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from airflow_delta_provider.command_line.baseline import Baseline
@@ -22,10 +23,11 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import place_of
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.run.own_receipt import confirm
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
 
+#: Seconds of silence, while tables are looked for.
+_PATIENCE = 5.0
 #: What every directory of a Paimon table has.
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
 
@@ -55,7 +57,7 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
 
 def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal: Terminal) -> int:
     baseline = _baseline(invocation, session)
-    tables, unmatched = _tables(invocation, session)
+    tables, unmatched = _tables(invocation, session, terminal)
     for pattern in unmatched:
         terminal.error(f"no table matches {pattern}.")
     if not tables:
@@ -75,7 +77,10 @@ def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal
     compared = report if baseline is None else baseline.compared(report)
     if not output.write(compared, session):
         return ExitCode.FAULT
-    confirm(session, request, report, terminal.note)
+    if request.options.state_path is not None:
+        from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it knows every kind that saves state
+
+        confirm(session, request, report, terminal.note)
     return _end(invocation, compared, missed=bool(unmatched))
 
 
@@ -104,7 +109,9 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
     return Baseline.read(content, invocation.kind.name, place)
 
 
-def _tables(invocation: Invocation, session: DeltaSession) -> tuple[list[str], list[str]]:
+def _tables(
+    invocation: Invocation, session: DeltaSession, terminal: Terminal
+) -> tuple[list[str], list[str]]:
     """Return the tables that are meant, each once, and the patterns that match none."""
     if invocation.options.changes:
         return list(invocation.tables), []
@@ -117,13 +124,23 @@ def _tables(invocation: Invocation, session: DeltaSession) -> tuple[list[str], l
             fitting = matches(session, text, marks)
             if fitting is None:
                 yield text
-            elif listed := sorted(fitting):
+            elif listed := sorted(_counted(fitting, text, terminal)):
                 yield from listed
             else:
                 unmatched.append(text)
 
     found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(table)}
     return list(found.values()), unmatched
+
+
+def _counted(found: Iterable[str], pattern: str, terminal: Terminal) -> Iterator[str]:
+    """Yield tables as they are found; where that takes long, say how many there are so far."""
+    told = time.monotonic()
+    for number, table in enumerate(found, start=1):
+        if time.monotonic() - told > _PATIENCE:
+            told = time.monotonic()
+            terminal.note(f"{pattern}: {number:,} tables found so far")
+        yield table
 
 
 def _is_catalog_name(table: str) -> bool:
