@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from airflow_delta_provider.command_line.table_arguments import pairs
 from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.request.config_file import Config
@@ -86,8 +87,9 @@ def opened(
     """
     if choice.name == PYTHON:
         from airflow_delta_provider.jobs.run.python_engine import python_session
+        from airflow_delta_provider.jobs.storage.storages import Storages
 
-        yield python_session()
+        yield python_session(Storages({**config.storage, **pairs(parsed.storage)}))
         return
     if find_spec("pyspark") is None:
         raise EngineUnavailableError(
@@ -123,6 +125,6 @@ def _on_spark(
 
 def _settings(parsed: argparse.Namespace, config: Config) -> Mapping[str, str]:
     """Return the settings that Spark is to be started with."""
-    settings = {**config.spark.conf, **dict(parsed.conf)}
+    settings = {**config.spark.conf, **pairs(parsed.conf)}
     packages = [*filter(None, [settings.get(_PACKAGES)]), *(parsed.packages or config.spark.packages)]
     return {**settings, _PACKAGES: ",".join(packages)} if packages else settings

@@ -120,6 +120,7 @@ def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) 
         raise UsageError(str(error)) from None
     except MasterError as error:
         raise UsageError(f"--master: {error}") from None
-    for setting in parsed.conf:
-        if "=" not in setting:
-            raise UsageError(f"--conf {setting} is not KEY=VALUE.")
+    for flag, settings in (("--conf", parsed.conf), ("--storage", parsed.storage)):
+        for setting in settings:
+            if not setting.partition("=")[0] or "=" not in setting:
+                raise UsageError(f"{flag} {setting} is not KEY=VALUE.")

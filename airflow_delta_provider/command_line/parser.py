@@ -191,6 +191,13 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="python = without a JVM, what reads logs and footers only; auto (default) = python where it can",
     )
+    group.add_argument(
+        "--storage",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of an object store without Spark, such as region or endpoint; never a secret",
+    )
     group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
     group.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be repeated"

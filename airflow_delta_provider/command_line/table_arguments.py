@@ -54,6 +54,12 @@ def _as_location(name: str) -> str:
     return f"./{name}" if is_pattern or os.path.isdir(name) else name
 
 
+def pairs(settings: Iterable[str]) -> dict[str, str]:
+    """Return settings that are written as ``KEY=VALUE``; of one that is given twice, the last."""
+    parted = (setting.partition("=") for setting in settings)
+    return {key: value for key, _, value in parted}
+
+
 class Exclusion:
     """Tables to leave out.
 

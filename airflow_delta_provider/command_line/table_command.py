@@ -25,10 +25,11 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Seconds of silence, while tables are looked for.
 _PATIENCE = 5.0
-#: What every directory of a Paimon table has.
+#: The directories that every Paimon table has.
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
 
 
@@ -102,6 +103,8 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
         return None
     try:
         content = session.storage.read(place) if "://" in place else Path(place).read_bytes()
+    except (MissingFileError, FileNotFoundError):
+        raise UsageError(f"--baseline {place}: there is no such file.") from None
     except OSError as error:
         raise UsageError(f"--baseline {place} cannot be read: {error.strerror or error}.") from None
     except Exception as failure:
@@ -109,9 +112,7 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
     return Baseline.read(content, invocation.kind.name, place)
 
 
-def _tables(
-    invocation: Invocation, session: DeltaSession, terminal: Terminal
-) -> tuple[list[str], list[str]]:
+def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -> tuple[list[str], list[str]]:
     """Return the tables that are meant, each once, and the patterns that match none."""
     if invocation.options.changes:
         return list(invocation.tables), []

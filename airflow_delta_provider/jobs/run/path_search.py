@@ -26,7 +26,7 @@ class _Seen:
 class PathSearch:
     """Looks for tables below the root of a pattern.
 
-    :param marks: names that every table's directory has, such as ``_delta_log``
+    :param marks: names of directories that every table has, such as ``_delta_log``
     """
 
     def __init__(self, storage: Storage, marks: Collection[str]) -> None:
@@ -92,7 +92,7 @@ class PathSearch:
 
     def _names(self, location: str) -> list[str]:
         try:
-            return self._storage.list_names(self._qualified(location))
+            return self._storage.list_folders(self._qualified(location))
         except MissingFileError:  # or a file
             return []
 

@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.request.table_name import TableName, TableNam
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.path_search import PathSearch
 
-#: What every directory of a Delta table has.
+#: The directories that every Delta table has.
 DELTA_MARKS = frozenset({"_delta_log"})
 
 
@@ -28,7 +28,7 @@ def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
 def matches(session: DeltaSession, text: str, marks: Collection[str] = DELTA_MARKS) -> Iterator[str] | None:
     """Return the tables that fit a pattern; None where a text is the name of one table.
 
-    :param marks: names that the directory of each table has
+    :param marks: names of directories that each table has
     """
     try:
         name = TableName.parse(text)
@@ -38,6 +38,9 @@ def matches(session: DeltaSession, text: str, marks: Collection[str] = DELTA_MAR
         return None
     if name.location is not None:
         search = PathSearch(session.storage, marks)
-        return None if search.is_table(name.location) else search.tables(name.location)
+        try:
+            return None if search.is_table(name.location) else search.tables(name.location)
+        except Exception:  # of a storage that cannot be reached, which is reported when it is opened as a table
+            return iter((text,))
     prefix = text.rpartition(".")[0]
     return (f"{prefix}.{table}" for table in session.tables_in((name.identifier or ())[:-1]))

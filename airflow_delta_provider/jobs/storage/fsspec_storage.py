@@ -44,6 +44,20 @@ class FsspecStorage:
             found = (entry.rstrip("/") for entry in self._filesystem.ls(path, detail=False))
             return [entry.rsplit("/", 1)[-1] for entry in found if entry != path.rstrip("/")]
 
+    @persistent(may_pass)
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that are directly in ``directory``.
+
+        :raises MissingFileError: if there is no such directory
+        :raises StorageError: if it cannot be listed
+        """
+        path = self._path(directory)
+        with reported(directory):
+            self._filesystem.invalidate_cache(path)
+            found = self._filesystem.ls(path, detail=True)
+            folders = (entry["name"].rstrip("/") for entry in found if entry["type"] == "directory")
+            return [folder.rsplit("/", 1)[-1] for folder in folders if folder != path.rstrip("/")]
+
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names directly in ``directory`` that are ``name`` or come after it.
 

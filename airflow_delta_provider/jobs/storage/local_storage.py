@@ -34,6 +34,11 @@ class LocalStorage:
         with _missing_reported(directory):
             return os.listdir(_path(directory))
 
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that lie directly in ``directory``, links to some among them."""
+        with _missing_reported(directory), os.scandir(_path(directory)) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names in ``directory`` that are ``name`` or sort after it."""
         return [found for found in self.list_names(directory) if found >= name]

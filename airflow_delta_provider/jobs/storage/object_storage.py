@@ -69,6 +69,22 @@ class ObjectStorage:
         return list(names)
 
     @persistent(may_pass)
+    def list_folders(self, directory: str) -> list[str]:
+        """Return what is directly in ``directory`` and has something in it.
+
+        :raises MissingFileError: if nothing is in it
+        :raises StorageError: if the store cannot be listed
+        """
+        import obstore
+
+        uri = StoreUri.of(directory)
+        with reported(directory):
+            found = obstore.list_with_delimiter(self._store(uri), uri.key or None)
+        if uri.key and not found["common_prefixes"] and not found["objects"]:
+            raise MissingFileError(directory)
+        return [path.rsplit("/", 1)[-1] for path in found["common_prefixes"]]
+
+    @persistent(may_pass)
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names directly in ``directory`` that are ``name`` or come after it, asking for no others where the
         store can list from a name on.

@@ -20,6 +20,13 @@ class Storage(Protocol):
         """
         ...
 
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that lie directly in ``directory``.
+
+        :raises MissingFileError: if there is no such directory
+        """
+        ...
+
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names in ``directory`` that are ``name`` or sort after it, by one short listing where it can.
 

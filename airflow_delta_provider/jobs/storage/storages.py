@@ -75,6 +75,10 @@ class Storages:
         """Return the names of what is directly in ``directory``."""
         return self.of(directory).list_names(directory)
 
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that are directly in ``directory``."""
+        return self.of(directory).list_folders(directory)
+
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names in ``directory`` that are ``name`` or sort after it."""
         return self.of(directory).list_from(directory, name)

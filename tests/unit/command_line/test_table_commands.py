@@ -228,7 +228,7 @@ class TestBaseline:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (None, "--baseline old.json cannot be read: No such file or directory."),
+            (None, "--baseline old.json: there is no such file."),
             ("", "is not a JSON report"),
             ("[]", "is not a JSON report"),
             ('"text"', "is not a JSON report"),

@@ -76,6 +76,18 @@ class HadoopStorage:
         text = self._streams.read(self._jvm.org.apache.commons.io.IOUtils.toInputStream(joined, "UTF-8"))
         return [line.rsplit("/", 1)[-1] for line in text.decode().split("\n") if line]
 
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that lie directly in ``directory``.
+
+        :raises MissingFileError: if there is no such directory
+        """
+        if self.is_local(directory):
+            return self._local.list_folders(directory)
+        file_system, path = self._resolve(directory)
+        if not file_system.exists(path):
+            raise MissingFileError(directory)
+        return [found.getPath().getName() for found in file_system.listStatus(path) if found.isDirectory()]
+
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names in ``directory`` that are ``name`` or sort after it; Hadoop lists them all.
 
