@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.audit.healing import (
     still_open_by,
 )
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
+from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
 from airflow_delta_provider.domain.audit.past_log import PastLog
@@ -43,7 +44,7 @@ from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY as R
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need, Scope
-from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -98,6 +99,7 @@ class HistoryAudit:
         self._changes = ChangeJudge(self._log)
         self._tracking = RowTrackingAudit(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
+        self._lines = KnownLines()
         self._previous = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
@@ -162,12 +164,24 @@ class HistoryAudit:
         """
         return self._replay.state(self._version)
 
+    def read(self, name: str, content: bytes) -> Sequence[Action]:
+        """Read the file of the commit to be taken next. Lines like ones that were judged right are not parsed.
+
+        :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+        """
+        if not self._replay.is_complete:
+            return parse_commit(name, content)
+        return self._lines.read(name, content, self._replay.head(self._version))
+
     def take(self, version: int, actions: Sequence[Action]) -> None:
         """Judge a commit.
 
+        :param actions: from :meth:`read`, or all of them
+
         :raises BrokenLogError: if one of its actions is malformed; it is not taken then
         """
-        values = list(read_actions(actions, where=f" of version {version}"))
+        where = f" of version {version}"
+        values = actions.values(where) if isinstance(actions, CommitLines) else list(read_actions(actions, where=where))
         commit = Commit.of(version, values)
         self._version = version
         if self._replay.is_complete:
@@ -347,11 +361,21 @@ class HistoryAudit:
         :param old: paths that it adds which were there before
         :param wrong: paths that it removes of files that were wrong before: it repeats what their adds said
         """
-        written = (finding for action in actions for finding in on_action.run(action))
-        described = self._files.descriptions(actions, transition.before, transition.after, old)
-        for finding in chain(written, described):
+        before, after = transition.before, transition.after
+        lines = actions if isinstance(actions, CommitLines) else None
+        judged = actions if lines is None else [action for _, action in lines.unknown]
+        for finding in self._described(judged, before, after, old):
             if finding.subject != "remove" or finding.path not in wrong:
                 self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
+        if lines is not None:
+            self._lines.learn(lines, after, lambda action: not any(self._described([action], before, after, ())))
+
+    def _described(
+        self, actions: Sequence[Action], before: TableState, after: TableState, old: Container[str]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with actions by themselves. :mod:`file_pattern` knows what of them that depends on."""
+        written = (finding for action in actions for finding in on_action.run(action))
+        return chain(written, self._files.descriptions(actions, before, after, old))
 
     def _broken_by(
         self,

@@ -219,7 +219,7 @@ class Violations:
 
     def any_open(self, codes: Iterable[str]) -> bool:
         """Whether one of the rules with those codes is broken now."""
-        return any(self._codes[code] > 0 for code in codes)
+        return bool(self._standing) and any(self._codes[code] > 0 for code in codes)
 
     @property
     def has_changes(self) -> bool:

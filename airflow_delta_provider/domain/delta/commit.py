@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -71,15 +72,21 @@ class Commit:
     def of(cls, version: int, values: Iterable[ActionValue]) -> Commit:
         """Return the commit whose actions have these values."""
         found: dict[str, list[Any]] = defaultdict(list)
-        first: str | None = None
         for kind, value in values:
-            first = first or kind
             found[kind].append(value)
-        info: Mapping[str, Any] = next(iter(found["commitInfo"]), {})
-        kinds = ("add", "remove", "protocol", "metaData", "domainMetadata", "txn")
-        adds, removes, protocols, metadata, domains, transactions = (tuple(found[kind]) for kind in kinds)
-        changes = tuple(found["cdc"]) if "cdc" in found else ()
-        return cls(version, info, adds, removes, protocols, metadata, domains, transactions, first, changes)
+        of = {kind: tuple(each) for kind, each in found.items()}
+        return cls(
+            version,
+            next(iter(of.get("commitInfo", ())), {}),
+            of.get("add", ()),
+            of.get("remove", ()),
+            of.get("protocol", ()),
+            of.get("metaData", ()),
+            of.get("domainMetadata", ()),
+            of.get("txn", ()),
+            next(filter(None, found), None),
+            of.get("cdc", ()),
+        )
 
     @cached_property
     def added(self) -> Mapping[FileKey, LiveFile]:
@@ -154,18 +161,33 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
 
     :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
     """
-    actions: list[Action] = []
+    return [action for _, action in parse_lines(name, content, _knows_none) if not isinstance(action, tuple)]
+
+
+def parse_lines(
+    name: str, content: bytes, known: Callable[[str], ActionValue | None]
+) -> list[tuple[str, Action | ActionValue]]:
+    """Read a commit file; return its lines that are not blank, with what they say.
+
+    :param known: reads lines that need not be parsed, as values; returns None for those that have to be
+    :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+    """
+    lines: list[tuple[str, Action | ActionValue]] = []
     number = 0
     try:
-        for number, line in enumerate(content.decode("utf-8-sig").split("\n"), start=1):
+        for number, line in enumerate(content.removeprefix(BOM_UTF8).decode().split("\n"), start=1):
             if not line or line.isspace():
                 continue
-            action = _parse_line(line)
+            value = known(line)
+            if value is not None:
+                lines.append((line, value))
+                continue
+            action = parse_line(line)
             if not isinstance(action, dict):
                 raise BrokenLogError(f"line {number} of commit {name} is no action")
             if len(action) > 1:
                 _check_single(action)
-            actions.append(action)
+            lines.append((line, action))
     except json.JSONDecodeError as error:
         raise BrokenLogError(f"line {number} of commit {name} is not JSON: the file is damaged or truncated") from error
     except UnicodeDecodeError as error:
@@ -173,9 +195,13 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
         raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
     except ValueError as error:
         raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
-    if not actions:
+    if not lines:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
-    return actions
+    return lines
+
+
+def _knows_none(_: str) -> None:
+    return None
 
 
 def _check_single(action: Action) -> None:
@@ -184,7 +210,11 @@ def _check_single(action: Action) -> None:
         raise ValueError(f"it holds {' and '.join(kinds)}, though a line is one action: some readers take one of them")
 
 
-def _parse_line(line: str) -> Any:
+def parse_line(line: str) -> Any:
+    """Read a line of a commit file.
+
+    :raises ValueError: if it is not JSON, or damaged in another way
+    """
     try:
         return parse_json(line, unique=True)
     except DuplicateKeyError:

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError
 from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
-from airflow_delta_provider.domain.formats.z85 import decode_z85
+from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
 _FILE_VERSION = 1
 #: Characters of a UUID in Z85; what stands before them is the random prefix.
@@ -133,7 +133,8 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
         raise BrokenDeletionVectorError(f"it deletes no row, but has {vector.size_in_bytes} bytes")
     if vector.storage_type == "p" and not (is_absolute(vector.path_or_inline) and is_uri(vector.path_or_inline)):
         raise BrokenDeletionVectorError(f"{vector.path_or_inline!r} is not an absolute path")
-    _ = vector.file
+    if vector.storage_type != "u" or not is_uuid(vector.path_or_inline[-_ENCODED_UUID:]):
+        _ = vector.file
 
 
 def bitmap_in_file(content: bytes, vector: DeletionVector) -> bytes:

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 #: What may stand in a URI; characters beyond ASCII as Java takes them.
 _CHARACTERS = r"[^\x00-\x20\x7f-\xa0\"<>\\^`{|}\[\]%]"
-_IS_URI = re.compile(rf"(?=.){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)*").fullmatch
+#: What a path has to be, as a regular expression, also of one in quotes: a URI, which can be decoded.
+URI = rf"(?=[^\"]){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)*"
+_IS_URI = re.compile(URI).fullmatch
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
-#: A path that can be written in a shorter or plainer way, or as one relative to the table.
-_IS_ODD = re.compile(r"[%:]|^[./]|/[./]").search
 _DOTS = re.compile(r"/(?:\./)+")
 _SLASHES = re.compile(r"/{2,}")
 #: Schemes that lead to the same files.
@@ -26,8 +26,11 @@ def is_uri(path: str) -> bool:
 
 
 def is_odd(path: str) -> bool:
-    """Whether another path may name the same file; if neither of two paths is odd, they name two."""
-    return _IS_ODD(path) is not None
+    """Whether another path may name the same file: decoded, or without what leads nowhere, or relative to the table.
+
+    If neither of two paths is odd, they name two files.
+    """
+    return "%" in path or ":" in path or path.startswith((".", "/")) or "/." in path or "//" in path
 
 
 def is_absolute(path: str) -> bool:

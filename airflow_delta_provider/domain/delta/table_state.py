@@ -6,7 +6,7 @@ PROTOCOL.md, Action Reconciliation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -100,10 +100,7 @@ class Replay:
 
         :raises BrokenLogError: if there was no protocol or no metaData action
         """
-        if self._protocol is None or self._metadata is None:
-            missing = "protocol" if self._protocol is None else "metaData"
-            raise BrokenLogError(f"no {missing} action up to version {version}")
-        return TableState(version, self._protocol, self._metadata, self._domains, self._files)
+        return TableState(version, *self._head_actions(version), self._domains, self._files)
 
     def head(self, version: int) -> TableState:
         """Return the state without its files: the same object, as long as nothing of it changes.
@@ -111,8 +108,14 @@ class Replay:
         :raises BrokenLogError: if there was no protocol or no metaData action
         """
         if self._head is None or self._head.version != version:
-            self._head = replace(self.state(version), files=None)
+            self._head = TableState(version, *self._head_actions(version), self._domains)
         return self._head
+
+    def _head_actions(self, version: int) -> tuple[Protocol, Metadata]:
+        if self._protocol is None or self._metadata is None:
+            missing = "protocol" if self._protocol is None else "metaData"
+            raise BrokenLogError(f"no {missing} action up to version {version}")
+        return self._protocol, self._metadata
 
     def _take_protocol(self, protocol: Protocol) -> None:
         self._protocol, self._head = protocol, None
@@ -129,7 +132,7 @@ class Replay:
         if self._files is not None:
             key = file.key
             known = self._like.get(key)
-            self._files[key] = known if known == file else file
+            self._files[key] = file if known is None or known != file else known
 
     def _take_remove(self, file: RemovedFile) -> None:
         if self._files is not None:

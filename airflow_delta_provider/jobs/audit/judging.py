@@ -282,7 +282,7 @@ class Judging:
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
-                actions = parse_commit(commit_name(version), content)
+                actions = audit.read(commit_name(version), content)
                 audit.take(version, actions)
             except BrokenLogError as error:
                 audit.note(damaged_commit(version, error))

@@ -37,6 +37,8 @@ DOMAIN_TWICE = _commit.error(
 
 @on_commit(DOMAIN_TWICE)
 def _domain_twice(commit: Commit) -> Iterator[Finding]:
+    if len(commit.domains) < 2:
+        return
     for domain, times in Counter(domain.domain for domain in commit.domains).items():
         if times > 1:
             yield DOMAIN_TWICE.found(
@@ -60,6 +62,8 @@ TRANSACTION_TWICE = _commit.error(
 
 @on_commit(TRANSACTION_TWICE)
 def _transaction_twice(commit: Commit) -> Iterator[Finding]:
+    if len(commit.transactions) < 2:
+        return
     for application, times in Counter(str(txn.get("appId")) for txn in commit.transactions).items():
         if times > 1:
             yield TRANSACTION_TWICE.found(

@@ -130,6 +130,8 @@ REMOVED_NOT_LIVE = _pair.error(
 def _removed_not_live(transition: Transition) -> Iterator[Finding]:
     """If the commit changes no data, only where files replace others; else it may remove what was not a data file."""
     commit = transition.commit
+    if not commit.removes:
+        return
     live = {file.key for file in transition.before_files.values()}
     times = Counter(file.path for file in commit.removes)
     for file in commit.removes:
@@ -171,6 +173,8 @@ FILE_OVERWRITTEN = _pair.error(
 
 @on_transition(FILE_OVERWRITTEN)
 def _overwritten(transition: Transition) -> Iterator[Finding]:
+    if not transition.before_files:
+        return
     for file in transition.commit.adds:
         live = transition.before_files.get(file.path)
         if live is not None and live.size != file.size:

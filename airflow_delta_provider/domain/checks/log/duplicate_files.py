@@ -26,6 +26,8 @@ FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
 
 @on_commit(FILE_TWICE)
 def _file_twice(commit: Commit) -> Iterator[Finding]:
+    if len(commit.added) == len(commit.adds) and not commit.removes:
+        return
     keys = [file.key for file in commit.adds] + [file.key for file in commit.removes]
     if len(set(keys)) == len(keys):
         return
@@ -43,8 +45,9 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
 @on_transition(FILE_TWICE)
 def _removed_twice(transition: Transition) -> Iterator[Finding]:
     """With several deletion vectors; a file that was live with all of them has to be removed with each."""
-    removes = transition.commit.removes
-    keys = {file.key for file in removes} if transition.not_live else set()
+    if not transition.not_live:
+        return
+    keys = {file.key for file in transition.commit.removes}
     if len({path for path, _ in keys}) == len(keys):
         return
     times = Counter(path for path, _ in keys)
@@ -74,8 +77,11 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
 @on_transition(TWO_DELETION_VECTORS)
 def _two_vectors(transition: Transition) -> Iterator[Finding]:
     """As far as the commit's own actions show it."""
+    adds = transition.commit.adds
+    if len({file.path for file in adds}) == len(adds):
+        return
     added: dict[str, LiveFile] = {}
-    for file in transition.commit.adds:
+    for file in adds:
         other = added.setdefault(file.path, file)
         if other.key != file.key:
             yield _live_twice(file)

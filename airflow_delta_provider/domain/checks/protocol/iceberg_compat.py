@@ -109,9 +109,9 @@ NO_ROW_COUNT = FAMILY.of(Scope.COMMIT).error(
 
 @on_transition(NO_ROW_COUNT)
 def _no_row_count(transition: Transition) -> Iterator[Finding]:
-    compat = _active(transition.after) if transition.commit.adds else []
-    without = [file for file in transition.commit.adds if file.num_records is None] if compat else []
-    if without:
+    without = [file for file in transition.commit.adds if file.num_records is None]
+    compat = _active(transition.after) if without else []
+    if compat:
         yield NO_ROW_COUNT.found(
             "{subject} is enabled, but the commit adds {files:file} without numRecords, for example {path}.",
             path=without[0].path,

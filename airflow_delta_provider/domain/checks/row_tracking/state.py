@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
@@ -15,6 +16,7 @@ from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.features.state import FeatureState
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, RowTracking
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLE_ROW_TRACKING,
@@ -106,7 +108,7 @@ def _materialized_names(state: TableState, tracking: RowTracking) -> Iterator[Fi
             else "Row tracking is enabled, but these properties are missing: {missing}.",
             missing=missing,
         )
-    taken = _column_names(state)
+    taken = _column_names(state.metadata.schema_string, state.metadata.properties.mapping_mode)
     for key, name in names.items():
         column = taken.get(name.casefold()) if name else None
         if column is not None:
@@ -126,12 +128,13 @@ def _materialized_names(state: TableState, tracking: RowTracking) -> Iterator[Fi
         )
 
 
-def _column_names(state: TableState) -> dict[str, str]:
+@lru_cache(maxsize=64)
+def _column_names(schema_string: str, mode: MappingMode) -> Mapping[str, str]:
     """Return the logical name of each top-level column by its logical and physical name, without case."""
-    mode = state.metadata.properties.mapping_mode
-    names = {field.name.casefold(): field.name for field in state.metadata.schema.fields}
+    fields = Metadata("", schema_string).schema.fields
+    names = {field.name.casefold(): field.name for field in fields}
     if mode is not MappingMode.NONE:
-        names |= {physical_name(field, mode).casefold(): field.name for field in state.metadata.schema.fields}
+        names |= {physical_name(field, mode).casefold(): field.name for field in fields}
     return names
 
 

@@ -1,0 +1,167 @@
+"""How the log writes files that nothing is wrong with: further lines like one of them need not be parsed and judged.
+
+Rules about single actions go by which fields an action has, and by their values. All of that is part of a pattern, but
+for the values left open here, which are checked where a rule is about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, Columns, is_sound, read_statistics
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.file_path import URI
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
+from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, NoPatternError, Open
+
+_NUMBERS = frozenset(
+    {"size", "modificationTime", "deletionTimestamp", "baseRowId", "defaultRowCommitVersion"}
+    | {"offset", "sizeInBytes", "cardinality"}
+)
+_ROWS = "numRecords"
+#: By the types in Python that bounds of a column usually have, what they look like, and what reads them.
+_BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] = {
+    (int,): (Open.INTEGER, int),
+    (float, int): (Open.NUMBER, float),
+    (str,): (Open.PLAIN_TEXT, None),
+    (bool,): (Open.BOOLEAN, "true".__eq__),
+}
+#: Partition values that one pattern knows.
+_MOST = 10_000
+
+
+class FilePattern:
+    """The pattern of an ``add`` or ``remove`` action.
+
+    :param line: of a commit, with an action that nothing is wrong with
+    :param kind: of the action
+    :param file: what it says
+    :param stats: its statistics; None for none, and in a ``remove``
+    :param columns: as statistics name them
+    :raises NoPatternError: if others cannot be known by it
+    """
+
+    def __init__(self, line: str, kind: str, file: LiveFile | RemovedFile, stats: str | None, columns: Columns) -> None:
+        self.kind = kind
+        self._columns = columns
+        if stats and not _are_open(stats, columns):
+            raise NoPatternError("its statistics are unusual")
+        if ":" in file.path:
+            raise NoPatternError("it may be of another table, and is judged less strictly")
+        pattern = JsonPattern(line, self._choose)
+        self._match = pattern.match
+        places = {keys[1:]: place for place, keys in enumerate(pattern.keys)}
+        self._path = places.pop(("path",), -1)
+        numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))
+        self._size, self._base, self._version, self._rows = (places.get(keys) for keys in numbers)
+        vector = (("deletionVector", name) for name in ("pathOrInlineDv", "offset", "sizeInBytes", "cardinality"))
+        self._vector = [places.get(keys) for keys in vector]
+        self._file = file
+        self._partition = places.get(("partitionValues",))
+        self._partitions: set[str] = set()
+        self._counts = [place for keys, place in places.items() if keys[:2] == ("stats", COUNTS)]
+        self._bounds = [
+            (
+                place,
+                places["stats", BOUNDS[1], keys[2]],
+                _BOUND_FORMS[columns[keys[2]].usual][1],
+                columns[keys[2]].plain,
+            )
+            for keys, place in places.items()
+            if keys[:2] == ("stats", BOUNDS[0])
+        ]
+        if self._path < 0 or not self.take(line) or self.read(line) != file:
+            raise NoPatternError("it is unusual")
+
+    def lacks(self, line: str) -> bool:
+        """Whether a line fits but for its partition values, which are not known."""
+        found = self._match(line)
+        return found is not None and self._partition is not None and found[self._partition + 1] not in self._partitions
+
+    def take(self, line: str) -> bool:
+        """Take the partition values of another action that nothing is wrong with; return whether it fits otherwise."""
+        found = self._match(line)
+        if found is not None and self._partition is not None and len(self._partitions) < _MOST:
+            self._partitions.add(found[self._partition + 1])
+        return found is not None
+
+    def read(self, line: str) -> LiveFile | RemovedFile | None:
+        """Return what a line says of a file; None where it may be wrong, or is no such action."""
+        found = self._match(line)
+        if found is None:
+            return None
+        values, known = found.groups(), self._file
+        if self._partition is not None and values[self._partition] not in self._partitions:
+            return None
+        rows = None
+        if self._rows is not None:
+            rows = int(values[self._rows])
+            for place in self._counts:
+                if values[place] != "0" and int(values[place]) > rows:
+                    return None
+            for low, high, read, plain in self._bounds:
+                least, most = values[low], values[high]
+                if read is not None:
+                    least, most = read(least), read(most)
+                if least > most or (plain is not None and not plain(least, most)):
+                    return None
+        path = values[self._path]
+        base = known.base_row_id if self._base is None else int(values[self._base])
+        version = known.default_row_commit_version if self._version is None else int(values[self._version])
+        vector = known.deletion_vector
+        if vector is not None:
+            vector = self._read_vector(values, vector)
+        if type(known) is RemovedFile:
+            return RemovedFile(path, base, version, vector, known.data_change)
+        assert type(known) is LiveFile
+        size = known.size if self._size is None else int(values[self._size])
+        return LiveFile(
+            path, size, base, version, known.num_records if rows is None else rows, vector, known.data_change
+        )
+
+    def _read_vector(self, values: tuple[str, ...], known: DeletionVector) -> DeletionVector:
+        path, offset, size, cardinality = self._vector
+        return DeletionVector(
+            known.storage_type,
+            known.path_or_inline if path is None else values[path],
+            known.offset if offset is None else int(values[offset]),
+            known.size_in_bytes if size is None else int(values[size]),
+            known.cardinality if cardinality is None else int(values[cardinality]),
+        )
+
+    def _choose(self, keys: Keys, value: Any) -> Open | str | None:
+        """Leave open what differs from file to file, where rules know what is right."""
+        name = keys[-1] if keys else ""
+        above = keys[1:-1]
+        if above in ((), ("deletionVector",)):
+            if name in _NUMBERS and type(value) is int and value >= 0:
+                return Open.NATURAL
+            if name == "path":
+                return URI
+            if name == "pathOrInlineDv":
+                return Open.PLAIN_TEXT
+            if name == "partitionValues" and isinstance(value, dict):
+                return Open.OBJECT
+            if name == "stats" and value and isinstance(value, str):
+                return Open.TEXT if self.kind == "remove" else Open.DOCUMENT
+        if above == ("tags",) and isinstance(value, str):
+            return Open.TEXT
+        if (above == ("stats",) and name == _ROWS) or above == ("stats", COUNTS):
+            return Open.NATURAL
+        if len(above) == 2 and above[1] in BOUNDS:
+            return _BOUND_FORMS[self._columns[name].usual][0]
+        return None
+
+
+def _are_open(text: str, columns: Columns) -> bool:
+    """Whether a look at the open values of statistics shows that others like them are right, too."""
+    try:
+        stats = read_statistics(text)
+    except ValueError:
+        return False
+    if not isinstance(stats, dict) or not stats.get(_ROWS):
+        return False  # rules take files without rows for others
+    if stats.keys() == {_ROWS}:
+        return type(stats[_ROWS]) is int and stats[_ROWS] > 0
+    return is_sound(stats, columns) and all(columns[name].usual in _BOUND_FORMS for name in stats[BOUNDS[0]])

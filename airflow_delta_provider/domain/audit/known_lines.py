@@ -1,0 +1,175 @@
+"""Commits whose lines are mostly like ones that were judged before: those are neither parsed nor judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, overload
+
+from airflow_delta_provider.domain.audit.file_pattern import FilePattern
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING
+from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
+from airflow_delta_provider.domain.delta.commit import (
+    Action,
+    ActionValue,
+    parse_line,
+    parse_lines,
+    read_actions,
+)
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_pattern import NoPatternError
+
+#: Lines of files without a pattern that are judged before the first pattern is made, which takes about as long. Before
+#: each further one, twice as many.
+FEW = 50
+
+
+class CommitLines(Sequence[Action]):
+    """The actions of a commit. Those that are known are parsed only where somebody looks at them all.
+
+    :param lines: those that are not blank, with what each was read as
+    """
+
+    def __init__(self, lines: Sequence[tuple[str, Action | ActionValue]]) -> None:
+        self._lines = lines
+        self._actions: Sequence[Action] | None = None
+        self.unknown = [(line, entry) for line, entry in lines if not isinstance(entry, tuple)]
+        """The lines whose actions have to be judged, with those."""
+
+    def values(self, where: str) -> list[ActionValue]:
+        """Return the values of all actions, in order.
+
+        :param where: as of :func:`read_actions`
+        :raises BrokenLogError: if an action lacks what its kind must have
+        """
+        found: list[ActionValue] = []
+        for _, entry in self._lines:
+            if isinstance(entry, tuple):
+                found.append(entry)
+            else:
+                found.extend(read_actions((entry,), where=where))
+        return found
+
+    def all(self) -> Sequence[Action]:
+        """Parse all lines."""
+        if self._actions is None:
+            self._actions = [parse_line(line) if isinstance(entry, tuple) else entry for line, entry in self._lines]
+        return self._actions
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, place: int) -> Action: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Action]: ...
+    def __getitem__(self, place: int | slice) -> Action | Sequence[Action]:
+        return self.all()[place]
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self.all())
+
+
+class KnownLines:
+    """What lines of a table's commits look like that nothing is wrong with."""
+
+    def __init__(self) -> None:
+        self._head: tuple[Any, ...] = (None, None, None)
+        self._patterns = _Patterns({})
+
+    def read(self, name: str, content: bytes, before: TableState) -> Sequence[Action]:
+        """Read a commit file.
+
+        :param before: the state before it
+        :raises BrokenLogError: if a line is no action
+        """
+        lines = CommitLines(parse_lines(name, content, self._of(before).read))
+        return lines.all() if any(_changes_head(action) for _, action in lines.unknown) else lines
+
+    def learn(self, lines: CommitLines, state: TableState, is_right: Callable[[Action], bool]) -> None:
+        """Take a commit that was judged: others may look like its files.
+
+        :param state: after it
+        :param is_right: tells whether nothing is wrong with an action, wherever it stands
+        """
+        patterns = self._of(state)
+        for line, action in lines.unknown:
+            for kind in ("add", "remove"):
+                if kind in action and patterns.wants(line) and is_right(action):
+                    patterns.learn(line, kind, action)
+
+    def _of(self, state: TableState) -> _Patterns:
+        """Return the patterns under what decides on single actions: protocol, metadata, clustering."""
+        clustering, (protocol, metadata, known) = state.domains.get(CLUSTERING), self._head
+        if state.protocol is not protocol or state.metadata is not metadata or clustering != known:
+            self._head = (state.protocol, state.metadata, clustering)
+            self._patterns = _patterns_of(_Head(state, clustering))
+        return self._patterns
+
+
+def _changes_head(action: Action) -> bool:
+    if "metaData" in action or "protocol" in action:
+        return True
+    domain = action.get("domainMetadata")
+    return domain is not None and not (isinstance(domain, dict) and domain.get("domain") != CLUSTERING)
+
+
+class _Patterns:
+    """The patterns of lines, the one that fitted last first."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._patterns: tuple[FilePattern, ...] = ()
+        self._left = FEW
+
+    def read(self, line: str) -> ActionValue | None:
+        """Return what a line says, if it is known to be right."""
+        patterns = self._patterns
+        for pattern in patterns:
+            file = pattern.read(line)
+            if file is not None:
+                if pattern is not patterns[0]:
+                    self._patterns = (pattern, *(other for other in patterns if other is not pattern))
+                return pattern.kind, file
+        return None
+
+    def wants(self, line: str) -> bool:
+        """Take a line that is not known; return whether to learn from it."""
+        if any(pattern.lacks(line) for pattern in self._patterns):
+            return True
+        self._left -= 1
+        if self._left > 0:
+            return False
+        self._left = FEW << len(self._patterns) + 1
+        return True
+
+    def learn(self, line: str, kind: str, action: Action) -> None:
+        """Learn from a line that nothing is wrong with."""
+        if any(pattern.take(line) for pattern in self._patterns):
+            return
+        ((_, file),) = read_actions((action,))
+        stats = action[kind].get("stats") if kind == "add" else None
+        with suppress(NoPatternError):
+            self._patterns = (*self._patterns, FilePattern(line, kind, file, stats, self._columns))
+
+
+class _Head:
+    """What decides whether single actions are right, as a key."""
+
+    def __init__(self, state: TableState, clustering: str | None) -> None:
+        self.metadata = metadata = state.metadata
+        configuration = frozenset(metadata.configuration.items())
+        self._key = (state.protocol, metadata.schema_string, metadata.partition_columns, configuration, clustering)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Head) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@lru_cache(maxsize=64)
+def _patterns_of(head: _Head) -> _Patterns:
+    """Return the patterns; kept, since tables of one owner are often alike."""
+    return _Patterns(columns_of(head.metadata) or {})
