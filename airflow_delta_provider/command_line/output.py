@@ -10,6 +10,7 @@ from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, 
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.rendering.formats import FORMATS
 from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.style import ANSI, PLAIN
 from airflow_delta_provider.domain.rendering.totals import totals
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -24,7 +25,7 @@ _NARROWEST, _WIDEST = 60, 160
 class Output:
     """Standard output, or the file that ``--output`` names.
 
-    :raises UsageError: if no file can be written there
+    :raises UsageError: if no file can be written there, or the configuration has no address as the page of rules
     """
 
     def __init__(self, invocation: Invocation, terminal: Terminal) -> None:
@@ -35,6 +36,10 @@ class Output:
             self._file = None if self._place is None else ReportFile(self._place)
         except RequestError as error:
             raise UsageError(f"--output {self._place}: {error}") from None
+        try:
+            self._rules = RuleLinks(invocation.config.rules_page)
+        except ValueError as error:
+            raise UsageError(f"{invocation.config.path}: rules_page: {error}") from None
 
     def check(self, session: TableSession) -> None:
         """Look whether a URI can be written to, before anything is done.
@@ -72,5 +77,7 @@ class Output:
             style=ANSI if coloured else PLAIN,
             width=min(max(columns, _NARROWEST), _WIDEST),
             detail=Detail.LITTLE if parsed.quiet else Detail.MUCH if parsed.verbose else Detail.NORMAL,
+            rules=self._rules,
             undetermined_fails=self._invocation.strict,
+            new_only=parsed.baseline is not None,
         )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.counts import counted, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import said
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import Problem, problems
+from airflow_delta_provider.domain.rendering.problem import Problem, is_new, problems
 from airflow_delta_provider.domain.rendering.table_place import TablePlace
 from airflow_delta_provider.domain.rendering.totals import totals
 from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -19,6 +21,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 _MAX_TABLES = 20
 #: Characters of a message and of a title.
 _MAX_MESSAGE, _MAX_TITLE = 4000, 250
+_LEVELS = {Severity.ERROR: "error", Severity.UNDECIDED: "warning", Severity.WARNING: "warning"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -30,14 +33,27 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
 
 
 def _commands(report: JobReport, shown_as: Presentation) -> Iterator[str]:
-    for problem in problems(report.tables):
-        command = "error" if problem.severity is Severity.ERROR else "warning"
-        wording = Wording.of(problem.first.finding)
-        title = " ".join(filter(None, (problem.code, wording.title)))
-        place = _place(problem, report.kind)
-        message = shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)
-        title = shortened(title, _MAX_TITLE).translate(_PROPERTY)
-        yield f"::{command} {place}title={title}::{message.translate(_DATA)}"
+    if not shown_as.new_only:
+        yield from (_command(_LEVELS[p.severity], p, report.kind, shown_as) for p in problems(report.tables))
+        return
+    for problem in problems(report.tables, _counts):
+        yield _command(_LEVELS[problem.severity], problem, report.kind, shown_as)
+    for problem in problems(report.tables, lambda finding: finding.is_open and not _counts(finding)):
+        yield _command("notice", problem, report.kind, shown_as)
+
+
+def _counts(finding: Finding) -> bool:
+    """Whether a finding counts where only new ones do; what keeps a table from being checked always does."""
+    rule = RULES.get(finding.code)
+    return is_new(finding) or (finding.is_open and rule is not None and not rule.scope.is_table)
+
+
+def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) -> str:
+    wording = Wording.of(problem.first.finding)
+    title = shortened(" ".join(filter(None, (problem.code, wording.title))), _MAX_TITLE)
+    message = shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)
+    place = _place(problem, kind)
+    return f"::{level} {place}title={title.translate(_PROPERTY)}::{message.translate(_DATA)}"
 
 
 def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iterator[str]:

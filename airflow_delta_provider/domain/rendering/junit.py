@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import is_open
+from airflow_delta_provider.domain.rendering.problem import is_new, is_open
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
 from airflow_delta_provider.domain.rendering.visible import visible
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.verdict import Verdict, judge
 
 #: Characters of a message: dashboards show it in a line.
 _MAX_MESSAGE = 300
@@ -31,7 +31,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
     """Return one test suite. Broken rules are failures; what kept a table from being checked is an error."""
     shown_as = presentation or Presentation()
-    outcomes = [_outcome(table.verdict, shown_as) for table in report.tables]
+    outcomes = [_outcome(_verdict(table, new_only=shown_as.new_only), shown_as) for table in report.tables]
     counts = {
         "tests": str(len(outcomes)),
         "failures": str(outcomes.count("failure")),
@@ -60,6 +60,16 @@ def _case(suite: Element, table: TableReport, result: str | None, kind: str, rul
         counting = []
     if counting or other:
         SubElement(case, "system-out").text = _text("\n".join(_findings([*counting, *other], rules)))
+
+
+def _verdict(table: TableReport, *, new_only: bool) -> Verdict:
+    """Return the verdict of a table, without findings that were known before if only new ones count."""
+    if not new_only or table.verdict in (Verdict.REFUSED, Verdict.FAULT):
+        return table.verdict
+    new = [finding.severity for finding in table.findings if is_new(finding)]
+    warnings_alone = judge(finding.severity for finding in table.findings if finding.is_open) is Verdict.PASS
+    # Warnings alone make a table VIOLATED where the request says so.
+    return table.verdict if new and warnings_alone else judge(new)
 
 
 def _outcome(verdict: Verdict, shown_as: Presentation) -> str | None:

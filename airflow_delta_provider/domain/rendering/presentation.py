@@ -28,6 +28,7 @@ class Presentation:
     :param rules: where rules are documented
     :param place: where the whole report is kept, if that was tried
     :param undetermined_fails: of JUnit: whether a table that is UNDETERMINED is a failure; else it is skipped
+    :param new_only: of JUnit and GitHub: whether findings that were known before fail nothing, as with a baseline
     """
 
     style: Style = PLAIN
@@ -36,3 +37,4 @@ class Presentation:
     rules: RuleLinks = field(default_factory=RuleLinks)
     place: ReportPlace | None = None
     undetermined_fails: bool = False
+    new_only: bool = False

@@ -10,7 +10,7 @@ from functools import cached_property
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -74,6 +74,11 @@ class Problem:
 def is_open(finding: Finding) -> bool:
     """Whether a finding still applies, and was not accepted."""
     return finding.is_open
+
+
+def is_new(finding: Finding) -> bool:
+    """Whether a finding applies, and was not known before, or said something else then."""
+    return finding.is_open and finding.status in (Status.NEW, Status.CHANGED)
 
 
 def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:

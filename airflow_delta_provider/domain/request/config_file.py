@@ -51,6 +51,7 @@ class Config:
     :param level: how deep an audit looks
     :param engine: ``auto``, ``python`` or ``spark``
     :param strict: whether what is undetermined fails
+    :param rules_page: address of the page of rules, for links to them
     :param storage: options of object stores, such as region and endpoint
     :param spark: how Spark is started
     :param path: the file that was read; None where there is none
@@ -65,6 +66,7 @@ class Config:
     level: str | None = None
     engine: str | None = None
     strict: bool | None = None
+    rules_page: str | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     spark: Spark = field(default_factory=Spark)
     path: Path | None = None
@@ -80,6 +82,7 @@ _KEYS: Mapping[str, Any] = {
     "level": str,
     "engine": str,
     "strict": bool,
+    "rules_page": str,
     "storage": dict,
     "spark": {"master": str, "packages": list, "conf": dict},
 }
@@ -158,6 +161,7 @@ class _Reader:
             waivers=tuple(given.get("waivers", ())),
             state_path=None if state_path is None else self._placed(state_path),
             strict=given.get("strict"),
+            rules_page=given.get("rules_page"),
             storage=self._settings(("storage",), given.get("storage", {})),
             spark=Spark(
                 spark.get("master"),

@@ -5,6 +5,8 @@ import re
 from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.github import render
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.rendering.reports import (
@@ -18,12 +20,12 @@ from tests.unit.rendering.reports import (
     violated,
 )
 
-COMMAND = re.compile(r"::(error|warning) ((?:[a-z]+=[^,:\r\n]*,)*title=[^,:\r\n]*)::([^\r\n]*)")
+COMMAND = re.compile(r"::(error|warning|notice) ((?:[a-z]+=[^,:\r\n]*,)*title=[^,:\r\n]*)::([^\r\n]*)")
 
 
-def commands(report: JobReport) -> list[tuple[str, str, str]]:
+def commands(report: JobReport, presentation: Presentation | None = None) -> list[tuple[str, str, str]]:
     """Read commands as a runner does."""
-    *lines, last = render(report).splitlines()
+    *lines, last = render(report, presentation).splitlines()
     assert not last.startswith("::")
     read = [COMMAND.fullmatch(line) for line in lines]
     assert None not in read
@@ -42,6 +44,16 @@ def test_rule_is_one_command_the_worst_first() -> None:
         ("warning", "title=MD07"),
     ]
     assert read[2][2].startswith("/lake/a, /lake/b%0AThe commit has 2 metaData actions.%0A")
+
+
+def test_with_a_baseline_what_was_known_is_a_notice() -> None:
+    tables = violated("a", found(status=Status.NEW)), violated("b", found(status=Status.KNOWN)), faulty("c")
+    read = commands(report_of(*tables), Presentation(new_only=True))
+    assert [(kind, said[:10], message[:1]) for kind, said, message in read] == [
+        ("error", "title=FT01", "c"),
+        ("error", "title=MD03", "a"),
+        ("notice", "title=MD03", "b"),
+    ]
 
 
 def test_file_is_named_where_the_table_is_in_the_repository() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -7,7 +8,9 @@ from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.junit import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.report.finding import Status
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.unit.rendering.reports import (
     WAIVER,
     faulty,
@@ -84,6 +87,16 @@ def test_what_does_not_count_fails_no_test_and_is_said() -> None:
     assert [child.tag for child in case] == ["system-out"]
     assert "Fixed in version 4." in str(case[0].text)
     assert "Accepted by data-team until 2027-01-31: Known since the migration." in str(case[0].text)
+
+
+def test_with_a_baseline_only_what_is_new_fails() -> None:
+    new, known = found(status=Status.NEW), found("MD07", status=Status.KNOWN)
+    warned = violated("w", found(severity=Severity.WARNING, status=Status.NEW))
+    tables = violated("a", known), violated("b", new, known), replace(warned, verdict=Verdict.VIOLATED), faulty()
+    assert ends(suite_of(report_of(*tables))) == ["failure", "failure", "failure", "error"]
+    suite = suite_of(report_of(*tables), Presentation(new_only=True))
+    assert ends(suite) == ["passed", "failure", "failure", "error"]
+    assert "ERROR MD07" in str(suite[0][0].text)
 
 
 @given(nasty_reports)

@@ -15,6 +15,7 @@ state_path = "s3://ops/audits"
 fail_on = "warning"
 level = "footers"
 engine = "python"
+rules_page = "https://docs.example.com/rules.html"
 strict = true
 
 [[waivers]]
@@ -58,6 +59,7 @@ def test_everything_that_a_file_may_say_is_read(tmp_path):
         level="footers",
         engine="python",
         strict=True,
+        rules_page="https://docs.example.com/rules.html",
         storage={"region": "eu-central-1", "retries": "3"},
         spark=Spark(
             "local[2]", ("org.example:one:1",), {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}

@@ -1,0 +1,33 @@
+"""The page in a real browser, where one is installed: its policy lets its own script run, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.rendering.html_page.page import render
+from tests.unit.rendering.reports import found, report_of, sound, violated
+from tests.unit.rendering.test_html_page import Page
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_filter_runs_and_a_name_does_not(tmp_path: Path) -> None:
+    name = "</title><script>document.title='run'</script><img src=x onerror=document.title='run'>"
+    report = report_of(violated(name, found(column=name, evidence=name)), *(sound(str(n)) for n in range(9)))
+    (tmp_path / "page.html").write_text(render(report), encoding="utf-8")
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile", "--dump-dom")
+    done = subprocess.run(
+        [str(BROWSER), *flags, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120, check=True
+    )
+    page = Page(done.stdout)
+    assert "10 of 10 tables" in page.text
+    [form] = page.attributes("form")
+    assert "hidden" not in form
+    assert "<title>Delta audit: VIOLATED</title>" in done.stdout
+    assert page.attributes("img") == []
