@@ -1,4 +1,4 @@
-"""Writes ``domain/checks/rules.json``: what is said of rules without importing all checks. Part of ``make docs``."""
+"""Writes ``command_line/rules.json``: what is said of rules without importing all checks. Part of ``make docs``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from airflow_delta_provider.domain.checks import catalogue
+from airflow_delta_provider.command_line import rule_catalogue
 from airflow_delta_provider.domain.checks.registry import CAUSES, FAMILIES
 from airflow_delta_provider.domain.checks.rule import Rule
 from scripts.protocol_coverage.entries import entries, places
@@ -15,7 +15,7 @@ from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
 from scripts.sample_blocks import CHECKOUT
 from tests.unit.damages import CASES
 
-CATALOGUE = CHECKOUT / "airflow_delta_provider" / "domain" / "checks" / catalogue.FILE
+CATALOGUE = CHECKOUT / "airflow_delta_provider" / "command_line" / rule_catalogue.FILE
 #: What heals a violation, by what the tests of damages call it.
 _HEALERS = {
     "undo": "a later commit that changes it back",

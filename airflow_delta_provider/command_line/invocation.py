@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.command_line.config_search import find_config, read_config
 from airflow_delta_provider.command_line.parser import table_parser
 from airflow_delta_provider.command_line.table_arguments import read_names
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.config_file import Config, ConfigError, find_config, read_config
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError
 from airflow_delta_provider.domain.request.kinds import Kind, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -83,7 +84,7 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
         parsed.fail_on = "warning" if fail_on == "warning" else "error"
         for name, value in _of_audits(parsed, config):
             setattr(parsed, name, value)
-            called[name] = f"{config.path}: {_KEYS[name]}"
+            called[name] = f"{config.name}: {_KEYS[name]}"
     try:
         read = read_options(parsed, options)
         read.check_names()

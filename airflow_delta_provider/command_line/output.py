@@ -39,7 +39,7 @@ class Output:
         try:
             self._rules = RuleLinks(invocation.config.rules_page)
         except ValueError as error:
-            raise UsageError(f"{invocation.config.path}: rules_page: {error}") from None
+            raise UsageError(f"{invocation.config.name}: rules_page: {error}") from None
 
     def check(self, session: TableSession) -> None:
         """Look whether a URI can be written to, before anything is done.

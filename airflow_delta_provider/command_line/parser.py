@@ -20,6 +20,7 @@ _ALIASES = {"check-paimon": "check-paimon-row-tracking"}
 _WIDTH = 28
 
 
+#: By the kinds of jobs, in the order of the overview: arguments that show what a command is for.
 _EXAMPLES = {
     "audit": "'s3://lake/**' --exclude 's3://lake/tmp/**' --baseline report.json",
     "detail": "lake/orders --format json",
@@ -40,9 +41,7 @@ RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all r
 def commands() -> Mapping[str, Kind]:
     """Return the commands that work on tables, those that change them last."""
     names = {kind: alias for alias, kind in _ALIASES.items()}
-    reading = [kind for kind in KINDS.values() if kind.reading_job is not None]
-    changing = [kind for kind in KINDS.values() if kind.reading_job is None]
-    return {names.get(kind.name, kind.name): kind for kind in (*reading, *changing)}
+    return {names.get(name, name): KINDS[name] for name in _EXAMPLES}
 
 
 def kind_of(command: str) -> Kind | None:

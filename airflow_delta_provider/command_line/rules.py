@@ -6,8 +6,8 @@ import json
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from airflow_delta_provider.command_line.rule_catalogue import Entry, entries, families, wire_of
 from airflow_delta_provider.command_line.usage_error import UsageError
-from airflow_delta_provider.domain.checks.catalogue import Entry, entries, families, wire_of
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 FORMATS = ("text", "json", "markdown")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.request.table_name import is_relative
@@ -54,7 +53,7 @@ class Config:
     :param rules_page: address of the page of rules, for links to them
     :param storage: options of object stores, such as region and endpoint
     :param spark: how Spark is started
-    :param path: the file that was read; None where there is none
+    :param name: of the file that was read; empty where there is none
     """
 
     tables: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ class Config:
     rules_page: str | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     spark: Spark = field(default_factory=Spark)
-    path: Path | None = None
+    name: str = ""
 
 
 #: What each key holds; of ``spark``, its keys.
@@ -93,41 +92,52 @@ _CHOICES: Mapping[str, Sequence[str]] = {
 }
 
 
-def find_config(start: Path) -> Path | None:
-    """Return the nearest configuration file in a folder or above it; a ``pyproject.toml`` counts if it has the table.
-
-    :raises ConfigError: if a ``pyproject.toml`` on the way cannot be read
-    """
-    for folder in (start, *start.parents):
-        if (folder / NAME).is_file():
-            return folder / NAME
-        pyproject = folder / PYPROJECT
-        if pyproject.is_file() and "delta-provider" in pyproject.read_text(encoding="utf-8", errors="replace"):
-            tool = _parsed(pyproject).get(_TOOL[0], {})
-            if isinstance(tool, Mapping) and _TOOL[1] in tool:
-                return pyproject
-    return None
-
-
-def read_config(path: Path) -> Config:
+def parse_config(text: str, name: str, folder: str = "") -> Config:
     """Return what a file says.
 
-    :raises ConfigError: if it cannot be read, has an unknown key, or a value of the wrong kind
+    :param name: of the file, for messages; of a ``pyproject.toml`` one table is read
+    :param folder: at which relative paths start; empty for the working directory
+    :raises ConfigError: if it is malformed, has an unknown key, or a value of the wrong kind
     """
-    whole = _parsed(path)
-    prefix = _TOOL if path.name == PYPROJECT else ()
+    given = parse_toml(text, name)
+    prefix = _TOOL if name.rpartition("/")[2] == PYPROJECT else ()
     for part in prefix:
-        whole = whole.get(part, {})
-    reader = _Reader(path, prefix, whole)
-    reader.check(whole, _KEYS, ())
-    return reader.config()
+        given = given.get(part, {})
+    reader = _Reader(text, name, folder, prefix)
+    reader.check(given, _KEYS, ())
+    return reader.config(given)
+
+
+def is_configured(text: str, name: str) -> bool:
+    """Whether a ``pyproject.toml`` has the table.
+
+    :raises ConfigError: if it is malformed
+    """
+    tool = parse_toml(text, name).get(_TOOL[0]) if _TOOL[1] in text else None
+    return isinstance(tool, Mapping) and _TOOL[1] in tool
+
+
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """Return a document.
+
+    :raises ConfigError: if it is malformed, or Python 3.10 lacks what reads it
+    """
+    try:
+        parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    except ImportError:
+        raise ConfigError(f"{name}: reading TOML on Python 3.10 takes tomli: pip install tomli.") from None
+    try:
+        return dict(parser.loads(text))
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
 
 
 class _Reader:
-    def __init__(self, path: Path, prefix: tuple[str, ...], given: Mapping[str, Any]) -> None:
-        self._path = path
+    def __init__(self, text: str, name: str, folder: str, prefix: tuple[str, ...]) -> None:
+        self._text = text
+        self._name = name
+        self._folder = folder
         self._prefix = prefix
-        self._given = given
 
     def check(self, given: Mapping[str, Any], known: Mapping[str, Any], above: tuple[str, ...]) -> None:
         """Check the keys of a table, and what they hold."""
@@ -145,9 +155,8 @@ class _Reader:
                 hint = did_you_mean(given[key], words)
                 raise self._error((key,), f"{key} is {given[key]!r}; it has to be one of {', '.join(words)}.{hint}")
 
-    def config(self) -> Config:
+    def config(self, given: Mapping[str, Any]) -> Config:
         """Return the configuration."""
-        given = self._given
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
@@ -157,9 +166,9 @@ class _Reader:
             ownership=tuple(
                 {**entry, "table": self._placed(entry["table"])} for entry in entries if not isinstance(entry, str)
             ),
-            exclude=tuple(map(self._pattern, self._texts(("exclude",), given.get("exclude", ())))),
+            exclude=tuple(map(self._placed, self._texts(("exclude",), given.get("exclude", ())))),
             waivers=tuple(given.get("waivers", ())),
-            state_path=None if state_path is None else self._placed(state_path),
+            state_path=None if state_path is None else self._below(state_path),
             strict=given.get("strict"),
             rules_page=given.get("rules_page"),
             storage=self._settings(("storage",), given.get("storage", {})),
@@ -168,7 +177,7 @@ class _Reader:
                 self._texts(("spark", "packages"), spark.get("packages", ())),
                 self._settings(("spark", "conf"), spark.get("conf", {})),
             ),
-            path=self._path,
+            name=self._name,
             **simple,
         )
 
@@ -182,14 +191,11 @@ class _Reader:
         return name
 
     def _placed(self, text: str) -> str:
-        """Return a path as seen from the working directory: in the file it is relative to the file's folder."""
-        folder = self._path.parent
-        if ("/" not in text and "\\" not in text) or not is_relative(text) or text.startswith("`"):
-            return text
-        return text if folder == Path.cwd() else (folder / text).as_posix()
+        """Return the name of a table as seen from the working directory; one without a slash is a catalog's."""
+        return self._below(text) if "/" in text and not text.startswith("`") else text
 
-    def _pattern(self, text: str) -> str:
-        return self._placed(text) if "/" in text else text
+    def _below(self, path: str) -> str:
+        return f"{self._folder}/{path.removeprefix('./')}" if self._folder and is_relative(path) else path
 
     def _texts(self, where: tuple[str, ...], values: Sequence[Any]) -> tuple[str, ...]:
         for value in values:
@@ -217,21 +223,8 @@ class _Reader:
             raise self._error(where, f"{'.'.join(where)} is {value!r}; it has to be {_TYPES[wanted]}.")
 
     def _error(self, where: tuple[str, ...], what: str) -> ConfigError:
-        line = _line_of((*self._prefix, *where), self._path.read_text(encoding="utf-8"))
-        return ConfigError(f"{self._path}{'' if line is None else f', line {line}'}: {what}")
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    except ImportError:
-        raise ConfigError(f"{path}: reading TOML on Python 3.10 takes tomli: pip install tomli.") from None
-    try:
-        return dict(parser.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # also what is not UTF-8
-        raise ConfigError(f"{path}: {error}") from None
+        line = _line_of((*self._prefix, *where), self._text)
+        return ConfigError(f"{self._name}{'' if line is None else f', line {line}'}: {what}")
 
 
 def _line_of(where: tuple[str, ...], text: str) -> int | None:

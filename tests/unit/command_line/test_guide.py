@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from airflow_delta_provider.command_line.config_search import read_config
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import RULE_COMMANDS, kind_of, rules_parser, table_parser
-from airflow_delta_provider.domain.request.config_file import read_config
 from tests.unit.command_line.tables import damaged, sound
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "command-line.md"
@@ -89,4 +89,4 @@ def test_scripts_pass_sound_tables_and_fail_on_others(name, expected, tmp_path):
         assert "pass" in (tmp_path / "summary.md").read_text(encoding="utf-8")
         assert ("::error" in done.stdout) is bool(expected)
     if name == "shell":
-        assert (tmp_path / "audit.md").exists()
+        assert (tmp_path / "audit.html").exists()

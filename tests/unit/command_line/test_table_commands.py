@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.command_line.parser import commands
+from airflow_delta_provider.domain.rendering.formats import FORMATS
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.kinds import KINDS
 from tests.unit.command_line.tables import damaged, damaged_again, sound, unreadable
 
 ERROR, OTHER_ERROR, WARNING, UNDECIDED = "AC08", "RT15", "AC27", "LG06"
@@ -274,6 +277,14 @@ class TestOutput:
         assert main(["audit", "t", "--output", "r.json", "-q"]) == 1
         assert capsys.readouterr().err == ""
 
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_every_format_names_what_is_wrong_and_ends_alike(self, form, lake, capsys):
+        damaged(lake / "t", ERROR)
+        assert main(["audit", "t", "--format", form]) == 1
+        assert ERROR in capsys.readouterr().out
+        assert main(["audit", "t", "--format", form, "--output", "result"]) == 1
+        assert ERROR in (lake / "result").read_text(encoding="utf-8")
+
     @pytest.mark.parametrize("place", ["none/r.json", "."])
     def test_output_that_cannot_be_written_is_found_before_anything_is_done(self, place, lake, capsys):
         sound(lake / "t")
@@ -389,6 +400,10 @@ class TestConfiguration:
         (lake / "delta-provider.toml").write_text('tables = ["t"]\n')
         assert main(["drop-feature", "--feature", "typeWidening"]) == 2
         assert "name the table to change" in one_line(capsys)
+
+
+def test_there_is_a_command_for_every_kind():
+    assert set(commands().values()) == set(KINDS.values())
 
 
 def test_unknown_command_is_one_clear_line_that_names_the_nearest(capsys):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark, find_config, read_config
+from airflow_delta_provider.command_line.config_search import find_config, read_config
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark
 
 WHOLE = """
 tables = ["s3://lake/**", { table = "s3://lake/orders", owner = "sales", severities = { MD03 = "warning" } }]
@@ -64,7 +65,7 @@ def test_everything_that_a_file_may_say_is_read(tmp_path):
         spark=Spark(
             "local[2]", ("org.example:one:1",), {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
         ),
-        path=path,
+        name=str(path),
     )
 
 
@@ -75,14 +76,17 @@ def test_pyproject_holds_the_same_in_a_table(tmp_path):
 
 
 def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
-    path = written(tmp_path, 'tables = ["lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\n')
+    path = written(
+        tmp_path, 'tables = ["./lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\nstate_path = "s"\n'
+    )
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     config = read_config(path)
     assert config.tables == (f"{tmp_path}/lake/**", "catalog.sales.*", "/abs")
     assert config.exclude == (f"{tmp_path}/lake/tmp", "x*")
+    assert config.state_path == f"{tmp_path}/s"
     monkeypatch.chdir(tmp_path)
-    assert read_config(path).tables == ("lake/**", "catalog.sales.*", "/abs")
+    assert read_config(path).tables == ("./lake/**", "catalog.sales.*", "/abs")
 
 
 def test_nearest_file_upwards_is_found(tmp_path):

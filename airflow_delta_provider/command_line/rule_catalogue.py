@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 FILE = "rules.json"
-_PACKAGE = "airflow_delta_provider.domain.checks"
+_PACKAGE = "airflow_delta_provider.command_line"
 
 
 @dataclass(frozen=True)

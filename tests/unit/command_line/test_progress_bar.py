@@ -1,0 +1,65 @@
+"""What is shown of a run that takes long: a bar on terminals, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.command_line import progress_bar
+from airflow_delta_provider.command_line.progress_bar import ProgressBar
+from airflow_delta_provider.command_line.terminal import Terminal
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal on which everything takes long."""
+    monkeypatch.setattr(progress_bar, "_PATIENCE", -1.0)
+    monkeypatch.setattr(progress_bar, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *, quiet: bool = False) -> tuple[bool, str]:
+    """Return whether there was a bar, and what was printed."""
+    report: Any = None
+    with ProgressBar(2, Terminal(quiet=quiet)) as progress:
+        progress("first")
+        progress.count(report)
+        progress("second")
+        progress.count(report)
+        bar = progress._bar is not None
+    said = capsys.readouterr()
+    assert said.out == ""
+    return bar, said.err
+
+
+def test_lines_and_a_bar_are_shown(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    pytest.importorskip("rich")
+    bar, said = shown(capsys)
+    assert bar
+    assert said.index("first") < said.index("second")
+    assert "2/2" in said
+
+
+def test_without_rich_there_are_lines(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "rich"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert shown(capsys) == (False, "first\nsecond\n")
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_terminals_that_want_none_have_lines(variables, capsys, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert shown(capsys) == (False, "first\nsecond\n")
+
+
+def test_quiet_shows_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert shown(capsys, quiet=True) == (False, "")
