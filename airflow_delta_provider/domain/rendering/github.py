@@ -68,6 +68,6 @@ def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iter
 def _place(problem: Problem, kind: str) -> str:
     """Return the file that the annotation is about: of a table in the repository, the first commit."""
     place, version = TablePlace.of(problem.first.table, kind), problem.first.finding.version
-    if not place.is_relative or version is None:
+    if not place.is_below or version is None:
         return ""
     return f"file={place.commit(version).translate(_PROPERTY)},line=1,"

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.rendering.finding_lines import consequences, 
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.problem import is_new, is_open
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.rendering.table_lines import answers
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
 from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
@@ -24,6 +25,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict, judge
 _MAX_MESSAGE = 300
 #: Findings of a table beyond these are named by their codes.
 _MAX_FINDINGS = 50
+_WIDTH = 100
 #: What XML 1.0 cannot hold, even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -58,8 +60,9 @@ def _case(suite: Element, table: TableReport, result: str | None, kind: str, rul
         described = {"message": _text(_message(table)), "type": _text(", ".join(_codes(table)) or table.verdict.value)}
         SubElement(case, result, described).text = _text("\n".join(_findings(counting, rules)))
         counting = []
-    if counting or other:
-        SubElement(case, "system-out").text = _text("\n".join(_findings([*counting, *other], rules)))
+    output = [*answers(table, _WIDTH), *_findings([*counting, *other], rules)]
+    if output:
+        SubElement(case, "system-out").text = _text("\n".join(output))
 
 
 def _verdict(table: TableReport, *, new_only: bool) -> Verdict:

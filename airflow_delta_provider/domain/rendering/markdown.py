@@ -75,9 +75,9 @@ def _answers(answered: Iterable[tuple[TableReport, str]]) -> Iterator[str]:
         if left < 0:
             yield "… and more, which there is no room for."
             return
-        # Indented code: nothing in it can end it.
         yield f"{_name(table.table)}:"
-        yield "\n".join(f"    {line}" for line in text.splitlines())
+        # Indented by four, and so code, which nothing in it can end.
+        yield text
 
 
 def _section(problem: Problem, shown_as: Presentation) -> Iterator[str]:

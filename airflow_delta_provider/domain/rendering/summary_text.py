@@ -95,7 +95,8 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     yield f"{heading}  ({problem.extent})"
     most = len(problem.tables) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
     for table, occurrences in list(problem.tables.items())[:most]:
-        yield f"    {visible(table)}{_at(occurrences)}"
+        # What is known of a single one is in the line below.
+        yield f"    {visible(table)}{_at(occurrences) if len(problem.occurrences) > 1 else ''}"
     if len(problem.tables) > most:
         yield f"    … and {counted(len(problem.tables) - most, 'more table')}"
     at = where(first.finding)

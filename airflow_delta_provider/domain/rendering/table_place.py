@@ -12,6 +12,8 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/*)(.*)", re.DOTALL)
+#: What names the folder that a job runs in.
+_HERE = re.compile(r"^(?:\./+)+")
 #: Kinds of jobs whose versions are snapshots of Paimon.
 _OF_PAIMON = frozenset({"check-paimon-row-tracking"})
 
@@ -37,9 +39,9 @@ class TablePlace:
         return cls(_uri(location or table.table), location is not None, kind)
 
     @property
-    def is_relative(self) -> bool:
+    def is_below(self) -> bool:
         """Whether it is a location below the folder that the job ran in."""
-        return self.known and not self.uri.startswith(".") and _SCHEME.match(self.uri) is None
+        return self.known and _SCHEME.match(self.uri) is None and ".." not in self.uri.split("/")
 
     @property
     def log(self) -> str:
@@ -75,10 +77,11 @@ def _location(name: str) -> str | None:
 
 def _uri(location: str) -> str:
     """Return a location, whose characters all stand for themselves, as a URI without a slash at its end."""
-    location = location.rstrip("/") or "/"
     if match := _SCHEME.fullmatch(location):
-        return match[1] + quote(match[2], safe="/:@", errors="surrogatepass")
-    return f"file://{_quoted(location)}" if location.startswith("/") else _quoted(location)
+        return match[1] + quote(match[2].rstrip("/"), safe="/:@", errors="surrogatepass")
+    if location.startswith("/"):
+        return f"file://{_quoted(location.rstrip('/'))}"
+    return _quoted(_HERE.sub("", f"{location.rstrip('/')}/").rstrip("/")) or "."
 
 
 def _quoted(path: str) -> str:

@@ -60,6 +60,8 @@ def test_file_is_named_where_the_table_is_in_the_repository() -> None:
     [(_, properties, _)] = commands(report_of(violated("data/a,b:c%")))
     name = "data/a%252Cb%253Ac%2525"
     assert properties.startswith(f"file={name}/_delta_log/00000000000000000003.json,line=1,title=MD03 ")
+    assert "file=.data/t/_delta_log/" in render(report_of(violated("./.data/t")))
+    assert "file=" not in render(report_of(violated("../t")))
     assert "file=" not in render(report_of(violated("/lake/t"), violated("s3://b/t"), violated("main.sales.t")))
 
 

@@ -99,6 +99,11 @@ def test_with_a_baseline_only_what_is_new_fails() -> None:
     assert "ERROR MD07" in str(suite[0][0].text)
 
 
+def test_answer_is_the_output_of_a_test_that_passes() -> None:
+    [case] = suite_of(report_of(sound(plan={"steps": [{"explanation": "set x=y (1 commit)"}]})))
+    assert [(child.tag, str(child.text).strip()) for child in case] == [("system-out", "set x=y (1 commit)")]
+
+
 @given(nasty_reports)
 def test_anything_in_names_and_messages_is_xml(report: JobReport) -> None:
     suite_of(report)

@@ -77,6 +77,10 @@ def test_finding_is_a_result_at_the_commit_that_made_it() -> None:
     [
         ("s3://b/a b/t", "audit", "s3://b/a%20b/t/_delta_log/00000000000000000003.json"),
         ("data/t/", "audit", "data/t/_delta_log/00000000000000000003.json"),
+        ("./data/t", "audit", "data/t/_delta_log/00000000000000000003.json"),
+        ("../data/t", "audit", "../data/t/_delta_log/00000000000000000003.json"),
+        ("./", "audit", "./_delta_log/00000000000000000003.json"),
+        ("/", "audit", "file:///_delta_log/00000000000000000003.json"),
         ("a:b/t", "audit", "a%3Ab/t/_delta_log/00000000000000000003.json"),
         ("delta.`/lake/t`", "audit", "file:///lake/t/_delta_log/00000000000000000003.json"),
         ("/lake/p", "check-paimon-row-tracking", "file:///lake/p/snapshot/snapshot-3"),

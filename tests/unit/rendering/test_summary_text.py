@@ -52,6 +52,19 @@ def test_same_finding_of_several_tables_is_said_once_with_its_tables() -> None:
     assert text.count("delta-provider explain MD03") == 1
 
 
+def test_version_is_said_once_of_a_single_finding_and_of_each_table_of_several() -> None:
+    assert render(report_of(violated())).splitlines()[3:5] == [
+        "    /lake/t",
+        "        version 3 · WRITE by Delta Spark 3.2.0 · fingerprint ffffffffffffffff",
+    ]
+    lines = render(report_of(violated("a", found(), found(version=4)), violated("b"))).splitlines()
+    assert lines[4:7] == [
+        "    a  version 3, and 1 more",
+        "    b  version 3",
+        "        The first: version 3 · WRITE by Delta Spark 3.2.0 · fingerprint ffffffffffffffff",
+    ]
+
+
 def test_worst_finding_is_the_last_and_less_severe_ones_of_a_rule_are_by_themselves() -> None:
     tables = violated("/lake/a"), violated("/lake/b", found(severity=Severity.WARNING)), faulty()
     headings = re.findall(r"^(?:ERROR|WARNING) [A-Z]{2}\d\d", render(report_of(*tables)), re.MULTILINE)
