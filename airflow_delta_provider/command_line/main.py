@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
 from airflow_delta_provider.command_line import parser, rules
@@ -23,9 +24,17 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         terminal.error(str(error))
         return ExitCode.USAGE
+    except Exception as error:
+        terminal.error(f"unexpected {type(error).__name__}: {error}. Report it: this is a bug.", *_traceback(arguments))
+        return ExitCode.FAULT
     except KeyboardInterrupt:  # Spark's own handler raises it
         terminal.error("interrupted")
         return ExitCode.INTERRUPTED
+
+
+def _traceback(arguments: Sequence[str]) -> list[str]:
+    """Return where the error was that is being handled, for those who want to know."""
+    return [traceback.format_exc()] if {"-v", "--verbose"} & set(arguments) else []
 
 
 def _run(words: list[str], terminal: Terminal) -> int:
@@ -49,7 +58,7 @@ def _run(words: list[str], terminal: Terminal) -> int:
 def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
     parsed = parser.rules_parser(command).parse_args(words)
     if command == "explain":
-        terminal.result(rules.explain(parsed.codes, parsed.format))
+        shown = rules.explain(parsed.codes, parsed.format)
     else:
-        terminal.result(rules.list_rules(parsed.family, parsed.severity, parsed.format))
-    return ExitCode.OK
+        shown = rules.list_rules(parsed.family, parsed.severity, parsed.format)
+    return ExitCode.OK if terminal.result(shown) else ExitCode.FAULT

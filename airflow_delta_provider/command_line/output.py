@@ -56,8 +56,7 @@ class Output:
         """Write the report; return whether it is where it should be. If it is not, it is printed."""
         shown = FORMATS[self._invocation.parsed.format].render(report, self._presentation())
         if self._file is None:
-            self._terminal.result(shown)
-            return True
+            return self._terminal.result(shown)
         try:
             self._file.write(shown.encode(errors="backslashreplace"), session.storage)
         except Exception as failure:

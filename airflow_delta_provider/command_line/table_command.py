@@ -16,6 +16,7 @@ from airflow_delta_provider.command_line.progress_bar import ProgressBar
 from airflow_delta_provider.command_line.table_arguments import Exclusion
 from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
@@ -59,8 +60,11 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
 def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal: Terminal) -> int:
     baseline = _baseline(invocation, session)
     tables, unmatched = _tables(invocation, session, terminal)
-    for pattern in unmatched:
-        terminal.error(f"no table matches {pattern}.")
+    for name in unmatched:
+        if _can_be_named(name):
+            terminal.error(f"no table matches {name}.")
+        else:
+            terminal.error(f"{name!a} is left out: its name is not valid Unicode. Rename it.")
     if not tables:
         if not unmatched:
             terminal.error("every table is excluded.")
@@ -82,7 +86,16 @@ def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal
         from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it knows every kind that saves state
 
         confirm(session, request, report, terminal.note)
+    _hint(report, terminal)
     return _end(invocation, compared, missed=bool(unmatched))
+
+
+def _hint(report: JobReport, terminal: Terminal) -> None:
+    """Say how to name the tables in a folder, where a folder was named that is no table itself."""
+    for table in report.tables:
+        if any(finding.code == requests.NOT_DELTA.code for finding in table.findings):
+            terminal.note(f"To look at all tables below {table.table}, write '{table.table.rstrip('/')}/**'.")
+            return
 
 
 def _end(invocation: Invocation, report: JobReport, *, missed: bool) -> ExitCode:
@@ -113,7 +126,7 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
 
 
 def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -> tuple[list[str], list[str]]:
-    """Return the tables that are meant, each once, and the patterns that match none."""
+    """Return the tables that are meant, each once; and the patterns that match none, and matches without a name."""
     if invocation.options.changes:
         return list(invocation.tables), []
     exclusion = Exclusion(invocation.exclude)
@@ -126,7 +139,8 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
             if fitting is None:
                 yield text
             elif listed := sorted(_counted(fitting, text, terminal)):
-                yield from listed
+                yield from filter(_can_be_named, listed)
+                unmatched.extend(name for name in listed if not _can_be_named(name))
             else:
                 unmatched.append(text)
 
@@ -142,6 +156,15 @@ def _counted(found: Iterable[str], pattern: str, terminal: Terminal) -> Iterator
             told = time.monotonic()
             terminal.note(f"{pattern}: {number:,} tables found so far")
         yield table
+
+
+def _can_be_named(table: str) -> bool:
+    """Whether a request can name a table: the bytes of a file's name may be no text."""
+    try:
+        table.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_catalog_name(table: str) -> bool:

@@ -21,16 +21,23 @@ class Terminal:
         self.quiet = quiet
         self.verbose = verbose
 
-    def result(self, text: str) -> None:
-        """Print the result; a reader that has gone is no error."""
+    def result(self, text: str) -> bool:
+        """Print the result, and return whether that was possible; a reader that has gone is no error."""
+        if sys.stdout is None:  # closed by who started this
+            return True
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
             # What is left in the buffer would be written when Python ends.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
+            if isinstance(error, BrokenPipeError):
+                return True
+            self.error(f"the result could not be printed: {error.strerror}")
+            return False
+        return True
 
     def error(self, text: str, *lines: str) -> None:
         """Print why something was not done."""
@@ -47,8 +54,9 @@ class Terminal:
             self._print(f"{PROGRAM}: {text}")
 
     def _print(self, *lines: str) -> None:
-        with suppress(BrokenPipeError, ValueError):  # nobody reads it
-            print(*lines, sep="\n", file=sys.stderr, flush=True)
+        if sys.stderr is not None:
+            with suppress(OSError, ValueError):  # nobody reads it
+                print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

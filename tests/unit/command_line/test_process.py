@@ -74,6 +74,20 @@ def test_exit_code_is_that_of_the_result_where_nobody_reads_it(tmp_path):
     assert process.wait(60) == 1
 
 
+def test_result_that_cannot_be_printed_is_one_line(tmp_path):
+    with open("/dev/full", "w") as full:
+        code, _, err = run(["rules"], tmp_path, stdout=full)
+    assert (code, err) == (4, "delta-provider: the result could not be printed: No space left on device\n")
+
+
+def test_closed_output_is_no_error(tmp_path):
+    damaged(tmp_path / "t", "AC08")
+    script = f'exec "{sys.executable}" -c "$0" audit t >&- 2>&-'
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(["bash", "-c", script, ALONE], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 1
+
+
 def test_terminal_without_unicode_is_no_error(tmp_path):
     damaged(tmp_path / "t", "AC08")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -196,6 +197,19 @@ class TestTables:
         (lake / "list").write_text("# nothing\n")
         assert main(["audit", "@list"]) == 2
         assert "name at least one table" in one_line(capsys)
+
+    def test_folder_of_tables_is_refused_with_a_hint(self, lake, capsys):
+        sound(lake / "lake" / "a")
+        assert main(["audit", "lake"]) == 3
+        assert capsys.readouterr().err == "To look at all tables below ./lake, write './lake/**'.\n"
+
+    def test_name_that_is_no_text_is_left_out_and_named(self, lake, capsys):
+        sound(lake / "lake" / "a")
+        sound(Path(os.fsdecode(bytes(lake) + b"/lake/\xff")))
+        assert main(["audit", "lake/*", "--format", "json"]) == 2
+        said = capsys.readouterr()
+        assert [table["table"] for table in json.loads(said.out)["tables"]] == ["lake/a"]
+        assert "'lake/\\udcff' is left out: its name is not valid Unicode." in said.err
 
     def test_what_names_no_table_is_a_usage_error(self, capsys):
         assert main(["audit", "a..b"]) == 2
@@ -400,6 +414,17 @@ class TestConfiguration:
         (lake / "delta-provider.toml").write_text('tables = ["t"]\n')
         assert main(["drop-feature", "--feature", "typeWidening"]) == 2
         assert "name the table to change" in one_line(capsys)
+
+
+@pytest.mark.parametrize("flags", [(), ("-v",)])
+def test_error_that_nobody_foresaw_is_one_line_and_a_traceback_on_demand(flags, capsys, monkeypatch):
+    monkeypatch.setattr(os, "getcwd", lambda: 1 / 0)
+    assert main(["audit", "t", *flags]) == 4
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "delta-provider: unexpected ZeroDivisionError: division by zero. Report it: this is a bug.\n"
+    )
+    assert ("Traceback" in said) is bool(flags)
 
 
 def test_there_is_a_command_for_every_kind():
