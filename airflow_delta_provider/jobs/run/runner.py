@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.tables.table_session import TableError
 #: and BrokenLogError if its log is damaged.
 Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
 #: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
-_AT_ONCE = 4
+_AT_ONCE = 16
 
 
 def run(
