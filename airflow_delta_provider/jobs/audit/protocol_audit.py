@@ -85,6 +85,10 @@ class ProtocolAudit:
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""
+        with self._session.room_for(len(self._table.log_names)):
+            return self._run()
+
+    def _run(self) -> TableReport:
         names = self._table.log_names
         with self._timings.phase("list"):
             last = self._last(names)

@@ -24,8 +24,6 @@ from airflow_delta_provider.jobs.tables.table_session import TableError
 #: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none,
 #: and BrokenLogError if its log is damaged.
 Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
-#: Tables that are done at once where one may wait for its storage while another is judged; all of them are in memory.
-_AT_ONCE = 16
 
 
 def run(
@@ -85,7 +83,7 @@ def _run_tables(
     if not (request.options.overlaps and _wait(named, session)):
         yield from map(run_one, named)
         return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(session.tables_at_once) as pool:
         yield from pool.map(run_one, named)
 
 

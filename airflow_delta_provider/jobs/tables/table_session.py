@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import BoundedSemaphore
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -15,6 +16,9 @@ from airflow_delta_provider.jobs.storage.engine_error import EngineError, unders
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages
 from airflow_delta_provider.jobs.tables.reach import Reach
+
+#: Files of a log that takes room in memory, and how many of those are read at once.
+_LONG, _LONG_AT_ONCE = 2000, 4
 
 
 class TableError(Exception):
@@ -44,11 +48,14 @@ class TableSession:
 
     runs_sql = False
     """Whether it runs SQL, and so reads and changes rows."""
+    tables_at_once = 16
+    """Tables that are done at once, where one may wait for its storage while another is judged."""
 
     def __init__(self, storage: Storage, submitter: Submitter | None = None) -> None:
         self.submitter = submitter or Submitter()
         self.storage = storage
         self.reach = Reach(storage)
+        self._long_logs = BoundedSemaphore(_LONG_AT_ONCE)
 
     @property
     def versions(self) -> Mapping[str, str | None]:
@@ -58,6 +65,12 @@ class TableSession:
     def understand(self, error: Exception) -> EngineError:
         """Return what an error means that was met while a table was worked on."""
         return understand(error) or unexpected(error, str(error).strip())
+
+    @contextmanager
+    def room_for(self, log_files: int) -> Iterator[None]:
+        """Wait until a log of so many files may be held in memory, besides those of other tables."""
+        with self._long_logs if log_files > _LONG else nullcontext():
+            yield
 
     def working(self) -> AbstractContextManager[None]:
         """Hold what a job needs while it runs."""

@@ -34,6 +34,7 @@ class SparkTableSession(TableSession):
     """
 
     runs_sql = True
+    tables_at_once = 4  # each has its copies of files, and rows, in this process and in the JVM
     storage: HadoopStorage
 
     def __init__(self, spark: SparkSession, submitter: Submitter | None = None) -> None:

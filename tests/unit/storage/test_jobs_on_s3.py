@@ -1,0 +1,144 @@
+"""What jobs without Spark do to tables in an object store: the same as to local ones, with few requests, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.run.runner import run
+from benchmarks.protocol_logs import write_log
+from tests.small_s3 import SmallS3
+
+pytest.importorskip("obstore")
+
+LAKE = "s3a://lake"
+COMMITS = 12
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallS3]:
+    with SmallS3().running() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", (0.0, 0.0))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a table with row tracking, on this machine."""
+    table = tmp_path_factory.mktemp("lake") / "tracked"
+    write_log(table, COMMITS, "row tracking")
+    return table
+
+
+def reported(options: Options, *tables: str) -> JobReport:
+    return run(JobRequest(tables, options), python_session())
+
+
+def told(report: TableReport) -> object:
+    """Return what a report says, apart from where the table is and how long it took."""
+    json = report.to_json()
+    for name in ("table", "timings", "receipt"):
+        json.pop(name, None)
+    if json.get("detail"):
+        json["detail"].pop("location", None)
+    return json
+
+
+@pytest.mark.parametrize("name", ["tracked", "a b%20c/Groß+#1"])
+@pytest.mark.parametrize(
+    "options",
+    [AuditOptions(), CheckRowTrackingOptions(level="log"), ColumnMappingUsageOptions(), DetailOptions()],
+    ids=lambda options: options.kind,
+)
+def test_reports_are_those_of_local_tables(server: SmallS3, table: Path, options: Options, name: str) -> None:
+    server.load(table, name)
+    (here,) = reported(options, str(table)).tables
+    (there,) = reported(options, f"{LAKE}/{name}").tables
+    assert told(there) == told(here)
+    assert there.table == f"{LAKE}/{name}"
+
+
+def test_an_audit_asks_for_what_is_new_only(server: SmallS3, table: Path) -> None:
+    server.load(table, "t")
+    newest = f"t/_delta_log/{COMMITS - 1:020}.json"
+    content = server.objects[newest]
+    server.remove(newest)
+    options = AuditOptions(state_path=f"{LAKE}/state")
+    requests = []
+    for step, commits in enumerate((COMMITS - 1, 1, 0)):
+        if step == 1:
+            server.put(newest, content)
+        server.asked.clear()
+        (report,) = reported(options, f"{LAKE}/t").tables
+        assert (report.verdict, report.evidence and report.evidence["commits"]) == (Verdict.PASS, commits)
+        requests.append(sum(server.asked.values()))
+    assert requests == [COMMITS - 1 + 3, 5, 3]
+
+
+def test_no_table_hides_what_is_wrong_with_another(server: SmallS3, table: Path) -> None:
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        server.load(table, name)
+    commit = f"{5:020}.json"
+    server.put(f"t3/_delta_log/{commit}", b'{"add": ')
+
+    def fault(method: str, key: str) -> tuple[int, str] | None:
+        if key == f"t7/_delta_log/{commit}":
+            return 403, "AccessDenied"
+        if key.startswith("t9/") and method == "GET":
+            return 404, "NoSuchKey"
+        return None
+
+    server.fault = fault
+    report = reported(AuditOptions(), *(f"{LAKE}/{name}" for name in (*names, "none")), "s3://other/t", "hopsfs://x/t")
+    by_name = {table.table.removeprefix(f"{LAKE}/"): table for table in report.tables}
+    assert [table.table for table in report.tables][:20] == [f"{LAKE}/{name}" for name in names]
+    assert {name for name, table in by_name.items() if table.verdict is Verdict.PASS} == {*names} - {"t3", "t7", "t9"}
+    assert by_name["t3"].verdict is not Verdict.PASS
+
+    def said(name: str) -> tuple[Verdict, bool, str]:
+        (finding,) = by_name[name].findings
+        assert "\n" not in finding.message
+        return by_name[name].verdict, by_name[name].retryable, finding.message
+
+    verdict, retryable, message = said("t7")
+    assert (verdict, retryable) == (Verdict.FAULT, False)
+    assert f"{LAKE}/t7/_delta_log/{commit}: no permission (AccessDenied)" in message
+    verdict, retryable, message = said("t9")
+    assert (verdict, retryable) == (Verdict.REFUSED, True)
+    assert "is missing" in message
+    assert said("none")[0] is Verdict.REFUSED
+    assert "no such bucket" in said("s3://other/t")[2]
+    assert "nothing here reads hopsfs://" in said("hopsfs://x/t")[2]
+
+
+def test_where_nothing_answers_all_tables_say_so(server: SmallS3, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    report = reported(AuditOptions(), *(f"{LAKE}/t{number}" for number in range(40)))
+    for table in report.tables:
+        assert (table.verdict, table.retryable) == (Verdict.FAULT, True)
+        assert "cannot be reached" in table.findings[0].message
+
+
+def test_a_bucket_that_answers_slowly_is_waited_for_by_all_tables_at_once(server: SmallS3, table: Path) -> None:
+    names = [f"t{number}" for number in range(32)]
+    for name in names:
+        server.load(table, name)
+    server.delay = 0.05
+    report = reported(AuditOptions(), *(f"{LAKE}/{name}" for name in names))
+    assert report.verdict is Verdict.PASS
+    assert server.most_at_once > 30
