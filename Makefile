@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions corpora lint docs site demo benchmark clean
+.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -102,6 +102,11 @@ site: setup
 
 demo: setup
 	@$(BIN)/python -m demo
+
+# What is released: wheel and sdist, and the command line as one file that needs nothing but Python.
+dist: setup
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m scripts.dist dist
 
 benchmark: setup
 	$(BIN)/python -m benchmarks.widen_end_to_end

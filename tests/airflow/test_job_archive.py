@@ -38,13 +38,14 @@ def test_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_all_that_is_versioned_of_domain_and_jobs_is_shipped_and_nothing_else(tmp_path: Path) -> None:
+def test_all_that_is_versioned_of_what_runs_without_airflow_is_shipped_and_nothing_else(tmp_path: Path) -> None:
     write_job_archive(tmp_path / "jobs.zip")
     names = zipfile.ZipFile(tmp_path / "jobs.zip").namelist()
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "domain", "jobs", "__init__.py"]
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed += ["command_line", "domain", "jobs", "__init__.py", "__main__.py"]
     versioned = subprocess.run(listed, cwd=PACKAGE, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(versioned) > 300
-    assert sorted(names) == sorted(f"{PACKAGE.name}/{name}" for name in versioned)
+    assert sorted(names) == sorted(["__main__.py", *(f"{PACKAGE.name}/{name}" for name in versioned)])
 
 
 def test_wheel_has_all_that_the_archive_ships(tmp_path: Path) -> None:
@@ -58,8 +59,12 @@ def test_wheel_has_all_that_the_archive_ships(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "blocked"),
-    [("domain", {"airflow", "pyspark", "py4j", "delta"}), ("jobs", {"airflow"})],
-    ids=["domain needs neither Airflow nor Spark", "jobs need no Airflow"],
+    [
+        ("domain", {"airflow", "pyspark", "py4j", "delta"}),
+        ("jobs", {"airflow"}),
+        ("command_line", {"airflow", "pyspark"}),
+    ],
+    ids=["domain needs neither Airflow nor Spark", "jobs need no Airflow", "the command line needs neither"],
 )
 def test_every_module_imports_from_the_zip(tmp_path: Path, package: str, blocked: set[str]) -> None:
     archive = tmp_path / "jobs.zip"

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.jobs.process import time_budget
 from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
+from airflow_delta_provider.jobs.spark.session.job_limit import limited
 from tests.tables import row_tracking_bad_files
 from tests.tables.row_tracking import operations
 from tests.tables.row_tracking_model import Model
@@ -37,7 +38,7 @@ def audit_until(run_job, monkeypatch):
 def test_what_spark_does_is_cancelled(spark):
     spark.sparkContext.setJobGroup("mine", "of the user")
     started = time.monotonic()
-    with pytest.raises(OutOfTimeError), TimeBudget(0.5).limit(spark):
+    with pytest.raises(OutOfTimeError), limited(spark, TimeBudget(0.5)):
         spark.sql("SELECT sum(hash(id)) FROM range(1000000000000)").collect()
     assert time.monotonic() - started < 30
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") == "mine"
@@ -45,9 +46,9 @@ def test_what_spark_does_is_cancelled(spark):
 
 
 def test_failure_in_time_stays_what_it_is(spark):
-    with pytest.raises(ZeroDivisionError), TimeBudget(60).limit(spark):
+    with pytest.raises(ZeroDivisionError), limited(spark, TimeBudget(60)):
         raise ZeroDivisionError
-    with pytest.raises(ZeroDivisionError), TimeBudget(None).limit(spark):
+    with pytest.raises(ZeroDivisionError), limited(spark, TimeBudget(None)):
         raise ZeroDivisionError
 
 
