@@ -60,8 +60,7 @@ class EarlierStates:
         here = (self._files, self._metadata)
         for file in (*transition.removed_files.values(), *transition.added_again.values()):
             self._files = (self._files - hash(file.key)) & _MASK
-        for key in transition.commit.added:
-            self._files = (self._files + hash(key)) & _MASK
+        self._files = (self._files + sum(map(hash, transition.commit.added))) & _MASK
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
             self._highest = transition.after.metadata.properties.max_column_id or 0

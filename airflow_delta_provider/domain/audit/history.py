@@ -337,10 +337,10 @@ class HistoryAudit:
                 self._violations.gone(wrong, commit.version, MISSING_IDS)
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
-            state = replace(transition.after, files=live)
+            state = transition.after.with_files(live)
             healed += self._look(state, lambda: commit.provenance, actions, transition.before)
         elif commit.domains or (not self._violations.is_open(_NO_MARK) and assigns_ids_without_mark(transition)):
-            state = replace(transition.after, files=live)
+            state = transition.after.with_files(live)
             healed += self._look_at_tracking(state, lambda: commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, again, restored, healed):
             self._open(broken, actions)
@@ -389,7 +389,7 @@ class HistoryAudit:
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage
             yield from self._changes.judge(transition, self._replay.files, restored, healed, written=written)
-            state = replace(transition.after, files=self._replay.files)
+            state = transition.after.with_files(self._replay.files)
             for finding in self._tracking.check_enabling(transition, state):
                 yield Detected(replace(finding, **commit.provenance))
         repaired = {violation.finding.path for violation in healed}

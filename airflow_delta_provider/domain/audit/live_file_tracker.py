@@ -114,7 +114,9 @@ class FileCourse:
         self._remembers = True
         removed = self._removed
         again = {
-            file.path: removed[number] for file in transition.commit.adds if (number := hash(file.path)) in removed
+            file.path: removed[number]
+            for file in (transition.commit.adds if removed else ())
+            if (number := hash(file.path)) in removed
         }
         for path in gone:
             ids = transition.removed_files[path].row_ids

@@ -38,6 +38,12 @@ class TableState:
         """What it says of row tracking."""
         return row_tracking_of(self.protocol, self.metadata, self.domains)
 
+    def with_files(self, files: Mapping[FileKey, LiveFile]) -> TableState:
+        """Return the same state with its files."""
+        state = TableState(self.version, self.protocol, self.metadata, self.domains, files)
+        state.__dict__["row_tracking"] = self.row_tracking  # found out once
+        return state
+
 
 class Replay:
     """Takes the actions of a log, oldest first, and gives the state that they add up to.
@@ -80,7 +86,7 @@ class Replay:
     @property
     def is_complete(self) -> bool:
         """Whether there is a state: both were there."""
-        return self.has_protocol and self.has_metadata
+        return self._protocol is not None and self._metadata is not None
 
     def take(self, actions: Iterable[Action]) -> None:
         """Take the actions of a checkpoint or of one commit.

@@ -56,6 +56,17 @@ def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]
             yield file, base_of(file) + (rows or 0) - 1
 
 
+def are_apart(files: Iterable[RowFile]) -> bool:
+    """Whether each file assigns ids above those of the ones before it, as files of one commit do. Fast."""
+    end = 0
+    for file in files:
+        base, rows = file.base_row_id, file.num_records
+        if base is None or rows is None or base < end:
+            return False
+        end = base + rows
+    return True
+
+
 def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
     """Yield each file whose range begins inside that of an earlier one, with the one that reaches furthest.
 

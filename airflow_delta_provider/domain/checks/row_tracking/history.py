@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, last_id, overlaps
+from airflow_delta_provider.domain.row_ids.fresh_ids import are_apart, in_order, last_id, overlaps
 
 _pair = FAMILY.of(Scope.PAIR)
 
@@ -75,6 +75,8 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
     if mark is None:
         return  # RT10
     adds = step.transition.commit.adds
+    if all((file.base_row_id or 0) + (file.num_records or 1) - 1 <= mark for file in adds):
+        return
     above = [(file, last) for file in adds if (last := last_id(file)) is not None and last > mark]
     # Files that lay above a lowered mark before are RT11's.
     known = [file for file, _ in above if file.path in step.transition.before_files]
@@ -93,6 +95,8 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
 @on_demand(OVERLAPPING_ROW_IDS)
 def _overlapping(step: _Step) -> Iterator[Finding]:
     """Look among the files of the commit; those of earlier ones have their ids below the mark: RT15."""
+    if are_apart(step.transition.commit.adds):
+        return
     before = step.transition.before_files
     numbered = [
         file
