@@ -29,10 +29,12 @@ def badge(word: str) -> Markup:
 def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
     """Return what is said of a rule, with links to its tables.
 
-    :param ids: of the tables on the page, by name
+    :param ids: of the tables that have a row, by name
     """
     first, names = problem.first, list(problem.tables)
-    shown = [element("li", element("a", name, href=f"#{ids[name]}")) for name in names[:_MAX_TABLES]]
+    shown = [
+        element("li", element("a", name, href=f"#{ids[name]}") if name in ids else name) for name in names[:_MAX_TABLES]
+    ]
     if len(names) > _MAX_TABLES:
         shown.append(element("li", f"… and {counted(len(names) - _MAX_TABLES, 'more table')}"))
     example = element("p", "For example, in ", element("code", first.table.table), ":") if len(names) > 1 else ""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from airflow_delta_provider import __version__
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.findings import badge, by_rule
 from airflow_delta_provider.domain.rendering.html_page.look import STYLE_SHEET
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, text
@@ -21,6 +22,8 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
+#: Tables that have a row.
+_MAX_TABLES = 5000
 #: Findings that the page writes out; of the others it names the codes.
 _MAX_FINDINGS = 3000
 #: Tables and rules that are open from the beginning, if there are not more.
@@ -90,8 +93,9 @@ def _tiles(report: JobReport) -> Iterator[Markup]:
 def _sections(report: JobReport, shown_as: Presentation) -> Iterator[Markup]:
     ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
     ids: dict[str, str] = {}
-    for number, table in enumerate(ranked, 1):
+    for number, table in enumerate(ranked[:_MAX_TABLES], 1):
         ids.setdefault(table.table, f"table-{number}")
+    left = len(ranked) - _MAX_TABLES
     found = problems(ranked)
     if found and len(ranked) > 1:
         rules = [by_rule(problem, shown_as.rules, ids) for problem in found]
@@ -104,7 +108,8 @@ def _sections(report: JobReport, shown_as: Presentation) -> Iterator[Markup]:
             "section",
             element("h2", f"Tables ({len(ranked):,})", id="tables", tabindex=-1),
             _filter(ranked) if len(ranked) > _MAX_UNFILTERED else "",
-            element("ul", _rows(ranked, report.kind), class_="tables", role="list"),
+            element("ul", _rows(ranked[:_MAX_TABLES], report.kind), class_="tables", role="list"),
+            element("p", f"… and {counted(left, 'more table')}, none worse") if left > 0 else "",
             aria_labelledby="tables",
         )
     else:
