@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from airflow.providers.common.compat.sdk import BaseNotifier, Context
+from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.report.confirmation import identity

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Names, Types

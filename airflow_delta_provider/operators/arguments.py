@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NewType, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NewType, TypedDict
 
 from airflow.sdk import XComArg
+from typing_extensions import Required
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG, TaskGroup

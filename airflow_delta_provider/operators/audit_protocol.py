@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from airflow.providers.common.compat.sdk import Context
+from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.audit import AuditOptions

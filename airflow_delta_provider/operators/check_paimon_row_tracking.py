@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.engine.delta_library import PROVIDED
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions

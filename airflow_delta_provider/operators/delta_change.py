@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, Unpack
+from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.domain.request.job_request import JobRequest

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
+from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.configuration import report_folders

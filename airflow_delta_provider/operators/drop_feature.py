@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Unpack
+from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
+
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 from airflow.providers.common.compat.sdk import Context
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
 from airflow_delta_provider.domain.request.rendered import as_list

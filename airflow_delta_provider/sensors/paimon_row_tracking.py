@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, cast
 
 from airflow.providers.common.compat.sdk import Context, PokeReturnValue
+from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.exceptions import DeltaRequestError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
@@ -15,6 +15,7 @@ from airflow.providers.common.compat.sdk import (
     Context,
     PokeReturnValue,
 )
+from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.exceptions import DeltaRequestError
