@@ -21,6 +21,7 @@ DISTRIBUTIONS = {
     "psutil": "psutil",
     "pyarrow": "pyarrow",  # by the extra
     "rich": "rich",  # by the extra
+    "typing_extensions": "typing-extensions",
     "yaml": "pyyaml",
 }
 
