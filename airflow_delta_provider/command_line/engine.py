@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,12 +17,16 @@ from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError
+from airflow_delta_provider.jobs.storage.storages import Storages
 
 if TYPE_CHECKING:
     from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
 _PACKAGES = "spark.jars.packages"
+#: What spark-submit gives its applications.
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _SPARK_FLAGS = ("master", "conf", "packages", "delta_jars")
 
 
@@ -55,14 +60,13 @@ def choose(
     why_spark = _why_spark(kind, options, tables)
     if wanted == SPARK:
         return EngineChoice(SPARK, "as asked for")
-    if why_spark is None:
-        given = next((name for name in _SPARK_FLAGS if getattr(parsed, name)), None)
-        if wanted == AUTO and given is not None:
-            return EngineChoice(SPARK, f"--{given.replace('_', '-')} is given")
-        return EngineChoice(PYTHON, "as asked for" if wanted == PYTHON else "only logs and footers are read")
     if wanted == PYTHON:
-        raise UsageError(f"{why_spark}, which takes Spark. Use --engine spark.")
-    return EngineChoice(SPARK, why_spark)
+        if why_spark is not None:
+            raise UsageError(f"{why_spark}, which takes Spark. Use --engine spark.")
+        return EngineChoice(PYTHON, "as asked for")
+    if why_spark := why_spark or _why_rather_spark(tables, parsed):
+        return EngineChoice(SPARK, why_spark)
+    return EngineChoice(PYTHON, "only logs and footers are read")
 
 
 def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | None:
@@ -73,6 +77,27 @@ def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | Non
         return f"{kind.name} reads rows with these options"
     named = next((table for table in tables if TableName.parse(table).identifier is not None), None)
     return None if named is None else f"{named} is a name in a catalog (a path has a slash: ./{named})"
+
+
+def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str | None:
+    """Return why Spark is the better choice for what does not need it; None where it is not."""
+    given = next((name for name in _SPARK_FLAGS if getattr(parsed, name)), None)
+    if given is not None:
+        return f"--{given.replace('_', '-')} is given"
+    if _SUBMITTED in os.environ:
+        return "spark-submit runs this"
+    if find_spec("pyspark") is None:
+        return None
+    storages = Storages()
+    for table in tables:
+        location = TableName.parse(table).location
+        try:
+            storages.of(location or "")
+        except NoStorageError as error:
+            return str(error)
+        except Exception:  # which is reported of that table
+            continue
+    return None
 
 
 @contextmanager
@@ -87,7 +112,6 @@ def opened(
     """
     if choice.name == PYTHON:
         from airflow_delta_provider.jobs.run.python_engine import python_session
-        from airflow_delta_provider.jobs.storage.storages import Storages
 
         yield python_session(Storages({**config.storage, **pairs(parsed.storage)}))
         return

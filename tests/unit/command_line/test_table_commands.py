@@ -8,9 +8,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from airflow_delta_provider.command_line import table_command
+from airflow_delta_provider.command_line.engine import EngineUnavailableError
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import commands
 from airflow_delta_provider.domain.rendering.formats import FORMATS
@@ -338,6 +341,26 @@ class TestEngine:
         assert main([*words, "--engine", "python"]) == 2
         assert why in one_line(capsys)
 
+    @pytest.mark.parametrize(
+        ("words", "variables", "engine", "why"),
+        [
+            (["audit", "t"], {}, "python", "only logs and footers are read"),
+            (["audit", "t"], {"PYSPARK_GATEWAY_PORT": "1"}, "spark", "spark-submit runs this"),
+            (["audit", "t", "--engine", "python"], {"PYSPARK_GATEWAY_PORT": "1"}, "python", "as asked for"),
+            (["audit", "t", "--engine", "spark"], {}, "spark", "as asked for"),
+            (["audit", "t", "--packages", "a:b:1"], {}, "spark", "--packages is given"),
+            (["audit", "nothing-has://it/t"], {}, "spark", "nothing here reads nothing-has:// without Spark"),
+            (["check-row-tracking", "t"], {}, "spark", "check-row-tracking reads rows with these options"),
+        ],
+    )
+    def test_engine_is_chosen_and_said_with_the_reason(self, words, variables, engine, why, lake, capsys, monkeypatch):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        sound(lake / "t")
+        monkeypatch.setattr(table_command, "opened", _nothing_opened)
+        assert main([*words, "-v"]) == 4
+        assert f"engine {engine}: {why}" in capsys.readouterr().err.splitlines()[0]
+
     @pytest.mark.parametrize("words", [["audit", "t", "--level", "data"], ["audit", "t", "--conf", "a=b"]])
     def test_spark_that_is_not_there_is_one_clear_line(self, words, lake, capsys, monkeypatch):
         monkeypatch.setitem(sys.modules, "pyspark", None)
@@ -414,6 +437,10 @@ class TestConfiguration:
         (lake / "delta-provider.toml").write_text('tables = ["t"]\n')
         assert main(["drop-feature", "--feature", "typeWidening"]) == 2
         assert "name the table to change" in one_line(capsys)
+
+
+def _nothing_opened(*_: object, **__: object) -> NoReturn:
+    raise EngineUnavailableError("not here")
 
 
 @pytest.mark.parametrize("flags", [(), ("-v",)])
