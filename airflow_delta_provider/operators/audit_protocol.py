@@ -36,7 +36,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: all Delta tables of a catalog schema, instead of ``table`` and ``tables``. (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
-        files; ``"data"`` also row ids. (templated)
+        files; ``"data"`` also rows: their ids, and constraints on them. (templated)
     :param since_version: check only the commits after this version. A template that renders to
         ``None`` leaves this out. (templated)
     :param version: check the history up to this version, by default the newest. (templated)

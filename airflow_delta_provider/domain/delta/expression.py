@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, folded, lowered
+from airflow_delta_provider.domain.formats.json_values import parse_json
 
 _TOKEN = re.compile(
     r"""
@@ -65,6 +67,21 @@ def references(expression: str) -> Iterator[Reference]:
         if token["path"] and not token["call"]:
             parts = (quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(token["path"]))
             yield Reference(tuple(parts), token["path"].startswith("`"))
+
+
+def called_names(expression: str) -> Iterator[str]:
+    """Yield the names that ``expression`` calls as functions, in lower case; some are words of SQL."""
+    for token in _TOKEN.finditer(expression):
+        if token["path"] and token["call"]:
+            yield token["path"].lower()
+
+
+def expression_of_invariant(wire: Any) -> Any:
+    """Return the expression of an invariant: ``{"expression": {"expression": …}}``, as JSON text; None for no such."""
+    try:
+        return parse_json(wire)["expression"]["expression"]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def referenced_paths(expression: str) -> Iterator[tuple[str, ...]]:

@@ -56,7 +56,7 @@ class AuditOptions(SavesState):
 
     level: str = option(
         Choice(LEVELS),
-        "how deep to look: log (default); footers = also Parquet footers; data = also row ids",
+        "how deep to look: log (default); footers = also Parquet footers; data = also rows: their ids and constraints",
         default="log",
     )
     since_version: int | None = option(Version(), "check only the commits after this version", metavar="VERSION")

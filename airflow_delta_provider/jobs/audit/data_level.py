@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -15,8 +15,10 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.row_conditions import RowConditions
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.process.progress import Progress
@@ -109,6 +111,8 @@ class DataLevel:
                     found += ids.check(self._proofs, self._name, self._timings, self._progress)
                 evidence |= ids.evidence
                 read += " and the row ids in them"
+            if self._proofs is not None and not self.given_up:
+                read += self._check_conditions(self._proofs, state, data, files, surveyed)
         except OutOfTimeError:
             self.given_up = True
         with self._timings.phase("trace"):
@@ -124,6 +128,18 @@ class DataLevel:
         if self.given_up:
             audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
         return evidence
+
+    def _check_conditions(
+        self, proofs: RowProofs, state: TableState, data: DeltaFiles, files: Sequence[LiveFile], surveyed: FooterSurvey
+    ) -> str:
+        """Note what is wrong with the rows themselves; return what was read, for people."""
+        rows = RowConditions(self._table.log, state)
+        if not rows.conditions:
+            return ""
+        self._progress(f"{self._name}: checking {len(rows.conditions)} conditions on the rows of {len(files)} files")
+        with self._timings.phase("conditions"), self._limit():
+            surveyed.findings += rows.check(proofs, data, [file for file in files if file.path in surveyed.ids])
+        return " and the columns with conditions on rows"
 
     def _limit(self) -> AbstractContextManager[None]:
         return nullcontext() if self._proofs is None else self._proofs.limited(self._budget)

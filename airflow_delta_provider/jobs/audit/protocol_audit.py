@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, newest_version
+from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -202,7 +203,7 @@ class ProtocolAudit:
             "level": options.level,
             "first_version": judging.first if judging else None,
             "commits": judging.commits if judging else 0,
-            "not_checked": not_checked(options.level),
+            "not_checked": not_checked(options.level, has_conditions=_has_conditions(now or before)),
             **(judging.checkpoints.left_out if judging else {}),
             **(looked or {}),
         }
@@ -222,6 +223,10 @@ class ProtocolAudit:
         if memory != self._stored:
             self._store.save(self._table.location, memory)
         return self._receipt if reported.waits_for(self._receipt) else None
+
+
+def _has_conditions(memory: AuditState | None) -> bool:
+    return memory is not None and any(row_conditions(memory.state.metadata, memory.state.protocol))
 
 
 def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditState] | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from airflow_delta_provider.domain.checks.data_files.row_conditions import BrokenCondition
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -33,6 +36,21 @@ class Proof:
     ids_read: int = 0
 
 
+#: Partition values as in the log, by the paths of files and the names of columns there.
+PartitionValues = Mapping[str, Mapping[str, "str | None"]]
+
+
+@dataclass
+class ConditionProof:
+    """Which rows do not satisfy conditions.
+
+    :param problems: the conditions that could not be evaluated, and why
+    """
+
+    broken: list[BrokenCondition]
+    problems: list[tuple[RowCondition, str]]
+
+
 class RowProofs(Protocol):
     """Reads rows, and proves what footers cannot tell."""
 
@@ -47,6 +65,20 @@ class RowProofs(Protocol):
         self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
     ) -> Proof:
         """Prove that live rows of ``files`` have unique ids, or find those that do not."""
+        ...
+
+    def conditions(
+        self,
+        data: DeltaFiles,
+        files: Sequence[LiveFile],
+        metadata: Metadata,
+        conditions: Sequence[RowCondition],
+        partition_values: Callable[[], PartitionValues],
+    ) -> ConditionProof:
+        """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``.
+
+        :param partition_values: reads those of the files, where a condition needs them
+        """
         ...
 
     def moved_rows(

@@ -15,11 +15,10 @@ from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TE
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import VARIANT
-from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
+from airflow_delta_provider.domain.delta.expression import expression_of_invariant, is_no_condition, unknown_names
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -99,18 +98,10 @@ def _held(metadata: Metadata, columns: tuple[Column, ...]) -> Iterator[_Expressi
             wire = column.field.metadata.get(key)
             if wire is not None:
                 is_invariant = key == INVARIANTS.field_key
-                text = _of_invariant(wire) if is_invariant else wire
+                text = expression_of_invariant(wire) if is_invariant else wire
                 yield _Expression(
                     what.format(column), text if isinstance(text, str) else None, wire, str(column), is_invariant
                 )
-
-
-def _of_invariant(wire: Any) -> Any:
-    """Return the expression of an invariant: ``{"expression": {"expression": …}}``, as JSON text."""
-    try:
-        return parse_json(wire)["expression"]["expression"]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
 
 
 _KEYS = {

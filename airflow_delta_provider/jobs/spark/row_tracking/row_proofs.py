@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -19,8 +21,9 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.row_proofs import Proof
+from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues, Proof
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_tracking.condition_reader import ConditionReader
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader
 from airflow_delta_provider.jobs.spark.row_tracking.stability import Stability
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
@@ -42,6 +45,17 @@ class SparkRowProofs:
     ) -> Proof:
         """Prove that live rows of ``files`` have unique ids, or find those that do not."""
         return prove(self._session, data, files, surveyed, tracking, DriverLimits())
+
+    def conditions(
+        self,
+        data: DeltaFiles,
+        files: Sequence[LiveFile],
+        metadata: Metadata,
+        conditions: Sequence[RowCondition],
+        partition_values: Callable[[], PartitionValues],
+    ) -> ConditionProof:
+        """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``."""
+        return ConditionReader(self._session, data, metadata).check(files, conditions, partition_values)
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]

@@ -1,0 +1,135 @@
+"""What every row of a table has to satisfy, as SQL of Spark.
+
+PROTOCOL.md, Column Invariants, CHECK Constraints and Generated Columns; columns that are not nullable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.data_type import DataType, StructField
+from airflow_delta_provider.domain.delta.expression import called_names, expression_of_invariant, references
+from airflow_delta_provider.domain.delta.features.columns import CHECK_CONSTRAINTS, GENERATED_COLUMNS, INVARIANTS
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+
+#: Names that stand for something else each time, or for everybody.
+_CHANGING = frozenset(
+    """
+    current_catalog current_database current_date current_schema current_time current_timestamp current_timezone
+    current_user curdate getdate input_file_name localtime localtimestamp monotonically_increasing_id now rand randn
+    random randstr session_user shuffle spark_partition_id unix_timestamp user uuid version
+    """.split()  # noqa: SIM905
+)
+#: Text by which an expression may depend on the time zone of the session.
+_TIMES = re.compile(r"timestamp|unix|zone|utc|epoch", re.IGNORECASE)
+_ON_ZONE = "it may depend on the time zone of the session that wrote the rows"
+#: Keys of the metadata of columns whose values compare in another way than texts.
+_COMPARED_OTHERWISE = ("__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS")
+
+
+class ConditionKind(Enum):
+    """Where a condition comes from."""
+
+    CHECK = "check"
+    INVARIANT = "invariant"
+    GENERATED = "generated"
+    NOT_NULL = "not null"
+
+
+@dataclass(frozen=True)
+class RowCondition:
+    """A condition on each row.
+
+    :param holder: what has it, as the subject of a sentence
+    :param expression: as in the metadata
+    :param holds: SQL that is true for a row which satisfies it
+    :param column: the column that it is about
+    :param columns: the top-level columns that it needs
+    :param depends: why no other engine than the writer can tell whether a row satisfies it; None where all can
+    :param surely_broken: SQL that is true for a row which breaks it all the same, whatever it depends on
+    """
+
+    kind: ConditionKind
+    holder: str
+    expression: str
+    holds: str
+    column: str | None
+    columns: frozenset[str]
+    depends: str | None = None
+    surely_broken: str | None = None
+
+
+def row_conditions(metadata: Metadata, protocol: Protocol | None = None) -> Iterator[RowCondition]:
+    """Yield the conditions that rows have to satisfy; expressions that are no text are left out.
+
+    :param protocol: leaves out those whose feature it does not support
+    """
+    if metadata.readable_columns is None:
+        return
+    fields = metadata.schema.fields
+    for name, text in metadata.check_constraints.items():
+        if (protocol is None or protocol.supports(CHECK_CONSTRAINTS)) and text.strip():
+            yield _condition(ConditionKind.CHECK, f"the CHECK constraint {name}", text, None, fields)
+    for column in fields:
+        text = expression_of_invariant(column.metadata.get(INVARIANTS.field_key))
+        if isinstance(text, str) and text.strip() and (protocol is None or protocol.supports(INVARIANTS)):
+            yield _condition(ConditionKind.INVARIANT, f"the invariant of {column.name}", text, column, fields)
+        generated = column.metadata.get(GENERATED_COLUMNS.field_key)
+        supported = protocol is None or protocol.supports(GENERATED_COLUMNS)
+        if supported and isinstance(generated, str) and generated.strip():
+            holder = f"the generation expression of {column.name}"
+            yield _condition(ConditionKind.GENERATED, holder, generated, column, fields)
+        if not column.nullable:
+            holds = f"{_quoted(column.name)} IS NOT NULL"
+            yield RowCondition(
+                ConditionKind.NOT_NULL, f"NOT NULL of {column.name}", "", holds, column.name, frozenset({column.name})
+            )
+
+
+def _condition(
+    kind: ConditionKind, holder: str, text: str, column: StructField | None, fields: Collection[StructField]
+) -> RowCondition:
+    named = {part for reference in references(text) for part in lowered(reference.parts)}
+    used = [field for field in fields if lowered((field.name,))[0] in named]
+    holds, depends, surely_broken = f"({text}\n)", _depends(text, named, used), None  # a comment at its end ends there
+    if kind is ConditionKind.GENERATED and column is not None:
+        value = _quoted(column.name)
+        if depends == _ON_ZONE and str(column.data_type) == "date":  # which is a day earlier or later elsewhere
+            surely_broken = f"coalesce(abs(datediff({value}, {holds})) > 1, ({value} IS NULL) <> ({holds} IS NULL))"
+        holds = f"{value} <=> {holds}"
+        used.append(column)
+    return RowCondition(
+        kind,
+        holder,
+        text,
+        holds,
+        None if column is None else column.name,
+        frozenset(field.name for field in used),
+        depends,
+        surely_broken,
+    )
+
+
+def _depends(text: str, named: Collection[str], used: Collection[StructField]) -> str | None:
+    """Return why another engine, or a later time, may find another value for an expression."""
+    if changing := sorted((set(named) | set(called_names(text))) & _CHANGING):
+        return f"it depends on {changing[0]}"
+    for field in used:
+        if any(field.metadata.get(key) for key in _COMPARED_OTHERWISE):
+            return f"{field.name} compares in another way than texts"
+    if any(_has_times(field.data_type) for field in used) or _TIMES.search(text):
+        return _ON_ZONE
+    return None
+
+
+def _has_times(data_type: DataType) -> bool:
+    return re.search(r"\btimestamp\b", str(data_type)) is not None
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

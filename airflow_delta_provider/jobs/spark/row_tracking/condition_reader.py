@@ -1,0 +1,182 @@
+"""Rows of data files that do not satisfy conditions: one query counts them by file.
+
+Files are read directly, with every column nullable: where the table's schema says that a column is not null, Spark
+takes that for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from airflow_delta_provider.domain.checks.data_files.row_conditions import BrokenCondition
+from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_name
+from airflow_delta_provider.domain.delta.data_type import sql_name
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_condition import RowCondition
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import words_of
+from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+_LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
+_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
+#: Before the names of columns as they are in files, so that they differ from those of the lookup.
+_STORED = "stored: "
+#: Bytes of files below which one task is faster than several that exchange results.
+_ONE_TASK = 32 * 1024 * 1024
+
+
+class ConditionReader:
+    """Reads the columns of one table that conditions need."""
+
+    def __init__(self, session: SparkDeltaSession, data: DeltaFiles, metadata: Metadata) -> None:
+        self._session = session
+        self._data = data
+        self._metadata = metadata
+
+    def check(
+        self,
+        files: Sequence[LiveFile],
+        conditions: Sequence[RowCondition],
+        partition_values: Callable[[], PartitionValues],
+    ) -> ConditionProof:
+        """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``."""
+        proof = ConditionProof([], [])
+        if not files:
+            return proof
+        with self._session.reading_files():
+            rows = self._rows(files, conditions, partition_values)
+            understood = [condition for condition in conditions if _is_understood(rows, condition, proof)]
+            try:
+                proof.broken += _broken(rows, files, understood)
+            except (PySparkException, Py4JJavaError) as error:
+                _raise_if_cancelled(error)
+                for condition in understood:  # one that fails on a row takes the others with it
+                    try:
+                        proof.broken += _broken(rows, files, [condition])
+                    except (PySparkException, Py4JJavaError) as error:
+                        _raise_if_cancelled(error)
+                        proof.problems.append((condition, f"it fails on a row ({_reason(error)})"))
+        return proof
+
+    def _rows(
+        self,
+        files: Sequence[LiveFile],
+        conditions: Sequence[RowCondition],
+        partition_values: Callable[[], PartitionValues],
+    ) -> DataFrame:
+        """Return the rows with the columns that conditions need, and ``#file``, an index into ``files``.
+
+        Files whose deletion vectors cannot be read are left out.
+        """
+        metadata = self._metadata
+        mode, partition_by = metadata.properties.mapping_mode, frozenset(metadata.partition_columns)
+        named = frozenset().union(*(condition.columns for condition in conditions))
+        schema: Any = StructType.fromJson(file_schema(metadata, named - partition_by))
+        values = partition_values() if named & partition_by else {}
+        lookup = self._lookup(files, values)
+        paths = [self._data.uri(files[index]) for index in dict.fromkeys(known["file"] for known in lookup)]
+        read = self._session.spark.read.schema(schema).parquet(*literal(paths))
+        if sum(file.size for file in files) < _ONE_TASK:
+            read = read.coalesce(1)
+        logical: Any = StructType.fromJson(file_schema(Metadata("", metadata.schema_string), named))
+        columns = []
+        for field in metadata.schema.fields:
+            name = physical_name(field, mode)
+            if field.name in named & partition_by:
+                value = f"nullif(`partition`[{_text(name)}], '')"
+                columns.append(sql.expr(f"CAST({value} AS {sql_name(field.data_type)})").alias(field.name))
+            elif field.name in named:
+                value = sql.col(quote(f"{_STORED}{name}"))
+                named_so = value if mode is MappingMode.NONE else value.cast(logical[field.name].dataType)
+                columns.append(named_so.alias(field.name))
+        renamed = [sql.col(quote(name)).alias(f"{_STORED}{name}") for name in read.columns]
+        found = read.select(
+            *renamed, sql.expr("_metadata.file_path AS key"), sql.expr("_metadata.row_index AS position")
+        )
+        shipped = sql.broadcast(ship(self._session.spark, lookup, _LOOKUP))
+        known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', key)) ELSE file END"
+        live = found.join(shipped, "key", "left").where(f"NOT ({_DELETED})")
+        return live.select(*columns, sql.expr(known).alias("#file"))
+
+    def _lookup(self, files: Sequence[LiveFile], values: PartitionValues) -> list[dict[str, Any]]:
+        """Return what is to be known of each file, under every name that Spark may give it."""
+        found: list[dict[str, Any]] = []
+        for index, file in enumerate(files):
+            try:
+                deleted = self._data.deleted(file, file.num_records)
+            except (MissingFileError, BrokenDeletionVectorError):
+                continue
+            known: Mapping[str, Any] = {
+                "file": index,
+                "deleted": words_of(deleted) if deleted else None,
+                "partition": dict(values.get(file.path, {})),
+            }
+            found += [{"key": key, **known} for key in self._session.storage.spellings(self._data.uri(file))]
+        return found
+
+
+def _is_understood(rows: DataFrame, condition: RowCondition, proof: ConditionProof) -> bool:
+    """Whether Spark can evaluate a condition; why not goes into ``proof``."""
+    try:
+        rows.select(*map(sql.expr, _counts(0, condition)))
+    except (PySparkException, Py4JJavaError) as error:
+        proof.problems.append((condition, f"Spark does not understand it ({_reason(error)})"))
+        return False
+    return True
+
+
+def _broken(rows: DataFrame, files: Sequence[LiveFile], conditions: Sequence[RowCondition]) -> list[BrokenCondition]:
+    if not conditions:
+        return []
+    counts = [sql.expr(count) for index, condition in enumerate(conditions) for count in _counts(index, condition)]
+    counted = rows.groupBy("#file").agg(*counts)
+    found = counted.where(" OR ".join(f"broken{index} > 0" for index in range(len(conditions)))).collect()
+    return [
+        BrokenCondition(
+            condition,
+            files[row["#file"]].path,
+            row[f"surely{index}"] or row[f"broken{index}"],
+            condition.depends is None or bool(row[f"surely{index}"]),
+        )
+        for row in sorted(found, key=lambda row: int(row["#file"]))
+        for index, condition in enumerate(conditions)
+        if row[f"broken{index}"]
+    ]
+
+
+def _counts(index: int, condition: RowCondition) -> tuple[str, str]:
+    surely = condition.surely_broken or "false"
+    return (
+        f"count_if(NOT coalesce({condition.holds}, false)) AS broken{index}",
+        f"count_if({surely}) AS surely{index}",
+    )
+
+
+def _raise_if_cancelled(error: Exception) -> None:
+    """Raise what comes of the end of the time."""
+    if "cancelled" in str(error):
+        raise error
+
+
+def _reason(error: Exception) -> str:
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return condition or type(error).__name__
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
