@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.checks.metadata.clustering import check_clust
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
+from airflow_delta_provider.domain.delta.file_path import is_absolute
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -174,11 +175,11 @@ class FileCourse:
                 found = list(check_added_file(add, state.metadata))
             yield from found
             yield from check_partition_values(add, state.metadata)
-            if clustered:
+            if clustered and add["path"] not in old and not is_absolute(add["path"]):  # others may be older
                 yield from check_clustering_statistics(add, clustered)
             yield from check_statistics(add, state.metadata, is_new=add["path"] not in old)
 
 
 def _matters(state: TableState) -> bool:
     """Whether it matters of an added file that it was live before."""
-    return state.metadata.properties.is_mapped or state.protocol.supports(ROW_TRACKING)
+    return state.metadata.properties.is_mapped or state.protocol.supports(ROW_TRACKING) or CLUSTERING in state.domains

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.features.commits import CHANGE_DATA_FEE
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_CHANGE_DATA_FEED
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Operations that update rows, or delete some of a file, where they write files.
 _CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
@@ -31,7 +32,7 @@ NO_CHANGE_DATA = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Writer Requirements for Add
     "rows changed without change data",
     effect="Readers of the change data feed see every row of the rewritten files deleted and inserted again.",
     remedy="Update the engine that wrote the commit; consumers of the feed have to read the table again.",
-    needs=(Need.STATE, Need.FILES),
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     shows="remove",
 )
 
@@ -49,20 +50,33 @@ def _as_data(commit: Commit) -> Iterator[Finding]:
 
 @on_transition(NO_CHANGE_DATA)
 def _no_change_data(transition: Transition) -> Iterator[Finding]:
-    """Only where the operation says that it changes rows: others may remove rows and insert rows in one commit."""
+    """Undecided where the operation does not say that it changes rows: it may remove some and insert others."""
     commit, before = transition.commit, transition.before
-    if not (before.metadata.properties.change_data_feed and commit.operation in _CHANGE_ROWS):
+    if commit.change_data or not commit.removes or not before.metadata.properties.change_data_feed:
         return
-    if commit.change_data or not before.protocol.supports(CHANGE_DATA_FEED):
+    if not before.protocol.supports(CHANGE_DATA_FEED):
+        return
+    is_said = commit.operation in _CHANGE_ROWS
+    if not is_said and _may_replace_rows(transition):
         return
     removed = [file for file in commit.removes if file.data_change and file.path in transition.removed_files]
     written = [file for file in transition.new_files if file.data_change]
     if removed and written:
         yield NO_CHANGE_DATA.found(
             "{property} is true, and the commit rewrites {files:data file} for {changing}, for example {path}, but "
-            "has no cdc action.",
+            "has no cdc action."
+            if is_said
+            else "{property} is true, and the commit removes {files:data file}, for example {path}, and adds "
+            "{added:other}, but has no cdc action. Whether it changes rows or replaces them is unknown.",
+            severity=None if is_said else Severity.UNDECIDED,
             path=removed[0].path,
             property=ENABLE_CHANGE_DATA_FEED,
             files=len(removed),
-            changing=commit.operation,
+            **({"changing": commit.operation} if is_said else {"added": len(written)}),
         )
+
+
+def _may_replace_rows(transition: Transition) -> bool:
+    """Whether a commit may remove rows and insert others, as an overwrite of the table or of partitions does."""
+    is_partitioned = bool(transition.before.metadata.partition_columns)
+    return is_partitioned or transition.restores or transition.keeps_no_file
