@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.command_line.usage_error import UsageError
-from airflow_delta_provider.domain.request.path_pattern import PathPattern
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative, normal_location
+from airflow_delta_provider.domain.request.exclusion import Exclusion
+from airflow_delta_provider.domain.request.table_name import is_relative
 
 #: What an argument begins with that names a file of tables.
 _FILE = "@"
@@ -60,31 +59,11 @@ def pairs(settings: Iterable[str]) -> dict[str, str]:
     return {key: value for key, _, value in parted}
 
 
-class Exclusion:
-    """Tables to leave out.
-
-    :param patterns: with a slash, of paths: they and what lies below them; without, of the last part of a path, or of
-        the whole name of a table in a catalog
-    """
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._paths = [PathPattern(_absolute(pattern)) for pattern in patterns if "/" in pattern]
-        self._names = [pattern for pattern in patterns if "/" not in pattern]
-
-    def covers(self, table: str) -> bool:
-        """Whether a table is to be left out."""
-        try:
-            location = TableName.parse(table).location
-        except TableNameError:
-            return False
-        if location is None:
-            return any(fnmatch.fnmatchcase(table, name) for name in self._names)
-        path = _absolute(location)
-        last = path.rpartition("/")[2]
-        return any(fnmatch.fnmatchcase(last, name) for name in self._names) or any(
-            pattern.covers(path) for pattern in self._paths
-        )
+def exclusion_of(patterns: Iterable[str]) -> Exclusion:
+    """Return what leaves tables out; relative paths start at the working directory."""
+    return Exclusion([absolute(pattern) if "/" in pattern else pattern for pattern in patterns])
 
 
-def _absolute(location: str) -> str:
-    return normal_location(os.path.abspath(location) if is_relative(location) else location)
+def absolute(location: str) -> str:
+    """Return a location as it is, or absolute if it is a relative path."""
+    return os.path.abspath(location) if is_relative(location) else location

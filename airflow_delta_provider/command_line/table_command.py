@@ -13,7 +13,7 @@ from airflow_delta_provider.command_line.exit_code import ExitCode, exit_code
 from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
 from airflow_delta_provider.command_line.output import Output
 from airflow_delta_provider.command_line.progress_bar import ProgressBar
-from airflow_delta_provider.command_line.table_arguments import Exclusion
+from airflow_delta_provider.command_line.table_arguments import absolute, exclusion_of
 from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.checks import requests
@@ -129,7 +129,7 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
     """Return the tables that are meant, each once; and the patterns that match none, and matches without a name."""
     if invocation.options.changes:
         return list(invocation.tables), []
-    exclusion = Exclusion(invocation.exclude)
+    exclusion = exclusion_of(invocation.exclude)
     marks = _PAIMON_MARKS if invocation.kind.name.startswith("check-paimon") else DELTA_MARKS
     unmatched: list[str] = []
 
@@ -144,7 +144,7 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
             else:
                 unmatched.append(text)
 
-    found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(table)}
+    found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(_placed(table))}
     return list(found.values()), unmatched
 
 
@@ -169,3 +169,7 @@ def _can_be_named(table: str) -> bool:
 
 def _is_catalog_name(table: str) -> bool:
     return TableName.parse(table).identifier is not None
+
+
+def _placed(table: str) -> str:
+    return absolute(table) if "/" in table else table

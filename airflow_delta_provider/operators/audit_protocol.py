@@ -12,13 +12,21 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
+from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
+from airflow_delta_provider.operators.config_file import read_config_file
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.yaml_file import names_file, read_entries
+
+#: Options that the configuration file may give.
+_CONFIGURED = ("level", "fail_on", "state_path")
+_DEFAULTS = {"level": "log", "fail_on": "error"}
 
 
 class DeltaAuditProtocolOperator(DeltaReadOperator):
@@ -35,6 +43,11 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         file holds a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
         rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: all Delta tables of a catalog schema, instead of ``table`` and ``tables``. (templated)
+    :param config: path of a ``delta-provider.toml``, relative to the DAG's file: the same file that the command line
+        takes. It gives ``tables`` with their owners, ``exclude``, ``waivers``, ``state_path``, ``fail_on``, ``level``
+        and ``engine`` where these arguments are left out; its other keys belong to the command line
+    :param exclude: patterns of tables to leave out: of paths with a slash, else of a path's last part or a whole name.
+        (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
         files; ``"data"`` also rows: their ids, and constraints on them. (templated)
     :param since_version: check only the commits after this version. A template that renders to
@@ -55,18 +68,20 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     """
 
     options_type = AuditOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *AuditOptions.templated())
+    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *AuditOptions.templated(), "exclude")
 
     def __init__(
         self,
         *,
         schema: str | None = None,
-        level: Level = "log",
+        config: str | None = None,
+        exclude: Names | None = None,
+        level: Level | None = None,
         since_version: Version = None,
         version: Version = None,
         timestamp: datetime | Text | None = None,
         rules: Names | None = None,
-        fail_on: FailOn = "error",
+        fail_on: FailOn | None = None,
         waivers: Sequence[Mapping[str, Any]] | Text | None = None,
         state_path: Text | None = None,
         seconds_per_table: float | None = None,
@@ -76,8 +91,10 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
             if kwargs.get("table") is not None or kwargs.get("tables") is not None:
                 raise DeltaRequestError(f"{kwargs.get('task_id')}: pass exactly one of table, tables and schema.")
             kwargs["tables"] = [f"{schema}.*"]
+        self.config = config
         super().__init__(**kwargs)
         self.schema = schema
+        self.exclude = exclude
         self.level = level
         self.since_version = since_version
         self.version = version
@@ -112,18 +129,46 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         :raises RequestError: if a rendered text cannot be read
         """
         owned = tuple(entry for entry in self._owned_tables() if not isinstance(entry, str))
-        waivers = tuple(self._entries("waivers", self.waivers or ()))
+        waivers = tuple(self._entries("waivers", self.waivers or self._configured.waivers))
         return {**super().given(), "waivers": waivers, "ownership": owned}
 
+    def argument(self, name: str) -> Any:
+        """Return the value of an argument; where it is left out, that of the configuration file, or the default."""
+        value = getattr(self, name)
+        if value is None and name in _CONFIGURED:
+            value = getattr(self._configured, name)
+        return _DEFAULTS.get(name) if value is None else value
+
+    @property
+    def _configured(self) -> Config:
+        """What the configuration file says; nothing where there is none."""
+        if self.config is None:
+            return Config()
+        return read_config_file(self._file("config", self.config, bounded=False))
+
+    def _engine(self, options: Options, tables: Sequence[str]) -> str:
+        wanted = self.engine or self._configured.engine or "spark"
+        if wanted != "auto":
+            return wanted
+        named = any(TableName.parse(table).identifier is not None for table in tables)
+        return "spark" if options.needs_rows or named else "python"
+
+    def _names_tables_elsewhere(self) -> bool:
+        return self.table is None and self.tables is None and bool(self._configured.tables)
+
+    def _excluded(self) -> tuple[str, ...]:
+        own = () if self.exclude is None else tuple(as_list("exclude", self.exclude))
+        return (*own, *self._configured.exclude)
+
     def _tables(self) -> tuple[str, ...]:
-        if self.tables is None:
-            return super()._tables()
-        return tuple(_name(entry) for entry in self._owned_tables())
+        if self.tables is not None:
+            return tuple(_name(entry) for entry in self._owned_tables())
+        return super()._tables() if self.table is not None else self._configured.tables
 
     def _owned_tables(self) -> Sequence[Any]:
         """Return the entries of ``tables``: names, and mappings that name one."""
         if self.tables is None:
-            return ()
+            return self._configured.ownership
         return self._entries("tables", self.tables)
 
     def _entries(self, argument: str, value: Any) -> Sequence[Any]:
@@ -135,18 +180,24 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
                 f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
                 "argument so that its own text ends in .yaml or .yml."
             )
+        return read_entries(argument, self._file(argument, value, bounded=self._files[argument]))
+
+    def _file(self, argument: str, value: str, *, bounded: bool) -> Path:
+        """Return the file that an argument names, relative to the DAG's file.
+
+        :param bounded: whether it must lie with the DAGs
+        """
         folder = Path(self.dag.fileloc).parent if cast("Any", self).has_dag() else Path()
         file = folder / value
         if self._context is not None:
             access = Access.of(self._context)
             bundle = getattr(getattr(self._context["ti"], "bundle_instance", None), "path", None) or folder
-            bounded = self._files[argument] or bool(access.allowed)
-            if bounded and not access.allows_file(file, (folder, Path(bundle))):
+            if (bounded or access.allowed) and not access.allows_file(file, (folder, Path(bundle))):
                 raise DeltaRequestError(
                     f"{argument} is {value!r}, which lies neither with the DAGs nor in the allowed locations, links "
                     "followed. Put the file below the folder of the DAG's file, or of its bundle."
                 )
-        return read_entries(argument, file)
+        return file
 
 
 def _name(entry: Any) -> str:

@@ -134,10 +134,14 @@ class DeltaJobOperator(SparkSubmitOperator):
         :raises RequestError: if a rendered text cannot be read
         """
         return {
-            name: option.value.from_template(name, getattr(self, name))
+            name: option.value.from_template(name, self.argument(name))
             for name, option in self.options_type.declared().items()
             if option.argument is None
         }
+
+    def argument(self, name: str) -> Any:
+        """Return the value of the argument of an option."""
+        return getattr(self, name)
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
         """Render, and have the secrets of settings hidden before Airflow shows what was rendered."""
@@ -171,7 +175,11 @@ class DeltaJobOperator(SparkSubmitOperator):
         access = Access.of(context)
         with self.refusing():
             request = JobRequest(
-                self._tables(), self.options(), labels=_labels(context), allowed_locations=access.allowed
+                self._tables(),
+                self.options(),
+                labels=_labels(context),
+                allowed_locations=access.allowed,
+                exclude=self._excluded(),
             )
             self._check_beforehand(request.tables, request.options)
             for table in request.tables:
@@ -199,7 +207,7 @@ class DeltaJobOperator(SparkSubmitOperator):
 
         :raises DeltaRequestError: if it is wrong
         """
-        if (self.table is None) == (self.tables is None):
+        if (self.table is None) == (self.tables is None) and not self._names_tables_elsewhere():
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
         with self.refusing():
             declared = self.options_type.declared().items()
@@ -265,6 +273,14 @@ class DeltaJobOperator(SparkSubmitOperator):
 
     def _tables(self) -> tuple[str, ...]:
         return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)
+
+    def _names_tables_elsewhere(self) -> bool:
+        """Whether tables are named by none of ``table`` and ``tables``."""
+        return False
+
+    def _excluded(self) -> tuple[str, ...]:
+        """Return patterns of tables to leave out."""
+        return ()
 
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
         """Push a report and judge it; return the summary.

@@ -24,24 +24,25 @@ _ENGINES = ("spark", "python")
 class ReadArguments(JobArguments, total=False):
     """The arguments of all operators that only read."""
 
-    engine: EngineName
+    engine: EngineName | None
 
 
 class DeltaReadOperator(DeltaJobOperator):
     """
     Base of the operators that change nothing.
 
-    :param engine: ``"spark"`` submits a job. ``"python"`` reads logs, metadata and footers in the task's own process,
-        without Spark and without a JVM, in a fraction of the time: same report, XComs, alerts and asset events. It
-        reads no rows and asks no catalog: tables are paths and URIs, and the levels are those below ``"data"``.
+    :param engine: ``"spark"``, the default, submits a job. ``"python"`` reads logs, metadata and footers in the task's
+        own process, without Spark and without a JVM, in a fraction of the time: same report, XComs, alerts and asset
+        events. It reads no rows and asks no catalog: tables are paths and URIs, and the levels are those below
+        ``"data"``.
         Arguments of ``spark-submit`` have no effect then. Credentials are those of ``storage_conn_id``, else what the
         worker's environment has.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
 
-    def __init__(self, *, engine: EngineName = "spark", **kwargs: Unpack[JobArguments]) -> None:
-        if engine not in _ENGINES:
+    def __init__(self, *, engine: EngineName | None = None, **kwargs: Unpack[JobArguments]) -> None:
+        if engine not in (None, *_ENGINES):
             raise DeltaRequestError(
                 f"{kwargs.get('task_id')}: engine is {engine!r}. It is {' or '.join(map(repr, _ENGINES))}."
             )
@@ -50,7 +51,7 @@ class DeltaReadOperator(DeltaJobOperator):
 
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
         """Run the job where the argument says."""
-        if self.engine == "spark":
+        if self._engine(request.options, request.tables) == "spark":
             return super()._submit(context, request)
         # Imported late: DAGs are parsed without what reads tables.
         from airflow_delta_provider.hooks.python_engine import run_here
@@ -60,8 +61,13 @@ class DeltaReadOperator(DeltaJobOperator):
 
     def _check_beforehand(self, tables: Sequence[str], options: Options | None = None) -> None:
         super()._check_beforehand(tables, options)
-        if self.engine == "python" and options is not None and options.needs_rows:
+        if options is not None and options.needs_rows and self._engine(options, tables) == "python":
             raise RequestError(
                 "{engine} is 'python', which reads no rows and asks no catalog, and the other arguments ask for that. "
                 "Leave out {engine}, or use a {level} below 'data'."
             )
+
+    def _engine(self, options: Options, tables: Sequence[str]) -> str:
+        """Return the engine for a request."""
+        del options, tables
+        return self.engine or "spark"

@@ -21,7 +21,7 @@ from tests.every_kind import REQUESTS
 
 #: Arguments that an operator has besides the options of its kind.
 FURTHER: dict[type, set[str]] = {
-    DeltaAuditProtocolOperator: {"schema"},
+    DeltaAuditProtocolOperator: {"config", "exclude", "schema"},
     DeltaChangeOperator: {"dry_run"},
     DeltaDropFeatureOperator: {"wait"},
     DeltaReadOperator: {"engine"},

@@ -28,6 +28,7 @@ class JobRequest:
     :param received: receipts that are confirmed, see ``domain/report/confirmation.py``
     :param retry_since: where a task run may have had a try before: when it began, ISO 8601. What that committed under
         the same labels counts as changed by this one
+    :param exclude: patterns of tables that the patterns among ``tables`` leave out
     """
 
     tables: tuple[str, ...]
@@ -39,6 +40,7 @@ class JobRequest:
     receipt: str | None = None
     received: Receipts = field(default_factory=dict)
     retry_since: str | None = None
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -55,6 +57,7 @@ class JobRequest:
         for option, value in self.options.to_json().items():
             check_text(option, value)
         check_text("a label", self.labels)
+        check_text("exclude", self.exclude)
 
     @property
     def kind(self) -> str:
@@ -79,6 +82,7 @@ class JobRequest:
             "receipt": self.receipt,
             "received": dict(self.received),
             "retry_since": self.retry_since,
+            "exclude": list(self.exclude),
         }
 
     @classmethod
@@ -105,6 +109,7 @@ class JobRequest:
             receipt=wire.get("receipt"),
             received=dict(wire.get("received", {})),
             retry_since=wire.get("retry_since"),
+            exclude=tuple(wire.get("exclude", ())),
         )
 
 

@@ -59,7 +59,7 @@ def _run(
     if request.options.needs_delta(by_name=False):
         session.require_delta()
     engine = session.versions
-    named = expand(session, request.tables) if request.options.takes_patterns else request.tables
+    named = expand(session, request.tables, request.exclude) if request.options.takes_patterns else request.tables
     count = TableCount(len(named), progress)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):

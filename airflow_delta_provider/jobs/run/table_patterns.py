@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from airflow_delta_provider.domain.request.exclusion import Exclusion
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.path_search import PathSearch
@@ -12,16 +13,20 @@ from airflow_delta_provider.jobs.run.path_search import PathSearch
 DELTA_MARKS = frozenset({"_delta_log"})
 
 
-def expand(session: DeltaSession, tables: Iterable[str]) -> tuple[str, ...]:
+def expand(session: DeltaSession, tables: Iterable[str], exclude: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the tables that a request names, each once.
 
     A path with ``*``, ``?`` or ``[…]`` in it matches the Delta tables at all paths that fit, segment by segment;
     ``**`` stands for any number of segments. ``schema.*`` matches the Delta tables of a catalog schema. A pattern that
     fits none stays as it is, and so does a name that is a table's as it is written.
+
+    :param exclude: patterns of tables to leave out, also of those that are named
     """
     found: dict[str, None] = {}
+    excluded = Exclusion(exclude)
     for text in tables:
-        found.update(dict.fromkeys(sorted(matches(session, text) or ()) or [text]))
+        matched = sorted(matches(session, text) or ()) or [text]
+        found.update(dict.fromkeys(table for table in matched if not excluded.covers(table)))
     return tuple(found)
 
 
