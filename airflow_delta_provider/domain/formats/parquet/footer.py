@@ -7,9 +7,10 @@ takes a whole job to count. The row groups, most of the metadata, are not read b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
@@ -24,6 +25,8 @@ MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
 #: Bytes that end every file: the length of the metadata, and the magic.
 TRAILER_SIZE = 8
+
+_Read = TypeVar("_Read")
 
 
 class FooterError(Exception):
@@ -49,6 +52,22 @@ class ColumnChunk:
     null_count: int | None
     minimum: int | None
     maximum: int | None
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """Where a column's values of one row group lie in the file, as the metadata says: it need not be true.
+
+    :param num_values: how many there are, nulls included; of a column in a list, one or more per row
+    :param codec: what its pages are compressed with, by its number in ``parquet.thrift``
+    :param start: where its first page begins
+    :param size: bytes of all its pages, headers included
+    """
+
+    num_values: int
+    codec: int
+    start: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -84,23 +103,48 @@ class Footer:
         :raises FooterError: if the row groups are damaged
         :raises EncryptedFooterError: if what the file says of this column is encrypted
         """
+        return tuple(self._by_row_group(path, _read_chunk))
+
+    def stored_chunks(self, path: tuple[str, ...]) -> tuple[StoredChunk, ...]:
+        """Return where the pages of a leaf column lie, by row group, in their order.
+
+        :raises KeyError: if there is no such leaf column
+        :raises FooterError: if the row groups are damaged
+        :raises EncryptedFooterError: if what the file says of this column is encrypted
+        """
+        return tuple(self._by_row_group(path, _read_stored_chunk))
+
+    @property
+    def row_counts(self) -> tuple[int, ...]:
+        """How many rows each row group has, in their order.
+
+        :raises FooterError: if the row groups are damaged
+        """
+        counts = []
+        for count, _ in self._groups:
+            if count is None or count < 0:
+                raise FooterError("its footer is damaged: a row group does not say how many rows it has")
+            counts.append(count)
+        return tuple(counts)
+
+    def _by_row_group(
+        self, path: tuple[str, ...], read: Callable[[Cursor, tuple[str, ...], SchemaElement], _Read]
+    ) -> Iterator[_Read]:
         ordinal, element = self._schema.leaves[path]
-        chunks = []
-        for positions in self._chunk_positions:
+        for _, positions in self._groups:
             if ordinal >= len(positions):
                 raise FooterError("its footer is damaged: a row group lacks a column of the schema")
             try:
-                chunks.append(_read_chunk(Cursor(self._metadata, positions[ordinal]), path, element))
+                yield read(Cursor(self._metadata, positions[ordinal]), path, element)
             except (ThriftError, ValueError) as error:
                 raise FooterError(f"its footer is damaged: {error}") from error
-        return tuple(chunks)
 
     @cached_property
-    def _chunk_positions(self) -> list[list[int]]:
-        """Where each column of each row group begins."""
+    def _groups(self) -> list[tuple[int | None, list[int]]]:
+        """By row group, how many rows it has, and where each of its columns begins."""
         cursor = Cursor(self._metadata, self._row_groups)
         try:
-            return [_column_positions(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]
+            return [_row_group(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]
         except ThriftError as error:
             raise FooterError(f"its footer is damaged: {error}") from error
 
@@ -179,11 +223,15 @@ def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
     return Footer(num_rows, schema, metadata, schema_end, row_groups)
 
 
-_COLUMNS = 1
+_COLUMNS, _GROUP_ROWS = 1, 3
+_FILE_PATH = key(1, WireType.BINARY)
 _META_DATA = key(3, WireType.STRUCT)
 _CRYPTO_METADATA = key(8, WireType.STRUCT)
 _PATH_IN_SCHEMA = key(3, WireType.LIST)
 _NUM_VALUES = key(5, WireType.I64)
+_CODEC = key(4, WireType.I32)
+_COMPRESSED_SIZE = key(7, WireType.I64)
+_DATA_OFFSET, _DICTIONARY_OFFSET = key(9, WireType.I64), key(11, WireType.I64)
 _STATISTICS = key(12, WireType.STRUCT)
 _MAX, _MIN = key(1, WireType.BINARY), key(2, WireType.BINARY)
 _NULL_COUNT = key(3, WireType.I64)
@@ -192,25 +240,27 @@ _MAX_VALUE, _MIN_VALUE = key(5, WireType.BINARY), key(6, WireType.BINARY)
 _INT_SIZES = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
 
 
-def _column_positions(cursor: Cursor) -> list[int]:
-    """Go behind a RowGroup and return where each of its ColumnChunks begins."""
+def _row_group(cursor: Cursor) -> tuple[int | None, list[int]]:
+    """Go behind a RowGroup and return how many rows it has, and where each of its ColumnChunks begins."""
+    rows: int | None = None
     positions: list[int] = []
     field_id = 0
     while True:
         field_id, wire_type = cursor.field(field_id)
         if not wire_type:
-            return positions
+            return rows, positions
         if field_id == _COLUMNS and wire_type == WireType.LIST:
             for _ in range(cursor.list_of(WireType.STRUCT)):
                 positions.append(cursor.position)
                 cursor.skip(WireType.STRUCT)
+        elif field_id == _GROUP_ROWS and wire_type == WireType.I64:
+            rows = cursor.integer()
         else:
             cursor.skip(wire_type)
 
 
-def _read_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -> ColumnChunk:
-    data = cursor.data
-    chunk = cursor.struct()
+def _column_metadata(data: bytes, chunk: dict[int, Any], path: tuple[str, ...]) -> dict[int, Any]:
+    """Return the ColumnMetaData of a ColumnChunk, which has to be this column's."""
     if _META_DATA not in chunk:
         if _CRYPTO_METADATA in chunk:
             raise EncryptedFooterError(f"what its footer says of column {'.'.join(path)} is encrypted")
@@ -222,11 +272,30 @@ def _read_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -
     found = tuple([names.binary().decode() for _ in range(names.list_of(WireType.BINARY))])
     if found != path:
         raise ValueError(f"a row group has column {'.'.join(found)} where {'.'.join(path)} belongs")
+    return metadata
+
+
+def _read_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -> ColumnChunk:
+    data = cursor.data
+    metadata = _column_metadata(data, cursor.struct(), path)
     statistics = Cursor(data, metadata[_STATISTICS]).struct() if _STATISTICS in metadata else {}
     num_values, null_count = metadata[_NUM_VALUES], statistics.get(_NULL_COUNT)
     if num_values < 0 or (null_count is not None and not 0 <= null_count <= num_values):
         raise ValueError(f"column {'.'.join(path)} has {num_values} values and {null_count} nulls in a row group")
     return ColumnChunk(num_values, null_count, *_bounds(statistics, element))
+
+
+def _read_stored_chunk(cursor: Cursor, path: tuple[str, ...], _: SchemaElement) -> StoredChunk:
+    chunk = cursor.struct()
+    metadata = _column_metadata(cursor.data, chunk, path)
+    if chunk.get(_FILE_PATH):
+        raise ValueError(f"it says that column {'.'.join(path)} lies in another file")
+    if _CODEC not in metadata or _COMPRESSED_SIZE not in metadata or _DATA_OFFSET not in metadata:
+        raise ValueError(f"it does not say where column {'.'.join(path)} lies")
+    start, dictionary = metadata[_DATA_OFFSET], metadata.get(_DICTIONARY_OFFSET, 0)
+    if 0 < dictionary < start:
+        start = dictionary
+    return StoredChunk(metadata[_NUM_VALUES], metadata[_CODEC], start, metadata[_COMPRESSED_SIZE])
 
 
 def _bounds(statistics: dict[int, Any], element: SchemaElement) -> tuple[int | None, int | None]:

@@ -1,0 +1,77 @@
+"""Decompressing pages with the standard library. parquet-format, ``Compression.md``.
+
+Python has no Zstandard before 3.14, no LZ4 and no Brotli: who has a package for one passes it as a codec.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+
+from airflow_delta_provider.domain.formats import snappy
+from airflow_delta_provider.domain.formats.parquet.parquet_error import (
+    MissingCodecError,
+    ParquetError,
+    UnsupportedError,
+)
+
+#: Decompresses a page, which comes to so many bytes; raises ParquetError where it is broken.
+Codec = Callable[[bytes, int], bytes]
+
+#: Names in ``parquet.thrift``, by number.
+_NAMES = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
+_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+#: Members that the stream of one page may consist of; writers make one.
+_MOST_MEMBERS = 64
+
+
+def decompress(number: int, page: bytes, size: int, codecs: Mapping[str, Codec]) -> bytes:
+    """Return what a page comes to.
+
+    :param number: of the codec
+    :param size: how many bytes the file says that it comes to
+    :param codecs: by their names in ``parquet.thrift``
+    :raises MissingCodecError: if the codec is not among them
+    :raises ParquetError: if the page is broken
+    """
+    if not 0 <= number < len(_NAMES):
+        raise UnsupportedError(f"it is compressed with codec {number}, which is unknown")
+    codec = codecs.get(_NAMES[number])
+    if codec is None:
+        raise MissingCodecError(_NAMES[number])
+    content = codec(page, size) if size else b""  # of nothing, some writers store nothing
+    if len(content) != size:
+        raise ParquetError(f"a page comes to {len(content)} bytes, and its header says {size}")
+    return content
+
+
+def _stored(page: bytes, size: int) -> bytes:
+    del size
+    return page
+
+
+def _snappy(page: bytes, size: int) -> bytes:
+    try:
+        if snappy.decompressed_size(page) != size:
+            raise ParquetError("a page does not come to as many bytes as its header says")
+        return snappy.decompress(page)
+    except snappy.SnappyError as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+
+
+def _gzip(page: bytes, size: int) -> bytes:
+    content = b""
+    try:
+        for _ in range(_MOST_MEMBERS):
+            decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
+            content += decompressor.decompress(page, size - len(content) + 1)
+            page = decompressor.unused_data
+            if len(content) >= size or not page:
+                break
+    except zlib.error as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+    return content
+
+
+#: What needs nothing but Python.
+STANDARD_CODECS: Mapping[str, Codec] = {"UNCOMPRESSED": _stored, "SNAPPY": _snappy, "GZIP": _gzip}

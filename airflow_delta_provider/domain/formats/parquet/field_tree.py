@@ -1,0 +1,173 @@
+"""The fields of a schema as a tree: which are structs, lists and maps, and which levels say that they are there.
+
+parquet-format, ``LogicalTypes.md`` (Nested Types, with the rules for lists and maps of older writers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
+
+#: How deep fields may nest; those of checkpoints do to some ten levels.
+_MOST_LEVELS = 100
+#: Names below a column, as a schema shows them: without the groups that lists and maps put between.
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a record.
+
+    :param definition: the definition level from which on it is not null
+    :param repetition: in how many lists and maps it lies
+    :param optional: whether it can be null
+    """
+
+    name: str
+    definition: int
+    repetition: int
+    optional: bool
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the columns that it is stored in."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Leaf(Field):
+    """A column.
+
+    :param path: in the file, with the groups that lists and maps put between
+    """
+
+    path: tuple[str, ...]
+    element: SchemaElement
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the columns that it is stored in."""
+        yield self
+
+
+@dataclass(frozen=True)
+class Struct(Field):
+    """Named fields, one value each."""
+
+    fields: tuple[Field, ...]
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the columns that it is stored in."""
+        for field in self.fields:
+            yield from field.leaves()
+
+    def only(self, wanted: Collection[Names]) -> Struct:
+        """Return the struct with the fields of these names alone, and those below them.
+
+        :raises ParquetError: if two fields have one of the names
+        """
+        found: dict[str, Field] = {}
+        for field in self.fields:
+            below = {names[1:] for names in wanted if names and names[0] == field.name}
+            if not below:
+                continue
+            if field.name in found:
+                raise ParquetError(f"it has two fields of the name {field.name}")
+            found[field.name] = field.only(below) if isinstance(field, Struct) and () not in below else field
+        return replace(self, fields=tuple(field for field in found.values() if any(field.leaves())))
+
+
+@dataclass(frozen=True)
+class Listing(Field):
+    """A list, or a map.
+
+    :param items: of a list one field; of a map two, key and value
+    """
+
+    items: tuple[Field, ...]
+
+    @property
+    def item_definition(self) -> int:
+        """The definition level from which on it has items."""
+        return self.definition + 1
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a map."""
+        return len(self.items) > 1
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the columns that it is stored in."""
+        for item in self.items:
+            yield from item.leaves()
+
+
+def field_tree(elements: tuple[SchemaElement, ...]) -> Struct:
+    """Return the fields of a schema, below a struct that is a row.
+
+    :param elements: depth-first, the root first, as many as their numbers of children say
+    :raises ParquetError: if a list or a map does not have the form of one
+    """
+    return Struct("", 0, 0, False, _Builder(elements).fields(elements[0].num_children, 0, 0, ()))
+
+
+class _Builder:
+    def __init__(self, elements: tuple[SchemaElement, ...]) -> None:
+        self._elements = elements
+        self._position = 1
+
+    def fields(self, count: int, definition: int, repetition: int, path: Names) -> tuple[Field, ...]:
+        """Read fields; groups that hold no column at all are left out."""
+        if len(path) > _MOST_LEVELS:
+            raise ParquetError(f"its schema nests more than {_MOST_LEVELS} levels")
+        found = [self._field(definition, repetition, path) for _ in range(count)]
+        return tuple([field for field in found if any(field.leaves())])
+
+    def _field(self, definition: int, repetition: int, path: Names) -> Field:
+        element = self._elements[self._position]
+        if element.repetition is None:
+            raise ParquetError(f"its schema does not say how often {element.name} stands in a record")
+        if element.repetition is Repetition.REPEATED:  # a list without a group around it
+            item = self._body(definition + 1, repetition + 1, path, optional=False)
+            return Listing(element.name, definition, repetition, False, (item,))
+        optional = element.repetition is Repetition.OPTIONAL
+        return self._body(definition + optional, repetition, path, optional=optional)
+
+    def _body(self, definition: int, repetition: int, path: Names, *, optional: bool) -> Field:
+        """Read a field whose own repetition is accounted for."""
+        element = self._elements[self._position]
+        self._position += 1
+        path = (*path, element.name)
+        if element.is_leaf:
+            return Leaf(element.name, definition, repetition, optional, path, element)
+        kind = element.logical_type.kind if element.logical_type is not None else None
+        if kind is LogicalKind.LIST or kind is LogicalKind.MAP:
+            items = self._items(element, definition + 1, repetition + 1, path)
+            return Listing(element.name, definition, repetition, optional, items)
+        fields = self.fields(element.num_children, definition, repetition, path)
+        return Struct(element.name, definition, repetition, optional, fields)
+
+    def _items(self, group: SchemaElement, definition: int, repetition: int, path: Names) -> tuple[Field, ...]:
+        repeated = self._elements[self._position] if group.num_children == 1 else None
+        if repeated is None or repeated.repetition is not Repetition.REPEATED:
+            raise ParquetError(f"its schema has a list or map {group.name} without one repeated field")
+        assert group.logical_type is not None
+        if group.logical_type.kind is LogicalKind.MAP and repeated.num_children == 2:
+            self._position += 1
+            items = self.fields(2, definition, repetition, (*path, repeated.name))
+            if len(items) != 2:
+                raise ParquetError(f"its schema has a map {group.name} whose key or value holds no column")
+            return items
+        if self._is_item(group, repeated):
+            return (self._body(definition, repetition, path, optional=False),)
+        self._position += 1
+        return self.fields(1, definition, repetition, (*path, repeated.name))
+
+    def _is_item(self, group: SchemaElement, repeated: SchemaElement) -> bool:
+        """Whether the repeated field of a list is the item itself, as older writers have it."""
+        if repeated.num_children != 1 or repeated.name in ("array", f"{group.name}_tuple"):
+            return True
+        if repeated.logical_type is not None and repeated.logical_type.kind in (LogicalKind.LIST, LogicalKind.MAP):
+            return True
+        return self._elements[self._position + 1].repetition is Repetition.REPEATED

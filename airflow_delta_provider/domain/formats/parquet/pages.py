@@ -1,0 +1,191 @@
+"""The pages that the values of a column lie in, in one row group.
+
+parquet-format, ``README.md`` (Data Pages) and ``parquet.thrift``. What a header says is compared with
+what is there before it is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from airflow_delta_provider.domain.formats.parquet.bit_packing import levels
+from airflow_delta_provider.domain.formats.parquet.budget import Budget
+from airflow_delta_provider.domain.formats.parquet.codecs import Codec, decompress
+from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, looked_up
+from airflow_delta_provider.domain.formats.parquet.field_tree import Leaf
+from airflow_delta_provider.domain.formats.parquet.footer import StoredChunk
+from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError, UnsupportedError
+from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, ThriftError, WireType, key
+
+
+class Column(NamedTuple):
+    """What is stored of a column in one row group.
+
+    :param definitions: the definition level of each entry, in a byte
+    :param repetitions: likewise its repetition level; empty for a column in no list
+    :param values: those of the entries that have the highest definition level
+    """
+
+    definitions: bytes
+    repetitions: bytes
+    values: Sequence[Any]
+
+
+def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> Column:
+    """Read a column of one row group.
+
+    :param content: of the file
+    :param codecs: by their names in ``parquet.thrift``
+    :raises MissingCodecError: if the codec of its pages is not among them
+    :raises ParquetError: if it is damaged, or comes to more than the budget
+    """
+    definitions, repetitions = [], []
+    values: list[Any] = []
+    dictionary: Sequence[Any] | None = None
+    left = chunk.num_values
+    pages = _pages(content, chunk, codecs, budget)
+    while left > 0:
+        page = next(pages, None)
+        if page is None:
+            raise ParquetError(f"column {leaf.element.name} has {left} values less than its footer says")
+        if page.kind == _DICTIONARY_PAGE:
+            if dictionary is not None or page.encoding not in (Encoding.PLAIN, Encoding.PLAIN_DICTIONARY):
+                raise ParquetError("a column has two dictionaries, or one that is not in the encoding PLAIN")
+            dictionary = decoded(Encoding.PLAIN, page.body(), 0, page.count, leaf.element, budget)
+            continue
+        left -= page.count
+        if left < 0:
+            raise ParquetError(f"column {leaf.element.name} has more values than its footer says")
+        budget.take(2 * page.count)  # a level is a byte
+        definition, repetition, data, position = page.levels(leaf)
+        definitions.append(definition)
+        repetitions.append(repetition)
+        present = definition.count(leaf.definition)
+        if present and page.encoding in (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY):
+            values += looked_up(data, position, present, dictionary, budget)
+        elif present:
+            values += decoded(page.encoding, data, position, present, leaf.element, budget)
+    return Column(b"".join(definitions), b"".join(repetitions), values)
+
+
+_DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
+
+_PAGE_TYPE, _SIZE, _COMPRESSED_SIZE, _CRC = (key(number, WireType.I32) for number in (1, 2, 3, 4))
+_HEADERS = {
+    _DATA_PAGE: key(5, WireType.STRUCT),
+    _DICTIONARY_PAGE: key(7, WireType.STRUCT),
+    _DATA_PAGE_V2: key(8, WireType.STRUCT),
+}
+#: Of all three headers.
+_COUNT = key(1, WireType.I32)
+#: Where each has its encoding.
+_ENCODING = {
+    _DATA_PAGE: key(2, WireType.I32),
+    _DICTIONARY_PAGE: key(2, WireType.I32),
+    _DATA_PAGE_V2: key(4, WireType.I32),
+}
+_DEFINITION_ENCODING, _REPETITION_ENCODING = key(3, WireType.I32), key(4, WireType.I32)
+_DEFINITION_SIZE, _REPETITION_SIZE = key(5, WireType.I32), key(6, WireType.I32)
+_IS_COMPRESSED = key(7, WireType.TRUE)
+_LENGTH_SIZE = 4
+
+
+class _Page:
+    """A page and what its header says, which is that no number of it is negative.
+
+    :param stored: its bytes in the file
+    :param size: of these bytes, once they are decompressed
+    """
+
+    def __init__(
+        self, kind: int, header: dict[int, Any], stored: bytes, size: int, codec: int, codecs: Mapping[str, Codec]
+    ) -> None:
+        self.kind = kind
+        self.count: int = _number(header, _COUNT)
+        self.encoding: int = _number(header, _ENCODING[kind])
+        self._header = header
+        self._stored = stored
+        self._size = size
+        self._codec = codec
+        self._codecs = codecs
+
+    def body(self) -> bytes:
+        """Decompress it."""
+        return decompress(self._codec, self._stored, self._size, self._codecs)
+
+    def levels(self, leaf: Leaf) -> tuple[bytes, bytes, bytes, int]:
+        """Return the definition levels, the repetition levels, and the values with where they begin."""
+        definition, repetition, data, position = self._levels_v2() if self.kind == _DATA_PAGE_V2 else self._levels(leaf)
+        count = self.count
+        return (
+            levels(definition, 0, leaf.definition, count) if leaf.definition else bytes(count),
+            levels(repetition, 0, leaf.repetition, count) if leaf.repetition else b"",
+            data,
+            position,
+        )
+
+    def _levels(self, leaf: Leaf) -> tuple[bytes, bytes, bytes, int]:
+        data, position = self.body(), 0
+        repetition = definition = b""
+        if leaf.repetition:
+            repetition, position = self._level_bytes(data, position, _REPETITION_ENCODING)
+        if leaf.definition:
+            definition, position = self._level_bytes(data, position, _DEFINITION_ENCODING)
+        return definition, repetition, data, position
+
+    def _level_bytes(self, data: bytes, position: int, encoding: int) -> tuple[bytes, int]:
+        if self._header.get(encoding) != Encoding.RLE:
+            raise UnsupportedError(f"its levels are in encoding {self._header.get(encoding)}, which is out of use")
+        start = position + _LENGTH_SIZE
+        end = start + int.from_bytes(data[position:start], "little")
+        if end > len(data):
+            raise ParquetError("a page ends within its levels")
+        return data[start:end], end
+
+    def _levels_v2(self) -> tuple[bytes, bytes, bytes, int]:
+        """Levels come first, and are not compressed."""
+        definition_start = _number(self._header, _REPETITION_SIZE)
+        start = definition_start + _number(self._header, _DEFINITION_SIZE)
+        if start > len(self._stored) or start > self._size:
+            raise ParquetError("a page ends within its levels")
+        data = self._stored[start:]
+        if self._header.get(_IS_COMPRESSED, True):
+            data = decompress(self._codec, data, self._size - start, self._codecs)
+        return self._stored[definition_start:start], self._stored[:definition_start], data, 0
+
+
+def _pages(content: bytes, chunk: StoredChunk, codecs: Mapping[str, Codec], budget: Budget) -> Iterator[_Page]:
+    """Yield dictionary and data pages. Each takes a byte at least, so they end."""
+    end = chunk.start + chunk.size
+    if not 0 <= chunk.start <= end <= len(content):
+        raise ParquetError(f"its footer places a column at bytes {chunk.start} to {end} of {len(content)}")
+    cursor = Cursor(content, chunk.start)
+    while cursor.position < end:
+        try:
+            header = cursor.struct()
+            kind = _number(header, _PAGE_TYPE)
+            start, size = cursor.position, _number(header, _SIZE)
+            cursor.position += _number(header, _COMPRESSED_SIZE)
+            if cursor.position > end:
+                raise ParquetError("a page ends behind its column")
+            stored = content[start : cursor.position]
+            if _CRC in header and crc32(stored) != header[_CRC] & 0xFFFFFFFF:
+                raise ParquetError(f"the page at byte {start} does not have the checksum that is stored with it")
+            if kind not in _HEADERS:  # an index, or what a newer format has
+                continue
+            if _HEADERS[kind] not in header:
+                raise ParquetError("a page has no header of its kind")
+            body = Cursor(content, header[_HEADERS[kind]]).struct()
+        except ThriftError as error:
+            raise ParquetError(f"the header of a page is damaged: {error}") from None
+        budget.take(size)
+        yield _Page(kind, body, stored, size, chunk.codec, codecs)
+
+
+def _number(header: dict[int, Any], field: int) -> int:
+    number: int = header.get(field, -1)
+    if number < 0:
+        raise ParquetError("the header of a page lacks a number, or has a negative one")
+    return number
