@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import compress, repeat
+from itertools import compress, islice, repeat
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Leaf, Listing, Struct
@@ -45,13 +45,16 @@ def assembled(field: Field, columns: Columns) -> Slots:
     return _maps(field, columns) if field.is_map else _lists(field, columns)
 
 
-def fields_of(struct: Struct, columns: Columns) -> tuple[int, dict[str, Sequence[Any] | None]]:
+def fields_of(struct: Struct, columns: Columns, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
     """Return how many slots of a struct are not null, and what is in each of its fields there.
 
     :param columns: as for :func:`assembled`
+    :param most: of these slots, how many to look at; None for all
     :raises ParquetError: if they do not fit together
     """
     present = _there(struct, columns, struct.definition) if struct.optional else columns
+    if most is not None:
+        present = {leaf.path: _first(most, leaf, present[leaf.path], struct.repetition) for leaf in struct.leaves()}
     slots = {field.name: assembled(field, present) for field in struct.fields}
     count = _one_count(slots.values())
     return count, {name: found.values for name, found in slots.items()}
@@ -150,6 +153,17 @@ def _there(field: Field, columns: Columns, definition: int) -> Columns:
                 repetitions = bytes(compress(repetitions, there))
         found[leaf.path] = Column(definitions.translate(None, _below(definition)), repetitions, values)
     return found
+
+
+def _first(most: int, leaf: Leaf, column: Column, repetition: int) -> Column:
+    """Return the entries of the first slots of a struct."""
+    definitions, repetitions, values = column
+    end = most
+    if repetitions:
+        heads = (index for index, level in enumerate(repetitions) if level <= repetition)
+        end = next(islice(heads, most, None), len(definitions))
+    definitions = definitions[:end]
+    return Column(definitions, repetitions[:end], values[: definitions.count(leaf.definition)])
 
 
 def _heads(field: Field, columns: Columns) -> bytes:

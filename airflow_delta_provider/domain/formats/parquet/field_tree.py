@@ -63,7 +63,7 @@ class Struct(Field):
             yield from field.leaves()
 
     def only(self, wanted: Collection[Names]) -> Struct:
-        """Return the struct with the fields of these names alone, and those below them.
+        """Return the struct with these fields alone, and what is below them; those that are not there are left out.
 
         :raises ParquetError: if two fields have one of the names
         """
@@ -74,8 +74,11 @@ class Struct(Field):
                 continue
             if field.name in found:
                 raise ParquetError(f"it has two fields of the name {field.name}")
-            found[field.name] = field.only(below) if isinstance(field, Struct) and () not in below else field
-        return replace(self, fields=tuple(field for field in found.values() if any(field.leaves())))
+            if () in below:
+                found[field.name] = field
+            elif isinstance(field, Struct):
+                found[field.name] = field.only(below)
+        return replace(self, fields=tuple([field for field in found.values() if any(field.leaves())]))
 
 
 @dataclass(frozen=True)

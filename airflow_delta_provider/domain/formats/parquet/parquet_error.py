@@ -20,3 +20,7 @@ class MissingCodecError(ParquetError):
 
 class UnsupportedError(ParquetError):
     """The file uses what this code does not read. The file may be whole."""
+
+
+class BrokenValueError(ParquetError):
+    """A value is none of its type, such as a text that is not UTF-8. Other columns can be read."""

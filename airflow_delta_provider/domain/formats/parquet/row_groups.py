@@ -1,19 +1,19 @@
 """The rows of a Parquet file, one row group after another.
 
 parquet-format, ``README.md``. It is for what is read where nothing faster is installed: 100,000 rows with ten columns
-take about a second.
+take a few seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.formats.parquet.assembly import Columns, assembled, fields_of
 from airflow_delta_provider.domain.formats.parquet.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, Codec
-from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Leaf, Names, Struct, field_tree
-from airflow_delta_provider.domain.formats.parquet.footer import FooterError, StoredChunk, parse_footer
+from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Leaf, Struct, field_tree
+from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, StoredChunk, parse_footer
 from airflow_delta_provider.domain.formats.parquet.pages import Column, read_column
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
@@ -27,84 +27,76 @@ class ParquetFile:
     """
 
     def __init__(self, content: bytes, codecs: Mapping[str, Codec] = STANDARD_CODECS) -> None:
-        self._content = content
-        self._codecs = codecs
         try:
-            self._footer = parse_footer(content)
-            self._row_counts = self._footer.row_counts
+            footer = parse_footer(content)
+            self._row_counts = footer.row_counts
         except FooterError as error:
             raise ParquetError(str(error)) from None
-        if sum(self._row_counts) != self._footer.num_rows:
-            rows = sum(self._row_counts)
-            raise ParquetError(f"its footer says {self._footer.num_rows} rows, and its row groups have {rows}")
-        self._root = field_tree(self._footer.schema)
+        rows = sum(self._row_counts)
+        if rows != footer.num_rows:
+            raise ParquetError(f"its footer says {footer.num_rows} rows, and its row groups have {rows}")
+        self._root = field_tree(footer.schema)
+        self._columns = _ColumnReader(content, footer, codecs)
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """Its columns, as a schema shows them."""
         return self._root.fields
 
-    def row_groups(self, wanted: Collection[Names]) -> Iterator[RowGroup]:
-        """Yield the row groups.
-
-        :param wanted: columns, or fields of structs by their names from the column on; what is not there is left out
-        :raises ParquetError: if two fields have one of the names, or the footer is damaged
-        """
-        root = self._root.only(wanted)
-        try:
-            chunks = {leaf.path: self._footer.stored_chunks(leaf.path) for leaf in root.leaves()}
-        except FooterError as error:
-            raise ParquetError(str(error)) from None
-        reader = _ColumnReader(self._content, self._codecs)
+    def row_groups(self) -> Iterator[RowGroup]:
+        """Yield the row groups."""
         for index, count in enumerate(self._row_counts):
-            yield RowGroup(count, root, {path: found[index] for path, found in chunks.items()}, reader)
+            yield RowGroup(self._columns, index, count)
 
 
 class RowGroup:
-    """Rows of a file, of which columns are read when they are asked for."""
+    """Rows of a file, of which columns are read when they are asked for, each once.
 
-    def __init__(
-        self, num_rows: int, root: Struct, chunks: Mapping[tuple[str, ...], StoredChunk], reader: _ColumnReader
-    ) -> None:
-        self._num_rows = num_rows
-        self._wanted = {field.name: field for field in root.fields}
-        self._chunks = chunks
-        self._reader = reader
+    :param num_rows: how many there are
+    """
 
-    def values(self, name: str) -> Sequence[Any] | None:
-        """Return the values of a column, one per row; None where all are null, or it is none that is wanted.
+    def __init__(self, columns: _ColumnReader, index: int, num_rows: int) -> None:
+        self.num_rows = num_rows
+        self._reader = columns
+        self._index = index
 
-        A struct is a dict of all its wanted fields, a map a dict, a list a list.
+    def values(self, field: Field) -> Sequence[Any] | None:
+        """Return the values of a column, one per row; None where all are null.
+
+        A struct is a dict, a map a dict, a list a list; for others see :mod:`values`.
 
         :raises ParquetError: if the column is damaged
         """
-        field = self._wanted.get(name)
-        return None if field is None else assembled(field, self._columns(field)).values
+        return assembled(field, self._columns(field)).values
 
-    def fields(self, name: str) -> tuple[int, dict[str, Sequence[Any] | None]]:
-        """Return in how many rows a struct is not null, and the values that its wanted fields have there.
+    def fields(self, struct: Struct, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
+        """Return in how many rows a column is not null, and what its fields are there.
 
         Of a field that is null in all of these rows, the values are None.
 
+        :param struct: the column, or what is wanted of it: :meth:`Struct.only`
+        :param most: rows after which to end
         :raises ParquetError: if the column is damaged
         """
-        field = self._wanted.get(name)
-        return fields_of(field, self._columns(field)) if isinstance(field, Struct) else (0, {})
+        return fields_of(struct, self._columns(struct), most)
 
     def _columns(self, field: Field) -> Columns:
-        return {leaf.path: self._reader.read(leaf, self._chunks[leaf.path], self._num_rows) for leaf in field.leaves()}
+        return {leaf.path: self._reader.read(leaf, self._index, self.num_rows) for leaf in field.leaves()}
 
 
 class _ColumnReader:
     """Reads columns, all of them from different bytes of a file."""
 
-    def __init__(self, content: bytes, codecs: Mapping[str, Codec]) -> None:
+    def __init__(self, content: bytes, footer: Footer, codecs: Mapping[str, Codec]) -> None:
         self._content = content
+        self._footer = footer
         self._codecs = codecs
         self._budget = Budget(len(content))
         self._unread = len(content)
+        self._chunks: dict[tuple[str, ...], tuple[StoredChunk, ...]] = {}
 
-    def read(self, leaf: Leaf, chunk: StoredChunk, num_rows: int) -> Column:
+    def read(self, leaf: Leaf, group: int, num_rows: int) -> Column:
+        chunk = self._chunks_of(leaf)[group]
         self._unread -= max(chunk.size, 0)
         if self._unread < 0:
             raise ParquetError("its footer places several columns at the same bytes")
@@ -113,3 +105,11 @@ class _ColumnReader:
         if rows != num_rows:
             raise ParquetError(f"column {'.'.join(leaf.path)} has {rows} rows in a row group of {num_rows}")
         return column
+
+    def _chunks_of(self, leaf: Leaf) -> tuple[StoredChunk, ...]:
+        if leaf.path not in self._chunks:
+            try:
+                self._chunks[leaf.path] = self._footer.stored_chunks(leaf.path)
+            except FooterError as error:
+                raise ParquetError(str(error)) from None
+        return self._chunks[leaf.path]

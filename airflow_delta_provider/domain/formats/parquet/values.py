@@ -1,14 +1,18 @@
-"""What stored values mean. parquet-format, ``LogicalTypes.md``."""
+"""What stored values mean. parquet-format, ``LogicalTypes.md``.
+
+Dates, times and timestamps are texts, as Python's own end with the year 9999: ``2024-02-29``, ``12:30:01.000005``,
+``2024-02-29 12:30:01.000005``, with a ``Z`` behind those that are in UTC.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from struct import Struct
 from typing import Any
 
-from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
+from airflow_delta_provider.domain.formats.parquet.parquet_error import BrokenValueError, ParquetError
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
     LogicalType,
@@ -21,28 +25,26 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
 Conversion = Callable[[Sequence[Any]], Sequence[Any]]
 
 _TEXTS = (LogicalKind.STRING, LogicalKind.ENUM, LogicalKind.JSON)
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-_JULIAN_EPOCH_DAY = 2_440_588
-_INT96 = Struct("<qi")
+#: More than the decimals of any writer have.
+_MOST_DIGITS = 1000
 _HALF = Struct("<e")
+_INT96 = Struct("<qi")
 
 
 def converted(values: Sequence[Any], element: SchemaElement) -> Sequence[Any]:
-    """Return what values mean: texts, numbers, dates and times as those of Python, other things as bytes.
-
-    Nanoseconds are cut off to microseconds; an INT96 is a timestamp.
+    """Return what values mean: texts, numbers, booleans; bytes where it is something else.
 
     :param values: as they are stored; an INT96 as its twelve bytes
-    :raises ParquetError: if one is none of its type, or lies outside of what Python has
+    :raises BrokenValueError: if one is none of its type
+    :raises ParquetError: if there is no such type
     """
     conversion = _conversion(element)
     if conversion is None:
         return values
     try:
         return conversion(values)
-    except (ValueError, OverflowError, InvalidOperation, Inexact) as error:
-        raise ParquetError(f"column {element.name} has a value that is none of its type: {error}") from None
+    except (ValueError, InvalidOperation, Inexact) as error:
+        raise BrokenValueError(f"column {element.name} has a value that is none of its type: {error}") from None
 
 
 def _conversion(element: SchemaElement) -> Conversion | None:
@@ -56,52 +58,30 @@ def _conversion(element: SchemaElement) -> Conversion | None:
         return _texts
     if kind is LogicalKind.DECIMAL:
         return _decimals(logical, as_bytes=physical not in (PhysicalType.INT32, PhysicalType.INT64))
-    if physical in (PhysicalType.INT32, PhysicalType.INT64):
-        return _integers(logical, physical)
+    if physical is PhysicalType.INT32 or physical is PhysicalType.INT64:
+        return _of_integers(logical, 32 if physical is PhysicalType.INT32 else 64)
     if kind is LogicalKind.FLOAT16 and element.type_length == _HALF.size:
         return lambda values: [_HALF.unpack(value)[0] for value in values]
     return None
 
 
-def _integers(logical: LogicalType, physical: PhysicalType) -> Conversion | None:
-    kind = logical.kind
+def _of_integers(logical: LogicalType, bits: int) -> Conversion | None:
+    kind, unit = logical.kind, logical.unit
     if kind is LogicalKind.INTEGER and logical.signed is False:
-        mask = 0xFFFFFFFF if physical is PhysicalType.INT32 else 0xFFFFFFFFFFFFFFFF
+        mask = (1 << bits) - 1
         return lambda values: [value & mask for value in values]
     if kind is LogicalKind.DATE:
-        return lambda values: [date.fromordinal(_EPOCH_DAY + value) for value in values]
-    if logical.unit is None:
-        return None
-    if kind is LogicalKind.TIMESTAMP:
-        zone = timezone.utc if logical.adjusted_to_utc else None
-        return lambda values: [moment.replace(tzinfo=zone) for moment in _moments(values, logical.unit)]
-    if kind is LogicalKind.TIME:
-        return lambda values: [_time(moment) for moment in _moments(values, logical.unit)]
+        return lambda values: list(map(_date, values))
+    if kind is LogicalKind.TIMESTAMP and unit is not None:
+        zone = "Z" if logical.adjusted_to_utc else ""
+        return lambda values: [_timestamp(value, unit) + zone for value in values]
+    if kind is LogicalKind.TIME and unit is not None:
+        return lambda values: [_time(value, unit) for value in values]
     return None
 
 
 def _texts(values: Sequence[bytes]) -> Sequence[str]:
     return [value.decode() for value in values]
-
-
-def _moments(values: Sequence[int], unit: TimeUnit | None) -> Sequence[datetime]:
-    if unit is TimeUnit.NANOS:
-        return [_EPOCH + timedelta(microseconds=value // 1000) for value in values]
-    if unit is TimeUnit.MILLIS:
-        return [_EPOCH + timedelta(milliseconds=value) for value in values]
-    return [_EPOCH + timedelta(microseconds=value) for value in values]
-
-
-def _time(moment: datetime) -> time:
-    if moment.date() != _EPOCH.date():
-        raise ValueError("a time is no time of a day")
-    return moment.time()
-
-
-def _int96(values: Sequence[bytes]) -> Sequence[datetime]:
-    """Nanoseconds of a day, and the day as a Julian one: a convention of Impala's that Spark took over."""
-    parts = map(_INT96.unpack, values)
-    return [_EPOCH + timedelta(days=day - _JULIAN_EPOCH_DAY, microseconds=nanos // 1000) for nanos, day in parts]
 
 
 def _decimals(logical: LogicalType, *, as_bytes: bool) -> Conversion:
@@ -117,5 +97,38 @@ def _decimals(logical: LogicalType, *, as_bytes: bool) -> Conversion:
     return decimals
 
 
-#: More than any writer's decimals have.
-_MOST_DIGITS = 1000
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+#: The calendar repeats itself after so many years, which have so many days.
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
+_JULIAN_EPOCH_DAY = 2_440_588
+_DAY_SECONDS = 86_400
+#: By unit: how many make a second, and digits behind the point.
+_UNITS = {TimeUnit.MILLIS: (1_000, 3), TimeUnit.MICROS: (1_000_000, 6), TimeUnit.NANOS: (1_000_000_000, 9)}
+
+
+def _date(days: int) -> str:
+    cycles, rest = divmod(days + _EPOCH_DAY - 1, _CYCLE_DAYS)
+    day = date.fromordinal(rest + 1)
+    year = day.year + cycles * _CYCLE_YEARS
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{day.month:02d}-{day.day:02d}"
+
+
+def _time(value: int, unit: TimeUnit) -> str:
+    per_second, digits = _UNITS[unit]
+    seconds, fraction = divmod(value, per_second)
+    if not 0 <= seconds < _DAY_SECONDS:
+        raise ValueError("no day has such a time")
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:0{digits}d}"
+
+
+def _timestamp(value: int, unit: TimeUnit) -> str:
+    days, time = divmod(value, _DAY_SECONDS * _UNITS[unit][0])
+    return f"{_date(days)} {_time(time, unit)}"
+
+
+def _int96(values: Sequence[bytes]) -> Sequence[str]:
+    """A Julian day behind the nanoseconds of it: how Impala wrote timestamps, and Spark after it."""
+    return [
+        _timestamp((day - _JULIAN_EPOCH_DAY) * _DAY_SECONDS * 1_000_000 + nanoseconds // 1000, TimeUnit.MICROS)
+        for nanoseconds, day in map(_INT96.unpack, values)
+    ]

@@ -50,7 +50,7 @@ def actions(table: Any, *, parsed: bool = False) -> Iterator[Action]:
     try:
         for batch in () if table is None else table.to_batches():
             yield from _actions(batch, parsed)
-    except (pa.ArrowException, ValueError, KeyError) as error:
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise BrokenLogError(str(error)) from error
 
 
@@ -100,7 +100,7 @@ def _actions(batch: Any, parsed: bool) -> Iterator[Action]:
             is not None
         }
         if name == "add" and not parsed and STATISTICS in known:
-            known["stats"] = _with_counts(known.get("stats"), known.pop(STATISTICS))
+            known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
         if not known:
             yield from ({name: {}} for _ in range(len(column)))
         for row in zip(*known.values()):
@@ -149,6 +149,7 @@ def _parsed_values(array: Any) -> Sequence[Any]:
     return values
 
 
-def _with_counts(stats: Sequence[Any] | None, parsed: Sequence[Any]) -> Sequence[Any]:
+def with_counts(stats: Sequence[Any] | None, parsed: Sequence[Any]) -> Sequence[Any]:
+    """Return statistics of files, or their number of rows where that is parsed."""
     counts = [None if struct is None else struct.get("numRecords") for struct in parsed]
     return counts if stats is None else [text if count is None else count for text, count in zip(stats, counts)]

@@ -1,4 +1,4 @@
-"""The Parquet files of checkpoints, read into actions by PyArrow."""
+"""The Parquet files of checkpoints, read into actions by PyArrow where it is installed, else with Python alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
+from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
-from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
@@ -68,8 +67,7 @@ class CheckpointFiles:
             except BrokenLogError as error:
                 refusal = error
             else:
-                parsed = PARSED_FIELDS[0] in fields.get("add", ())
-                yield from _named(name, arrow_checkpoint.actions(table, parsed=parsed))
+                yield from _named(name, arrow_checkpoint.actions(table, parsed=_has_parsed(fields)))
                 return
         yield from self._read_otherwise(path, fields, kinds, refusal)
 
@@ -84,11 +82,15 @@ class CheckpointFiles:
 
         :param refusal: why it cannot; None where it was not asked
         """
-        del fields, kinds
         name = path.rsplit("/", 1)[-1]
         if refusal is not None:
             raise BrokenLogError(f"checkpoint file {name} is damaged: {refusal}")
-        raise MissingPackageError(f"To read the checkpoint file {name}", "pyarrow")
+        content, parsed = self._storage.read(path), _has_parsed(fields)
+        yield from _named(name, python_checkpoint.actions(content, fields, kinds, parsed=parsed))
+
+
+def _has_parsed(fields: Mapping[str, Sequence[str]]) -> bool:
+    return PARSED_FIELDS[0] in fields.get("add", ())
 
 
 def _named(name: str, actions: Iterator[Action]) -> Iterator[Action]:

@@ -1,0 +1,117 @@
+"""Parquet checkpoints, read with Python alone: where neither PyArrow nor Spark is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import repeat
+from typing import Any
+
+from airflow_delta_provider.domain.delta.commit import KINDS, Action
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.snapshot_comparison import MOST_PARSED
+from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, Codec
+from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Struct
+from airflow_delta_provider.domain.formats.parquet.parquet_error import (
+    BrokenValueError,
+    MissingCodecError,
+    ParquetError,
+    UnsupportedError,
+)
+from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile, RowGroup
+from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import with_counts
+from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError, have
+
+_COUNT = "numRecords"
+_ZSTANDARD = "ZSTD"
+_PARSED = (PARTITION_VALUES, STATISTICS)
+
+
+def actions(
+    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
+) -> Iterator[Action]:
+    """Yield the actions of a checkpoint file, as :mod:`arrow_checkpoint` does.
+
+    :param fields: those to read of kinds of which not all are; none leaves the kind out
+    :param kinds: those to read; None for all that are there
+    :param parsed: whether with what is parsed, of the first files; else the number of rows of ``stats_parsed`` is given
+        as ``stats``
+    :raises BrokenLogError: if the file is damaged
+    :raises MissingPackageError: if it takes a package to read it
+    """
+    try:
+        file = ParquetFile(content, {**STANDARD_CODECS, **_codecs_of_packages()})
+        columns = [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
+        for group in file.row_groups():
+            for column in columns:
+                yield from _actions(group, column, parsed)
+    except MissingCodecError as error:
+        package = "zstandard" if error.codec == _ZSTANDARD else "pyarrow"
+        raise MissingPackageError(
+            f"To read a checkpoint file that is compressed with {error.codec}", package
+        ) from error
+    except UnsupportedError as error:
+        raise MissingPackageError(f"To read a checkpoint file ({error})", "pyarrow") from error
+    except ParquetError as error:
+        raise BrokenLogError(str(error)) from error
+
+
+def _wanted(column: Field, fields: Mapping[str, Collection[str]]) -> Field:
+    """Return what is wanted of a column."""
+    if column.name not in fields or not isinstance(column, Struct):
+        return column
+    wanted = fields[column.name]
+    of_counts = {f"{field.name}.{_COUNT}": (field.name, _COUNT) for field in column.fields}
+    return column.only([of_counts.get(name, (name,)) for name in wanted])
+
+
+def _actions(group: RowGroup, column: Field, parsed: bool) -> Iterator[Action]:
+    kind = column.name
+    if not isinstance(column, Struct):
+        if kind in KINDS:
+            raise BrokenLogError(f"its {kind} is no struct")
+        return
+    apart = [field.name for field in column.fields if parsed and field.name in _PARSED]
+    others = column.only([(field.name,) for field in column.fields if field.name not in apart])
+    if not others.fields:
+        return
+    count, found = group.fields(others)
+    known = {name: values for name, values in found.items() if values is not None}
+    for name in apart:
+        if (values := _first_parsed(group, column.only([(name,)]))) is not None:
+            known[name] = [*values, *repeat(None, count - len(values))]
+    if kind == "add" and not parsed and STATISTICS in known:
+        known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
+    if not known:
+        yield from ({kind: {}} for _ in range(count))
+    names = tuple(known)
+    for row in zip(*known.values()):
+        yield {kind: dict(zip(names, row))}
+
+
+def _first_parsed(group: RowGroup, column: Struct) -> Sequence[Any] | None:
+    """Return the values of a parsed field of the first files; None where it has none that can be read."""
+    try:
+        _, found = group.fields(column, MOST_PARSED)
+    except BrokenValueError:
+        return None
+    return found[column.fields[0].name]
+
+
+@cache
+def _codecs_of_packages() -> Mapping[str, Codec]:
+    """Return what installed packages decompress."""
+    if not have("zstandard"):
+        return {}
+    import zstandard
+
+    def decompress(page: bytes, size: int) -> bytes:
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(page) as stream:
+                content: bytes = stream.read(size + 1)
+        except zstandard.ZstdError as error:
+            raise ParquetError(f"a page cannot be decompressed: {error}") from None
+        return content
+
+    return {_ZSTANDARD: decompress}
