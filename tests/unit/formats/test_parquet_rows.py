@@ -154,7 +154,6 @@ def values_of(array: Any) -> Iterator[Any]:
 
 
 @given(tables(), OPTIONS)
-@settings(max_examples=150)
 def test_rows_are_those_that_pyarrow_wrote(table, options):
     expected = {name: list(values_of(table.column(name))) for name in table.column_names}
 
@@ -395,7 +394,7 @@ SAMPLES = [
 
 
 @given(st.sampled_from(SAMPLES), st.data())
-@settings(max_examples=600)
+@settings(max_examples=400)
 def test_damaged_bytes_are_an_error_or_other_rows(content, data):
     damaged = bytearray(content)
     for _ in range(data.draw(st.integers(1, 4))):
