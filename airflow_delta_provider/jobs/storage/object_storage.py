@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +17,10 @@ from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
 from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage_errors import (
     FileChangedError,
+    SilentStoreError,
+    StorageError,
     UnconditionalError,
+    UnreachableError,
     may_pass,
     reported,
 )
@@ -26,11 +32,36 @@ _FEW = 2
 _IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
 #: How names of buckets end that list in no order: Amazon's directory buckets.
 _UNORDERED = "--x-s3"
+#: Seconds after which a bucket that never answered is not asked again, as many tables may be in it.
+_PATIENCE = 5.0
 #: Follows all names in a directory, or those that begin as one does.
 _LAST = "\U0010fffd"
 _PAGE = 1000
 
 Opens = Callable[[StoreUri, Mapping[str, str]], Any]
+
+
+@dataclass
+class _Bucket:
+    """The store of a bucket; it is no longer asked where it has failed to answer for a while, and never did."""
+
+    store: Any
+    answered: bool = False
+    failing_since: float | None = None
+
+    def failed(self) -> None:
+        """Take down that it did not answer."""
+        self.failing_since = self.failing_since or time.monotonic()
+
+    def check(self, path: str) -> None:
+        """Check that it is worth while to ask.
+
+        :raises SilentStoreError: if not
+        """
+        if self.answered or self.failing_since is None:
+            return
+        if time.monotonic() - self.failing_since > _PATIENCE:
+            raise SilentStoreError(path)
 
 
 class ObjectStorage:
@@ -45,7 +76,7 @@ class ObjectStorage:
     def __init__(self, options: Mapping[str, str] | None = None, opens: Opens = open_store) -> None:
         self._options = options or {}
         self._opens = opens
-        self._stores: dict[str, Any] = {}
+        self._buckets: dict[str, _Bucket] = {}
         self._opening = threading.Lock()
         self._ahead = ReadAhead(self.read)
 
@@ -58,13 +89,12 @@ class ObjectStorage:
         """
         import obstore
 
-        uri = StoreUri.of(directory)
-        with reported(directory):
-            found = obstore.list_with_delimiter(self._store(uri), uri.key or None)
+        with self._asking(directory) as (store, key):
+            found = obstore.list_with_delimiter(store, key or None)
         paths = [*found["common_prefixes"], *(item["path"] for item in found["objects"])]
         # A directory may have an object of its own, without content, that says that it is there.
-        names = dict.fromkeys(path.rsplit("/", 1)[-1] for path in paths if path != uri.key)
-        if not names and uri.key:
+        names = dict.fromkeys(path.rsplit("/", 1)[-1] for path in paths if path != key)
+        if not names and key:
             raise MissingFileError(directory)
         return list(names)
 
@@ -77,10 +107,9 @@ class ObjectStorage:
         """
         import obstore
 
-        uri = StoreUri.of(directory)
-        with reported(directory):
-            found = obstore.list_with_delimiter(self._store(uri), uri.key or None)
-        if uri.key and not found["common_prefixes"] and not found["objects"]:
+        with self._asking(directory) as (store, key):
+            found = obstore.list_with_delimiter(store, key or None)
+        if key and not found["common_prefixes"] and not found["objects"]:
             raise MissingFileError(directory)
         return [path.rsplit("/", 1)[-1] for path in found["common_prefixes"]]
 
@@ -95,30 +124,11 @@ class ObjectStorage:
         uri = StoreUri.of(directory)
         if uri.scheme not in _IN_ORDER or uri.authority.endswith(_UNORDERED):
             return [found for found in self.list_names(directory) if found >= name]
-        with reported(directory):
-            names = [found for found in self._scan(uri, name) if found >= name]
-            if not names and next(self._scan(uri, ""), None) is None:
+        with self._asking(directory) as (store, key):
+            names = [found for found in _scan(store, key, name) if found >= name]
+            if not names and next(_scan(store, key, ""), None) is None:
                 raise MissingFileError(directory)
         return names
-
-    def _scan(self, uri: StoreUri, name: str) -> Iterator[str]:
-        """Yield names from about ``name`` on; what is further down is passed over, a request for each directory."""
-        import obstore
-
-        store, below = self._store(uri), f"{uri.key}/" if uri.key else ""
-        after: str | None = below + _before(name)
-        passed = ""
-        while after is not None:
-            pages = obstore.list(store, uri.key or None, offset=after or None, chunk_size=_PAGE)
-            after = None
-            for item in (item for page in pages for item in page):
-                found, deeper, _ = item["path"][len(below) :].partition("/")
-                if not found or (deeper and found == passed):
-                    continue
-                yield found
-                if deeper:
-                    passed, after = found, f"{below}{found}/{_LAST}"
-                    break
 
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
@@ -176,10 +186,9 @@ class ObjectStorage:
 
         if start >= end:
             return b""
-        uri = StoreUri.of(path)
         try:
-            with reported(path):
-                return bytes(obstore.get_range(self._store(uri), uri.key, start=start, end=end))
+            with self._asking(path) as (store, key):
+                return bytes(obstore.get_range(store, key, start=start, end=end))
         except Exception:
             if self._head(path)["size"] <= start:  # stores take that for an error, each for its own
                 return b""
@@ -238,31 +247,66 @@ class ObjectStorage:
     def _get(self, path: str) -> tuple[bytes, Mapping[str, Any]]:
         import obstore
 
-        uri = StoreUri.of(path)
-        with reported(path):
-            got = obstore.get(self._store(uri), uri.key)
+        with self._asking(path) as (store, key):
+            got = obstore.get(store, key)
             return bytes(got.bytes()), got.meta
 
     def _head(self, path: str) -> Mapping[str, Any]:
         import obstore
 
-        uri = StoreUri.of(path)
-        with reported(path):
-            meta: Mapping[str, Any] = obstore.head(self._store(uri), uri.key)
+        with self._asking(path) as (store, key):
+            meta: Mapping[str, Any] = obstore.head(store, key)
             return meta
 
     def _put(self, path: str, content: bytes, mode: Any) -> None:
         import obstore
 
-        uri = StoreUri.of(path)
-        with reported(path):
-            obstore.put(self._store(uri), uri.key, content, mode=mode)
+        with self._asking(path) as (store, key):
+            obstore.put(store, key, content, mode=mode)
 
-    def _store(self, uri: StoreUri) -> Any:
+    @contextmanager
+    def _asking(self, path: str) -> Iterator[tuple[Any, str]]:
+        """Give the store of a path, and the key in it; errors of asking that come out as what they mean."""
+        uri = StoreUri.of(path)
+        bucket = self._bucket(uri)
+        bucket.check(path)
+        try:
+            with reported(path):
+                yield bucket.store, uri.key
+        except UnreachableError:
+            bucket.failed()
+            raise
+        except (MissingFileError, StorageError):
+            bucket.answered = True
+            raise
+        bucket.answered = True
+
+    def _bucket(self, uri: StoreUri) -> _Bucket:
         with self._opening:
-            if uri.root not in self._stores:
-                self._stores[uri.root] = self._opens(uri, self._options)
-            return self._stores[uri.root]
+            if uri.root not in self._buckets:
+                with reported(str(uri)):
+                    self._buckets[uri.root] = _Bucket(self._opens(uri, self._options))
+            return self._buckets[uri.root]
+
+
+def _scan(store: Any, key: str, name: str) -> Iterator[str]:
+    """Yield names from about ``name`` on; what is further down is passed over, a request for each directory."""
+    import obstore
+
+    below = f"{key}/" if key else ""
+    after: str | None = below + _before(name)
+    passed = ""
+    while after is not None:
+        pages = obstore.list(store, key or None, offset=after or None, chunk_size=_PAGE)
+        after = None
+        for item in (item for page in pages for item in page):
+            found, deeper, _ = item["path"][len(below) :].partition("/")
+            if not found or (deeper and found == passed):
+                continue
+            yield found
+            if deeper:
+                passed, after = found, f"{below}{found}/{_LAST}"
+                break
 
 
 def _before(name: str) -> str:

@@ -8,9 +8,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 
 #: Files that are read at once, for all that ask.
-_THREADS = 96
+_THREADS = 128
 #: Files that are read ahead of one that is asked for, and the bytes that they shall not exceed.
-_AHEAD, _BYTES = 48, 1 << 26
+_AHEAD, _BYTES = 96, 1 << 26
 
 
 class ReadAhead:

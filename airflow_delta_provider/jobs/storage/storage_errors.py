@@ -42,9 +42,20 @@ class UnconditionalError(StorageError):
     """A store cannot write under a condition."""
 
 
+class UnreachableError(StorageError):
+    """A store that did not answer."""
+
+
+class SilentStoreError(StorageError):
+    """A store that is not asked, since it never answered before."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"{place}: {_UNREACHABLE.what}", _UNREACHABLE.remedy, retryable=True)
+
+
 def may_pass(error: Exception) -> bool:
-    """Whether another try may help."""
-    return isinstance(error, StorageError) and error.retryable
+    """Whether another try may help, now."""
+    return isinstance(error, StorageError) and error.retryable and not isinstance(error, SilentStoreError)
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,12 @@ _CHANGED = _Meaning("somebody else wrote the file meanwhile", "Run the job again
 _UNCONDITIONAL = _Meaning("the storage has no writes under a condition", "Write without one.")
 _OTHER = _Meaning("the storage failed", "If it persists, check the location, network and credentials.", retryable=True)
 
-_ERRORS = {_CHANGED: FileChangedError, _UNCONDITIONAL: UnconditionalError}
+_ERRORS = {
+    _CHANGED: FileChangedError,
+    _UNCONDITIONAL: UnconditionalError,
+    _UNREACHABLE: UnreachableError,
+    _SLOW: UnreachableError,
+}
 
 #: What stores answer, in the words of S3, Azure and Google.
 _CODES: Mapping[str, _Meaning] = {

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.storage.storages import Storages
 from benchmarks.protocol_logs import write_log
 from tests.small_s3 import SmallS3
 
@@ -142,3 +143,17 @@ def test_a_bucket_that_answers_slowly_is_waited_for_by_all_tables_at_once(server
     report = reported(AuditOptions(), *(f"{LAKE}/{name}" for name in names))
     assert report.verdict is Verdict.PASS
     assert server.most_at_once > 30
+
+
+def test_a_store_that_never_answers_is_not_waited_for_by_each_table(
+    server: SmallS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow_delta_provider.jobs.storage.object_storage._PATIENCE", 0.2)
+    server.delay = 60
+    session = python_session(Storages({"timeout": "300ms"}))
+    tables = tuple(f"{LAKE}/t{number}" for number in range(500))
+    report = run(JobRequest(tables, AuditOptions()), session)
+    assert {(table.verdict, table.retryable) for table in report.tables} == {(Verdict.FAULT, True)}
+    assert sum(server.asked.values()) < 100
+    server.delay = 0
+    assert all("cannot be reached" in table.findings[0].message for table in report.tables[200:])
