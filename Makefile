@@ -114,6 +114,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.read_log
+	$(BIN)/python -m benchmarks.object_store
 	$(BIN)/python -m benchmarks.unmap
 	$(BIN)/python -m benchmarks.watch_tables
 	$(BIN)/python -m benchmarks.check_paimon_metadata
