@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.formats.parquet.parquet_error import (
     BrokenValueError,
     MissingCodecError,
     ParquetError,
+    TooLargeError,
 )
 from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile
 
@@ -410,3 +411,20 @@ def test_damaged_bytes_are_an_error_or_other_rows(content, data):
             damaged[at:at] = data.draw(st.binary(min_size=1, max_size=5))
     with suppress(ParquetError):
         rows(bytes(damaged))
+
+
+def test_few_bytes_that_stand_for_many_rows_are_not_read():
+    """Structs of nulls take no bytes in the file, and 250 each in memory."""
+    many = pa.nulls(8_000_000, pa.int32())
+    content = written(pa.table({"c": pa.StructArray.from_arrays([many], ["x"])}), row_group_size=8_000_000)
+
+    assert len(content) < 100_000
+    with pytest.raises(TooLargeError):
+        rows(content)
+
+
+def test_many_rows_without_a_struct_are_read():
+    many = pa.nulls(2_000_000, pa.struct([("x", pa.int32())]))
+
+    assert ParquetFile(written(pa.table({"c": many}), row_group_size=2_000_000)).fields
+    assert set(rows(written(pa.table({"c": many})))["c"]) == {None}

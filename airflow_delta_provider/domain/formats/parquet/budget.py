@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
+from airflow_delta_provider.domain.formats.parquet.parquet_error import TooLargeError
 
 #: Bytes that the smallest file may come to, and that each byte of a larger one may come to besides.
-_LEAST = 1 << 28
+_LEAST = 1 << 29
 _PER_BYTE = 64
 
 
@@ -23,8 +23,8 @@ class Budget:
     def take(self, size: int) -> None:
         """Take bytes, before they are allocated.
 
-        :raises ParquetError: if there are not so many left
+        :raises TooLargeError: if there are not so many left
         """
         self._left -= size
         if self._left < 0:
-            raise ParquetError("it says that it comes to more than a file of its size can")
+            raise TooLargeError("it comes to more than is read here of a file of its size")

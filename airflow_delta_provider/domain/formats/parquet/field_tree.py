@@ -35,6 +35,10 @@ class Field:
         """Yield the columns that it is stored in."""
         raise NotImplementedError
 
+    def groups(self) -> Iterator[Field]:
+        """Yield the structs, lists and maps among it and what is below it."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Leaf(Field):
@@ -50,6 +54,10 @@ class Leaf(Field):
         """Yield the columns that it is stored in."""
         yield self
 
+    def groups(self) -> Iterator[Field]:
+        """Yield nothing."""
+        return iter(())
+
 
 @dataclass(frozen=True)
 class Struct(Field):
@@ -61,6 +69,12 @@ class Struct(Field):
         """Yield the columns that it is stored in."""
         for field in self.fields:
             yield from field.leaves()
+
+    def groups(self) -> Iterator[Field]:
+        """Yield the structs, lists and maps among it and what is below it."""
+        yield self
+        for field in self.fields:
+            yield from field.groups()
 
     def only(self, wanted: Collection[Names]) -> Struct:
         """Return the struct with these fields alone, and what is below them; those that are not there are left out.
@@ -104,6 +118,12 @@ class Listing(Field):
         """Yield the columns that it is stored in."""
         for item in self.items:
             yield from item.leaves()
+
+    def groups(self) -> Iterator[Field]:
+        """Yield the structs, lists and maps among it and what is below it."""
+        yield self
+        for item in self.items:
+            yield from item.groups()
 
 
 def field_tree(elements: tuple[SchemaElement, ...]) -> Struct:

@@ -17,6 +17,9 @@ from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterE
 from airflow_delta_provider.domain.formats.parquet.pages import Column, read_column
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
+#: Bytes that a small dict of Python takes.
+_DICT_SIZE = 232
+
 
 class ParquetFile:
     """A file of which rows are read.
@@ -81,7 +84,11 @@ class RowGroup:
         return fields_of(struct, self._columns(struct), most)
 
     def _columns(self, field: Field) -> Columns:
-        return {leaf.path: self._reader.read(leaf, self._index, self.num_rows) for leaf in field.leaves()}
+        columns = {leaf.path: self._reader.read(leaf, self._index, self.num_rows) for leaf in field.leaves()}
+        for group in field.groups():
+            leaf = min(group.leaves(), key=lambda leaf: leaf.repetition)
+            self._reader.take_objects(columns[leaf.path].definitions, group.definition)
+        return columns
 
 
 class _ColumnReader:
@@ -105,6 +112,10 @@ class _ColumnReader:
         if rows != num_rows:
             raise ParquetError(f"column {'.'.join(leaf.path)} has {rows} rows in a row group of {num_rows}")
         return column
+
+    def take_objects(self, definitions: bytes, definition: int) -> None:
+        """Take from the budget what the dicts or lists of a field take, which few bytes may stand for."""
+        self._budget.take(_DICT_SIZE * len(definitions.translate(None, bytes(range(definition)))))
 
     def _chunks_of(self, leaf: Leaf) -> tuple[StoredChunk, ...]:
         if leaf.path not in self._chunks:
