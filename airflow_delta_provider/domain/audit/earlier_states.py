@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
@@ -27,19 +28,42 @@ _KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENAB
 _IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"
 
 
-class EarlierStates:
-    """Remembers metadata and files of each version, in two numbers, and with them two more.
+class _Seen(NamedTuple):
+    """The versions that had the same metadata and files.
 
-    These are the lowest ``maxColumnId`` that they had, and the newest version that had them.
+    :param lowest: the lowest ``maxColumnId`` that they had
+    :param version: the newest of them
     """
+
+    lowest: int
+    version: int
+    protocols: tuple[Protocol, ...]
+    identities: tuple[tuple[str, int | None], ...]
+
+    @classmethod
+    def of(cls, lowest: int, state: TableState, before: _Seen | None) -> _Seen:
+        """Return what is known with one more version."""
+        protocol, identity = state.protocol, identity_of(state.metadata)
+        if before is None:
+            return cls(lowest, state.version, (protocol,), (identity,))
+        protocols, identities = before.protocols, before.identities
+        return cls(
+            lowest,
+            state.version,
+            protocols if protocol in protocols else (*protocols, protocol),
+            identities if identity in identities else (*identities, identity),
+        )
+
+
+class EarlierStates:
+    """Remembers metadata and files of each version, in two numbers, and which versions had them."""
 
     def __init__(self) -> None:
         self._files = 0
         self._metadata = 0
         self._highest = 0
         self._had_protocol = self._had_identity = self._moved = False
-        self._seen: dict[tuple[int, int], tuple[int, int]] = {}
-        self._exact: set[tuple[int, int, object]] = set()
+        self._seen: dict[tuple[int, int], _Seen] = {}
 
     def begin(self, state: TableState) -> None:
         """Take the state that the history starts from, with its files."""
@@ -48,8 +72,8 @@ class EarlierStates:
             self._files = (self._files + hash(file.key)) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
-        self._seen[self._files, self._metadata] = (self._highest, state.version)
-        self._exact.update(self._more(state))
+        there = (self._files, self._metadata)
+        self._seen[there] = _Seen.of(self._highest, state, self._seen.get(there))
 
     def take(self, transition: Transition) -> int | None:
         """Take a commit, and return the newest version in which the table has been where it leads to.
@@ -65,26 +89,27 @@ class EarlierStates:
             self._metadata = _metadata_number(transition.after.metadata)
             self._highest = transition.after.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)
-        lowest, version = self._seen.get(there, (self._highest, None))
-        self._seen[there] = min(lowest, self._highest), transition.commit.version
-        protocol, identity = self._more(transition.after)
-        self._had_protocol, self._had_identity = protocol in self._exact, identity in self._exact
-        self._exact |= {protocol, identity}
         self._moved = there != here
-        return version if self._moved and lowest <= self._highest else None
+        seen = self._seen.get(there)
+        version = self._look(seen, transition.after)
+        lowest = self._highest if seen is None else min(seen.lowest, self._highest)
+        self._seen[there] = _Seen.of(lowest, transition.after, seen)
+        return version
 
     def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
         """Return the newest version of an earlier part of the history in which the table was as it is now.
 
         :param after: the state that the last commit led to
         """
-        there = (self._files, self._metadata)
-        lowest, version = earlier._seen.get(there, (self._highest, None))
-        if version is None or not self._moved or lowest > self._highest:
+        return self._look(earlier._seen.get((self._files, self._metadata)), after)
+
+    def _look(self, seen: _Seen | None, after: TableState) -> int | None:
+        if seen is None:
+            self._had_protocol = self._had_identity = False
             return None
-        protocol, identity = self._more(after)
-        self._had_protocol, self._had_identity = protocol in earlier._exact, identity in earlier._exact
-        return version
+        self._had_protocol = after.protocol in seen.protocols
+        self._had_identity = identity_of(after.metadata) in seen.identities
+        return seen.version if self._moved and seen.lowest <= self._highest else None
 
     @property
     def had_protocol(self) -> bool:
@@ -95,10 +120,6 @@ class EarlierStates:
     def had_identity(self) -> bool:
         """Whether it had the very id and time of creation, too."""
         return self._had_identity
-
-    def _more(self, state: TableState) -> tuple[tuple[int, int, object], tuple[int, int, object]]:
-        here = (self._files, self._metadata)
-        return (*here, state.protocol), (*here, identity_of(state.metadata))
 
 
 def leads_back(earlier: TableState, now: TableState) -> bool:

@@ -27,6 +27,8 @@ _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] =
     (str,): (Open.PLAIN_TEXT, None),
     (bool,): (Open.BOOLEAN, "true".__eq__),
 }
+#: By the type of a value in Python, what others of the type look like.
+_OF_ANY = {int: Open.INTEGER, float: Open.NUMBER, str: Open.PLAIN_TEXT, bool: Open.BOOLEAN}
 #: Partition values that one pattern knows.
 _MOST = 10_000
 
@@ -144,14 +146,24 @@ class FilePattern:
             if name == "partitionValues" and isinstance(value, dict):
                 return Open.OBJECT
             if name == "stats" and value and isinstance(value, str):
-                return Open.TEXT if self.kind == "remove" else Open.DOCUMENT
+                return Open.DOCUMENT if self.kind == "add" or _is_plain(value) else Open.TEXT
         if above == ("tags",) and isinstance(value, str):
             return Open.TEXT
+        if self.kind == "remove":
+            return _OF_ANY.get(type(value)) if above and above[0] == "stats" else None
         if (above == ("stats",) and name == _ROWS) or above == ("stats", COUNTS):
             return Open.NATURAL
         if len(above) == 2 and above[1] in BOUNDS:
             return _BOUND_FORMS[self._columns[name].usual][0]
         return None
+
+
+def _is_plain(text: str) -> bool:
+    """Whether statistics are JSON without escapes, so that others like them are told by their form."""
+    try:
+        return isinstance(read_statistics(text), dict) and "\\" not in text
+    except ValueError:
+        return False
 
 
 def _are_open(text: str, columns: Columns) -> bool:

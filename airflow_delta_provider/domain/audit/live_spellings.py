@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from airflow_delta_provider.domain.delta.file_path import is_odd, plain_path
+from airflow_delta_provider.domain.delta.file_path import is_any_odd, is_odd, plain_path
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 
@@ -28,7 +28,10 @@ class LiveSpellings:
 
         :param is_live: whether a path is live after the commit
         """
-        for path in dict.fromkeys(file.path for file in transition.commit.adds):
+        paths = dict.fromkeys([file.path for file in transition.commit.adds])
+        if not self._odd and not is_any_odd(paths):
+            return
+        for path in paths:
             plain = plain_path(path, self._root) if is_odd(path) else path
             if plain == path and not self._odd:
                 continue

@@ -215,11 +215,15 @@ def parse_line(line: str) -> Any:
 
     :raises ValueError: if it is not JSON, or damaged in another way
     """
+    if line.startswith('{"commitInfo":'):
+        action = parse_json(line)
+        if action.keys() == {"commitInfo"}:  # where writers put what users give them, and no reader depends on it
+            return action
     try:
         return parse_json(line, unique=True)
     except DuplicateKeyError:
         action = parse_json(line)
-        if action.keys() == {"commitInfo"}:  # where writers put what users give them, and no reader depends on it
+        if action.keys() == {"commitInfo"}:
             return action
         raise
 

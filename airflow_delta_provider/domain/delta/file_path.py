@@ -6,6 +6,7 @@ PROTOCOL.md, Add File and Remove File: RFC 2396, relative to the table's root or
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 #: What may stand in a URI; characters beyond ASCII as Java takes them.
@@ -31,6 +32,12 @@ def is_odd(path: str) -> bool:
     If neither of two paths is odd, they name two files.
     """
     return "%" in path or ":" in path or path.startswith((".", "/")) or "/." in path or "//" in path
+
+
+def is_any_odd(paths: Iterable[str]) -> bool:
+    """Whether one of several paths is odd."""
+    joined = "\n".join(["", *paths])
+    return any(sign in joined for sign in ("%", ":", "/.", "//", "\n.", "\n/"))
 
 
 def is_absolute(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
@@ -33,6 +33,11 @@ class LiveFile(RowFile):
 
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
+    key: FileKey = field(init=False, repr=False, compare=False)
+    """What tells logical files apart."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", _key(self))
 
     @classmethod
     def from_add(cls, body: Mapping[str, Any]) -> LiveFile:
@@ -50,11 +55,6 @@ class LiveFile(RowFile):
             _deletion_vector(body),
             bool(body.get("dataChange", True)),
         )
-
-    @property
-    def key(self) -> FileKey:
-        """What tells logical files apart."""
-        return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
 
     @property
     def row_ids(self) -> RowIds:
@@ -80,6 +80,11 @@ class RemovedFile:
     default_row_commit_version: int | None
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
+    key: FileKey = field(init=False, repr=False, compare=False)
+    """What tells logical files apart."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", _key(self))
 
     @classmethod
     def from_remove(cls, body: Mapping[str, Any]) -> RemovedFile:
@@ -95,10 +100,9 @@ class RemovedFile:
             bool(body.get("dataChange", True)),
         )
 
-    @property
-    def key(self) -> FileKey:
-        """What tells logical files apart."""
-        return self.path, self.deletion_vector.unique_id if self.deletion_vector else ""
+
+def _key(file: LiveFile | RemovedFile) -> FileKey:
+    return file.path, "" if file.deletion_vector is None else file.deletion_vector.unique_id
 
 
 def num_records(stats: Any) -> int | None:
