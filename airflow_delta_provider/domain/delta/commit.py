@@ -176,11 +176,11 @@ def parse_lines(
     number = 0
     try:
         for number, line in enumerate(content.removeprefix(BOM_UTF8).decode().split("\n"), start=1):
-            if not line or line.isspace():
-                continue
             value = known(line)
             if value is not None:
                 lines.append((line, value))
+                continue
+            if not line or line.isspace():
                 continue
             action = parse_line(line)
             if not isinstance(action, dict):

@@ -88,7 +88,7 @@ def version_of(name: str) -> int:
 
 def commit_versions(names: Iterable[str]) -> list[int]:
     """Return the versions that have a commit file, ascending."""
-    return sorted(int(name[:20]) for name in names if len(name) == _COMMIT_LENGTH and _COMMIT.fullmatch(name))
+    return sorted([int(name[:20]) for name in names if len(name) == _COMMIT_LENGTH and _COMMIT.fullmatch(name)])
 
 
 def has_log(names: Iterable[str]) -> bool:
@@ -115,7 +115,7 @@ def checkpoint_versions(names: Iterable[str]) -> list[int]:
 
 def checksum_versions(names: Iterable[str]) -> list[int]:
     """Return the versions that have a checksum file, ascending."""
-    return sorted(int(match[1]) for match in map(_CHECKSUM.fullmatch, names) if match)
+    return sorted(int(name[:20]) for name in names if name.endswith(".crc") and _CHECKSUM.fullmatch(name))
 
 
 def compaction_files(names: Iterable[str]) -> list[CompactionFile]:
@@ -204,6 +204,8 @@ def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
     """Return the files that are derived from commits, each with the last version that it is about, ascending."""
     found = []
     for name in names:
+        if len(name) == _COMMIT_LENGTH:
+            continue  # as most are; what is derived has other lengths
         if match := _COMPACTION.fullmatch(name):
             found.append((int(match[2]), name))
         elif any(form.fullmatch(name) for form in _DERIVED):
@@ -214,6 +216,7 @@ def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
 def malformed_names(names: Iterable[str]) -> list[str]:
     """Return the names that begin like those of commits and of the files derived from them, and are none."""
     found = []
+    names = [name for name in names if len(name) != _COMMIT_LENGTH or _COMMIT.fullmatch(name) is None]
     for name in names:
         if (match := _LIKE_LOG.fullmatch(name)) and not any(form.fullmatch(name) for form in _FORMS):
             found.append(match[0])

@@ -238,10 +238,16 @@ class Judging:
     def _read(self, versions: range) -> Iterator[CommitFile]:
         """Yield those commits that the log has."""
         present = set(self._names)
-        found = [version for version in versions if commit_name(version) in present]
-        files = self._log.read_files([name for version in found for name in _files_of(version, present)])
+        with_checksum = {version for version in checksum_versions(self._names) if version in versions}
+        found: list[int] = []
+        names: list[str] = []
+        for version in versions:
+            if (name := commit_name(version)) in present:
+                found.append(version)
+                names += [name, checksum_name(version)] if version in with_checksum else [name]
+        files = self._log.read_files(names)
         for version in found:
-            yield CommitFile(version, next(files), next(files) if checksum_name(version) in present else None)
+            yield CommitFile(version, next(files), next(files) if version in with_checksum else None)
 
     def facts(self, audit: HistoryAudit) -> HistoryFacts:
         """Return what is known besides the state, for an audit that goes on from there."""
@@ -294,7 +300,7 @@ class Judging:
             beside = list(self.checkpoints.take(version, actions))
             if checksum is not None:
                 beside += self._check_checksum(audit, checksum)
-            for compaction in compactions[version]:
+            for compaction in compactions.get(version, ()):
                 beside += self._compare_compaction(compaction)
             for finding in beside:
                 audit.note(finding)
@@ -353,11 +359,6 @@ def _after(names: Sequence[str], version: int) -> list[str]:
     """Return the names of files of the log that belong to ``version`` or later ones."""
     first = f"{version:020d}"
     return [name for name in names if name[:20] >= first]
-
-
-def _files_of(version: int, present: set[str]) -> list[str]:
-    names = [commit_name(version), checksum_name(version)]
-    return [name for name in names if name in present]
 
 
 def check_checksum_of(

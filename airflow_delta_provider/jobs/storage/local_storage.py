@@ -45,8 +45,11 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-        with _missing_reported(path), open(_path(path), "rb", buffering=0) as file:
-            return file.read()
+        try:
+            with open(_path(path), "rb", buffering=0) as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(path) from None
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
         """Yield the contents of files, in order."""
