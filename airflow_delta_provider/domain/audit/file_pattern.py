@@ -6,10 +6,17 @@ for the values left open here, which are checked where a rule is about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, Columns, is_sound, read_statistics
+from airflow_delta_provider.domain.delta.column_statistics import (
+    BOUNDS,
+    COUNTS,
+    ColumnKind,
+    Columns,
+    is_sound,
+    read_statistics,
+)
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.file_path import URI
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
@@ -27,6 +34,7 @@ _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] =
     (str,): (Open.PLAIN_TEXT, None),
     (bool,): (Open.BOOLEAN, "true".__eq__),
 }
+_BOUNDS = [(part,) for part in BOUNDS]
 #: By the type of a value in Python, what others of the type look like.
 _OF_ANY = {int: Open.INTEGER, float: Open.NUMBER, str: Open.PLAIN_TEXT, bool: Open.BOOLEAN}
 #: Partition values that one pattern knows.
@@ -57,24 +65,27 @@ class FilePattern:
         self._path = places.pop(("path",), -1)
         numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))
         self._size, self._base, self._version, self._rows = (places.get(keys) for keys in numbers)
+        self._rows = self._rows if kind == "add" else None
         vector = (("deletionVector", name) for name in ("pathOrInlineDv", "offset", "sizeInBytes", "cardinality"))
         self._vector = [places.get(keys) for keys in vector]
         self._file = file
         self._partition = places.get(("partitionValues",))
         self._partitions: set[str] = set()
-        self._counts = [place for keys, place in places.items() if keys[:2] == ("stats", COUNTS)]
-        self._bounds = [
-            (
-                place,
-                places["stats", BOUNDS[1], keys[2]],
-                _BOUND_FORMS[columns[keys[2]].usual][1],
-                columns[keys[2]].plain,
-            )
-            for keys, place in places.items()
-            if keys[:2] == ("stats", BOUNDS[0])
-        ]
+        self._counts: list[int] = []
+        self._bounds: list[tuple[int, int, Callable[[str], Any] | None, Callable[[Any, Any], bool] | None]] = []
+        if kind == "add":
+            self._look_at_statistics(places)
         if self._path < 0 or not self.take(line) or self.read(line) != file:
             raise NoPatternError("it is unusual")
+
+    def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
+        """Choose what of the statistics is checked in each line, by the places of its open values."""
+        for keys, place in places.items():
+            if keys[:2] == ("stats", COUNTS):
+                self._counts.append(place)
+            elif keys[:2] == ("stats", BOUNDS[0]):
+                column, upper = self._column(keys[2:]), places[("stats", BOUNDS[1], *keys[2:])]
+                self._bounds.append((place, upper, _BOUND_FORMS[column.usual][1], column.plain))
 
     def lacks(self, line: str) -> bool:
         """Whether a line fits but for its partition values, which are not known."""
@@ -151,11 +162,24 @@ class FilePattern:
             return Open.TEXT
         if self.kind == "remove":
             return _OF_ANY.get(type(value)) if above and above[0] == "stats" else None
-        if (above == ("stats",) and name == _ROWS) or above == ("stats", COUNTS):
+        if (above == ("stats",) and name == _ROWS) or (above[:2] == ("stats", COUNTS) and type(value) is int):
             return Open.NATURAL
-        if len(above) == 2 and above[1] in BOUNDS:
-            return _BOUND_FORMS[self._columns[name].usual][0]
+        if above[:1] == ("stats",) and above[1:2] in _BOUNDS and not isinstance(value, dict):
+            return _BOUND_FORMS[self._column(keys[3:]).usual][0]
         return None
+
+    def _column(self, path: Keys) -> ColumnKind:
+        """Return a column by its path in statistics.
+
+        :raises NoPatternError: if there is no telling of its bounds what others have to be
+        """
+        found, columns = None, self._columns
+        for name in path:
+            found = columns.get(name)
+            columns = (found.below if found else None) or {}
+        if found is None or found.usual not in _BOUND_FORMS:
+            raise NoPatternError("it has bounds of an unusual type")
+        return found
 
 
 def _is_plain(text: str) -> bool:
@@ -176,4 +200,4 @@ def _are_open(text: str, columns: Columns) -> bool:
         return False  # rules take files without rows for others
     if stats.keys() == {_ROWS}:
         return type(stats[_ROWS]) is int and stats[_ROWS] > 0
-    return is_sound(stats, columns) and all(columns[name].usual in _BOUND_FORMS for name in stats[BOUNDS[0]])
+    return is_sound(stats, columns)

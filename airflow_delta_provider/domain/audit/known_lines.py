@@ -13,12 +13,12 @@ from airflow_delta_provider.domain.delta.column_statistics import Columns, colum
 from airflow_delta_provider.domain.delta.commit import (
     Action,
     ActionValue,
-    parse_line,
     parse_lines,
     read_actions,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_pattern import NoPatternError
+from airflow_delta_provider.domain.formats.json_values import parse_json
 
 #: Lines of files without a pattern that are judged before the first pattern is made, which takes about as long. Before
 #: each further one, twice as many.
@@ -54,7 +54,7 @@ class CommitLines(Sequence[Action]):
     def all(self) -> Sequence[Action]:
         """Parse all lines."""
         if self._actions is None:
-            self._actions = [parse_line(line) if isinstance(entry, tuple) else entry for line, entry in self._lines]
+            self._actions = [parse_json(line) if isinstance(entry, tuple) else entry for line, entry in self._lines]
         return self._actions
 
     def __len__(self) -> int:

@@ -80,20 +80,34 @@ def is_sound(stats: Any, columns: Columns) -> bool:
         rows, low, high = stats["numRecords"], stats.get("minValues"), stats.get("maxValues")
         if type(rows) is not int or rows < 0 or (low or high) is None:
             return False
-        for name, count in stats["nullCount"].items():
-            if not (type(count) is int and 0 <= count <= rows and name in columns):
-                return False
-        if low.keys() != high.keys() or stats.get("tightBounds", True) not in (True, False):
+        if stats.get("tightBounds", True) not in (True, False):
             return False
-        for name, least in low.items():
-            most, kind = high[name], columns[name]
-            usual, plain = kind.usual, kind.plain
-            if not (type(least) in usual and type(most) in usual and least <= most):
-                return False
-            if plain is not None and not plain(least, most):
-                return False
+        return _are_counts(stats["nullCount"], rows, columns) and _are_bounds(low, high, columns)
     except (KeyError, TypeError, AttributeError):
         return False
+
+
+def _are_counts(counts: Mapping[str, Any], rows: int, columns: Columns) -> bool:
+    for name, count in counts.items():
+        if type(count) is int:
+            if not (0 <= count <= rows and name in columns):
+                return False
+        elif not _are_counts(count, rows, columns[name].below or {}):
+            return False
+    return True
+
+
+def _are_bounds(low: Mapping[str, Any], high: Mapping[str, Any], columns: Columns) -> bool:
+    if low.keys() != high.keys():
+        return False
+    for name, least in low.items():
+        most, kind = high[name], columns[name]
+        usual, plain = kind.usual, kind.plain
+        if type(least) in usual and type(most) in usual:
+            if not least <= most or (plain is not None and not plain(least, most)):
+                return False
+        elif kind.below is None or not _are_bounds(least, most, kind.below):
+            return False
     return True
 
 

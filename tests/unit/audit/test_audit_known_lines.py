@@ -22,7 +22,7 @@ from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audits_in_parts import content_of
 from tests.unit.damages.case import Case
 from tests.unit.log_builder import Actions, History, Table, audited
-from tests.unit.states import field
+from tests.unit.states import field, struct
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +68,27 @@ VECTOR = {
 STATS = {
     "numRecords": 7,
     "tightBounds": True,
-    "minValues": {"k": -3, "d": "2026-01-01", "v": 0.5, "s": "a", "t": "2026-01-01T00:00:00.000Z", "b": False, "i": 1},
-    "maxValues": {"k": 30, "d": "2026-01-31", "v": 12.0, "s": "b", "t": "2026-01-02T00:00:00.000Z", "b": True, "i": 9},
-    "nullCount": {"k": 0, "d": 1, "v": 7, "s": 0, "t": 0, "b": 0, "i": 0},
+    "minValues": {
+        "k": -3,
+        "d": "2026-01-01",
+        "v": 0.5,
+        "s": "a",
+        "t": "2026-01-01T00:00:00.000Z",
+        "b": False,
+        "i": 1,
+        "n": {"x": 1},
+    },
+    "maxValues": {
+        "k": 30,
+        "d": "2026-01-31",
+        "v": 12.0,
+        "s": "b",
+        "t": "2026-01-02T00:00:00.000Z",
+        "b": True,
+        "i": 9,
+        "n": {"x": 2},
+    },
+    "nullCount": {"k": 0, "d": 1, "v": 7, "s": 0, "t": 0, "b": 0, "i": 0, "n": {"x": 1}},
 }
 TYPES = {"k": "long", "d": "date", "v": "double", "s": "string", "t": "timestamp", "b": "boolean", "i": "byte"}
 ADD = {
@@ -100,6 +118,7 @@ VALUES = st.one_of(st.sampled_from([None, True, False, [], {}, {"p": "x"}, *NUMB
 def judge() -> HistoryAudit:
     """An audit that knows lines such as :data:`ADD` and :data:`REMOVE`."""
     columns = [field(name, PrimitiveType(kind)) for name, kind in TYPES.items()]
+    columns.append(field("n", struct(field("x", PrimitiveType("integer")))))
     table = Table(*columns, field("p", PrimitiveType("integer")), features=["deletionVectors"], partition_by=["p"])
     audit = HistoryAudit(Replay(with_files=True))
     for version, actions in enumerate([*table.commits, [{"add": ADD}], [{"remove": REMOVE}]]):
