@@ -113,6 +113,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.widen_many_columns
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
+	$(BIN)/python -m benchmarks.without_jvm
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.object_store
 	$(BIN)/python -m benchmarks.unmap
