@@ -37,8 +37,8 @@ _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] =
 _BOUNDS = [(part,) for part in BOUNDS]
 #: By the type of a value in Python, what others of the type look like.
 _OF_ANY = {int: Open.INTEGER, float: Open.NUMBER, str: Open.PLAIN_TEXT, bool: Open.BOOLEAN}
-#: Partition values that one pattern knows.
-_MOST = 10_000
+#: Partition values that one pattern knows; then it begins anew, as later files are of later partitions.
+_MOST = 2_000
 
 
 class FilePattern:
@@ -95,7 +95,9 @@ class FilePattern:
     def take(self, line: str) -> bool:
         """Take the partition values of another action that nothing is wrong with; return whether it fits otherwise."""
         found = self._match(line)
-        if found is not None and self._partition is not None and len(self._partitions) < _MOST:
+        if found is not None and self._partition is not None:
+            if len(self._partitions) >= _MOST:
+                self._partitions.clear()
             self._partitions.add(found[self._partition + 1])
         return found is not None
 

@@ -23,6 +23,8 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 #: Lines of files without a pattern that are judged before the first pattern is made, which takes about as long. Before
 #: each further one, twice as many.
 FEW = 50
+#: Patterns of one table.
+_MOST = 8
 
 
 class CommitLines(Sequence[Action]):
@@ -139,7 +141,7 @@ class _Patterns:
         if any(pattern.lacks(line) for pattern in self._patterns):
             return True
         self._left -= 1
-        if self._left > 0:
+        if self._left > 0 or len(self._patterns) >= _MOST:
             return False
         self._left = FEW << len(self._patterns) + 1
         return True
@@ -160,7 +162,8 @@ class _Head:
     def __init__(self, state: TableState, clustering: str | None) -> None:
         self.metadata = metadata = state.metadata
         configuration = frozenset(metadata.configuration.items())
-        self._key = (state.protocol, metadata.schema_string, metadata.partition_columns, configuration, clustering)
+        partitions = tuple(map(str, metadata.partition_columns))
+        self._key = (state.protocol, metadata.schema_string, partitions, configuration, clustering)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Head) and self._key == other._key
@@ -169,7 +172,7 @@ class _Head:
         return hash(self._key)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _patterns_of(head: _Head) -> _Patterns:
     """Return the patterns; kept, since tables of one owner are often alike."""
     return _Patterns(columns_of(head.metadata) or {})
