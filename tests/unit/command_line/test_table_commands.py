@@ -383,6 +383,34 @@ class TestEngine:
         assert message in one_line(capsys)
 
 
+class TestStores:
+    @pytest.fixture(autouse=True)
+    def store(self, lake):
+        """A filesystem of fsspec with tables."""
+        filesystem = pytest.importorskip("fsspec").filesystem("memory")
+        sound(lake / "a")
+        damaged(lake / "x" / "b", ERROR)
+        filesystem.put(f"{lake}/", "/store/", recursive=True)
+        yield
+        filesystem.rm("/store", recursive=True)
+
+    def test_tables_are_found_and_reports_are_written_and_read(self, capsys):
+        assert main(["audit", "memory://store/**", "--format", "json", "--output", "memory://store/r.json"]) == 1
+        assert capsys.readouterr().err.endswith(" · memory://store/r.json\n")
+        assert main(["audit", "memory://store/**", "--baseline", "memory://store/r.json", "--format", "json"]) == 0
+        assert tables(capsys) == ["memory://store/a", "memory://store/x/b"]
+
+    def test_missing_baseline_is_a_usage_error(self, capsys):
+        assert main(["audit", "memory://store/a", "--baseline", "memory://store/none.json"]) == 2
+        assert "--baseline memory://store/none.json: there is no such file." in one_line(capsys)
+
+    def test_storage_that_nothing_here_reads_is_a_fault_and_hides_no_other(self, capsys):
+        words = ["audit", "memory://store/a", "none-has://it/**", "--engine", "python", "--format", "json"]
+        assert main(words) == 4
+        verdicts = {table.table: table.verdict.value for table in report(capsys).tables}
+        assert verdicts == {"memory://store/a": "PASS", "none-has://it/**": "FAULT"}
+
+
 class TestConfiguration:
     def test_tables_and_all_else_come_from_the_file(self, lake, capsys):
         damaged(lake / "lake" / "a", ERROR)

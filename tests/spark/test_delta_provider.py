@@ -1,0 +1,78 @@
+"""``delta-provider`` on Spark, in the session of the tests: changes, names in a catalog, and settings of a session."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.jobs.spark.session import spark_session
+from tests.tables import broken_logs, log
+from tests.tables.protocols import legacy
+from tests.tables.widening import flat
+
+
+def tables(capsys):
+    return {table["table"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
+
+
+def test_change_is_planned_refused_and_made(session, table, capsys):
+    path = table(flat, enabled=False)
+    words = ["widen-types", str(path), "--column", "q=bigint", "--enable-type-widening", "--format", "json"]
+    before = log.contents(path)
+    assert main(words) == 3
+    allowed = [*words, "--allow-protocol-upgrade"]
+    assert main([*allowed, "--dry-run"]) == 0
+    assert log.contents(path) == before
+    capsys.readouterr()
+    assert main(allowed) == 0
+    assert tables(capsys)[str(path)]["changed"]
+
+
+@pytest.mark.parametrize("level", ["log", "footers"])
+def test_both_engines_say_the_same(level, session, table, capsys):
+    paths = [str(table(legacy, "good")), str(table(broken_logs.gap, "gap"))]
+    found = []
+    for engine in ("spark", "python"):
+        assert main(["audit", *paths, "--level", level, "--engine", engine, "--format", "json"]) == 1
+        reports = tables(capsys)
+        found.append([(name, reports[name]["verdict"], reports[name]["findings"]) for name in paths])
+    assert found[0] == found[1]
+
+
+def test_tables_of_a_schema_are_found_in_the_catalog(session, table, capsys):
+    path = table(legacy)
+    session.sql("CREATE SCHEMA command_line")
+    try:
+        session.sql(f"CREATE TABLE command_line.orders USING delta LOCATION '{path}'")
+        assert main(["audit", "command_line.*", "--exclude", "*.none", "--format", "json"]) == 0
+        assert list(tables(capsys)) == ["command_line.orders"]
+        assert main(["audit", "command_line.*", "--exclude", "*.orders"]) == 2
+        assert main(["audit", "command_line.none*"]) != 0
+    finally:
+        session.sql("DROP SCHEMA command_line CASCADE")
+
+
+def test_settings_reach_a_session_that_is_started(monkeypatch):
+    built = {}
+
+    class Builder:
+        def __getattr__(self, name):
+            return lambda *given: built.update([given] if len(given) == 2 else []) or self
+
+    class Session:
+        builder = Builder()
+
+        @staticmethod
+        def getActiveSession():
+            return None
+
+    monkeypatch.setattr(spark_session, "SparkSession", Session)
+    monkeypatch.setattr(spark_session, "platform_defaults", lambda: {"spark.jars.packages": "of:the:platform"})
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    given = {"spark.jars.packages": "a:b:1", "spark.ui.enabled": "true", "spark.other": "x"}
+    spark_session.own_session("tests", "local[2]", "packages", given)
+    packages = built["spark.jars.packages"].split(",")
+    assert (packages[0], built["spark.ui.enabled"], built["spark.other"]) == ("a:b:1", "true", "x")
+    assert any(package.startswith("io.delta:") for package in packages)
