@@ -76,6 +76,11 @@ def called_names(expression: str) -> Iterator[str]:
             yield token["path"].lower()
 
 
+def divides(expression: str) -> bool:
+    """Whether ``expression`` has a slash as an operator."""
+    return any(token["sign"] == "/" for token in _TOKEN.finditer(expression))
+
+
 def expression_of_invariant(wire: Any) -> Any:
     """Return the expression of an invariant: ``{"expression": {"expression": …}}``, as JSON text; None for no such."""
     try:

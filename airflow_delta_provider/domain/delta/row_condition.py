@@ -12,7 +12,7 @@ from enum import Enum
 
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import DataType, StructField
-from airflow_delta_provider.domain.delta.expression import called_names, expression_of_invariant, references
+from airflow_delta_provider.domain.delta.expression import called_names, divides, expression_of_invariant, references
 from airflow_delta_provider.domain.delta.features.columns import CHECK_CONSTRAINTS, GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -124,6 +124,8 @@ def _depends(text: str, named: Collection[str], used: Collection[StructField]) -
             return f"{field.name} compares in another way than texts"
     if any(_has_times(field.data_type) for field in used) or _TIMES.search(text):
         return _ON_ZONE
+    if divides(text):
+        return "engines differ in how they divide integers"
     return None
 
 

@@ -61,6 +61,8 @@ def test_condition_of_a_feature_that_is_not_supported_is_none(writer: int, known
         ("v < rand()", {"v"}, "rand"),
         ("day < current_date", {"day"}, "current_date"),
         ("c = 'a'", {"c"}, "c compares"),
+        ("v / 2 = 1", {"v"}, "divide integers"),
+        ("v > 1 AND name <> '/'", {"v"}, None),
     ],
 )
 def test_columns_and_what_it_depends_on(expression: str, columns: set[str], depends: str | None):
