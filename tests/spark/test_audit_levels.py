@@ -235,3 +235,21 @@ def test_table_that_the_log_does_not_tell_is_not_read(table, audit):
     report = audit(path, level="data")
     assert "DF01" not in codes(report)
     assert "files" not in report.evidence
+
+
+@pytest.mark.parametrize("broken", ["flip", "remove"])
+def test_deletion_vector_that_cannot_be_read_is_named_without_row_tracking(spark, audit, tmp_path, broken):
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true') "
+        "AS SELECT id FROM range(0, 100, 1, 1)"
+    )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 3 = 0")
+    assert audit(path, level="data").verdict is Verdict.PASS
+    (vector,) = path.glob("deletion_vector_*.bin")
+    content = bytearray(vector.read_bytes())
+    content[-8] ^= 0xFF
+    vector.unlink() if broken == "remove" else vector.write_bytes(content)
+    assert audit(path, level="footers").verdict is Verdict.PASS
+    (found,) = audit(path, level="data").findings
+    assert (found.code, found.version) == ("DF04", 1)

@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.audit.deletion_vectors import check_vectors
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.audit.row_conditions import RowConditions
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -112,6 +113,9 @@ class DataLevel:
                 evidence |= ids.evidence
                 read += " and the row ids in them"
             if self._proofs is not None and not self.given_up:
+                if not tracking.relied_upon:  # whose ids are read without the rows that vectors delete
+                    with self._timings.phase("vectors"):
+                        found += check_vectors(data, files, surveyed.rows_of, self._budget)
                 read += self._check_conditions(self._proofs, state, data, files, surveyed)
         except OutOfTimeError:
             self.given_up = True
