@@ -8,6 +8,7 @@ from pathlib import Path
 from scripts import (
     command_line_page,
     configuration_page,
+    engines_page,
     folders_picture,
     operators_page,
     report_picture,
@@ -25,6 +26,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     command_line_page.PAGE: command_line_page.render,
     command_line_page.JOBS_PAGE: command_line_page.render_jobs,
     configuration_page.PAGE: configuration_page.render,
+    engines_page.PAGE: engines_page.render,
     operators_page.OPERATORS_PAGE: operators_page.operators,
     operators_page.SENSORS_PAGE: operators_page.sensors,
     operators_page.NOTIFIERS_PAGE: operators_page.notifiers,

@@ -13,7 +13,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("engineInfo", r"Databricks-Runtime/(?P<version>\S+)", "Databricks Runtime"),
         ("engineInfo", r"Apache-Spark/\S+ Delta-Lake/(?P<version>\S+)", "Delta Spark"),
         ("engineInfo", r"delta-rs:(?:py-)?(?P<version>\S+)", "delta-rs"),
-        ("clientVersion", r"delta-rs\.(?P<version>\S+)", "delta-rs"),
+        ("clientVersion", r"delta-rs\.(?:py-)?(?P<version>\S+)", "delta-rs"),
         ("engineInfo", r"DuckDB(?:[ /](?P<version>\S+))?", "DuckDB"),
         ("engineInfo", r"Kernel-(?P<version>[^/\s]+)/?.*", "Delta Kernel"),
         ("engineInfo", r"(?P<name>[A-Za-z][\w .-]*?)[/: ]v?(?P<version>\d\S*).*", ""),

@@ -1,0 +1,69 @@
+"""What a Delta table demands of the engines that read and write it, or would demand after a protocol upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airflow_delta_provider.domain.delta.column import all_columns
+from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.lists import lacks_a_list, reader_features
+from airflow_delta_provider.domain.delta.features.registry import feature_meant_by
+from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
+from airflow_delta_provider.domain.delta.mapped_schema import field_metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
+from airflow_delta_provider.domain.delta.type_widening import TypeChange, recorded_changes
+from airflow_delta_provider.domain.engine.profiles.access import Demands
+
+
+def demands_of(protocol: Protocol, metadata: Metadata | None = None, planned: Iterable[TypeChange] = ()) -> Demands:
+    """Return what a table demands.
+
+    :param metadata: without it, every feature counts as used
+    :param planned: type changes that are to come
+    :raises ValueError: if the record of type changes is malformed
+    """
+    reader, writer = _named(reader_features(protocol)), _named(protocol.features)
+    changes = [*planned] if metadata is None else [*_recorded(metadata), *planned]
+    return Demands(
+        reader=reader,
+        writer=writer | reader,
+        implied_reader=reader - _named(protocol.reader_features or ()),
+        implied_writer=(writer | reader) - _named(protocol.writer_features or ()),
+        unused=frozenset() if metadata is None else frozenset(name for name in writer if _is_unused(name, metadata)),
+        type_changes=tuple(dict.fromkeys((change.from_type, change.to_type) for change in changes)),
+        widening=frozenset({TYPE_WIDENING.name, TYPE_WIDENING_PREVIEW.name}),
+        is_readable=not lacks_a_list(protocol)
+        and protocol.min_reader_version <= READER_FEATURES_VERSION
+        and protocol.min_writer_version <= WRITER_FEATURES_VERSION,
+    )
+
+
+def _named(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(feature_meant_by(name).name for name in names)
+
+
+def _recorded(metadata: Metadata) -> Iterator[TypeChange]:
+    for column in all_columns(metadata.schema):
+        yield from recorded_changes(field_metadata(column.field))
+
+
+def _is_unused(name: str, metadata: Metadata) -> bool:
+    """Whether metadata shows that the table makes no use of a feature: False where metadata alone cannot show it."""
+    feature = feature_meant_by(name)
+    shown = (feature.enabling_property, feature.field_key, feature.column_type, feature.used_by)
+    removal = feature.removal
+    elsewhere = removal is not None and (removal.left_in_file or removal.left_in_domains or removal.in_action)
+    return any(shown) and not elsewhere and not _shows_use(feature, metadata)
+
+
+def _shows_use(feature: Feature, metadata: Metadata) -> bool:
+    columns = tuple(all_columns(metadata.schema))
+    removal = feature.removal
+    return (
+        feature.is_enabled_by(metadata)
+        or any(feature.field_key and feature.field_key in field_metadata(column.field) for column in columns)
+        or any(feature.column_type is not None and feature.column_type == column.data_type for column in columns)
+        or (feature.used_by is not None and any(True for _ in feature.used_by(metadata)))
+        or (removal is not None and removal.in_metadata is not None and removal.in_metadata(metadata))
+    )

@@ -1,0 +1,166 @@
+"""Whether a release of an engine can read and write a table: what the table demands, against the engine's profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Profile, Release, Support
+
+
+class Outcome(str, Enum):
+    """What becomes of an engine on a table, the first that holds."""
+
+    READ_LOCKED = "READ_LOCKED"
+    """It refuses to read the table, so it cannot write it, either."""
+    SILENT_WRONG_RESULTS = "SILENT_WRONG_RESULTS"
+    """It reads wrong values, or breaks the table when it writes, and reports nothing."""
+    WRITE_LOCKED = "WRITE_LOCKED"
+    """It reads the table, or may, and refuses to write it."""
+    UNKNOWN = "UNKNOWN"
+    """No source says."""
+    OK = "OK"
+    """It reads the table, and writes it if it writes Delta tables at all."""
+
+
+class Access(str, Enum):
+    """What an engine does with a table."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demands:
+    """What a table demands of those that read and write it.
+
+    :param reader: features that readers have to support
+    :param writer: features that writers have to support, those of readers among them
+    :param implied_reader: those of ``reader`` that only the protocol's version implies
+    :param implied_writer: those of ``writer`` that only the protocol's version implies
+    :param unused: those that the table is known to make no use of
+    :param type_changes: by names of types, from and to
+    :param widening: the feature that the type changes belong to
+    :param is_readable: whether the protocol says which features it has
+    """
+
+    reader: frozenset[str] = frozenset()
+    writer: frozenset[str] = frozenset()
+    implied_reader: frozenset[str] = frozenset()
+    implied_writer: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
+    type_changes: tuple[tuple[str, str], ...] = ()
+    widening: frozenset[str] = frozenset()
+    is_readable: bool = True
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why an engine cannot do something, or why that is not known.
+
+    :param subject: a feature, or a type change; empty where the engine's version, or the protocol, is unknown
+    :param source: where that is from, and of when
+    """
+
+    access: Access
+    support: Support
+    subject: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.access.value} {self.subject}: {self.support.value} ({self.source})"
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The outcome for one engine.
+
+    :param version: of the engine; None where that is not known
+    :param reasons: why it is not OK, in the order of the features
+    """
+
+    profile: Profile
+    version: str | None
+    outcome: Outcome
+    reasons: tuple[Reason, ...] = ()
+
+    def __str__(self) -> str:
+        engine = " ".join(filter(None, (self.profile.name, self.version)))
+        return f"{engine}: {self.outcome.value}"
+
+
+def assess(profile: Profile, version: str | None, demands: Demands) -> Assessment:
+    """Return what becomes of an engine on a table.
+
+    :param version: of the engine; None for a service of today, and where it is not known
+    """
+    if not demands.is_readable:
+        unreadable = Reason(Access.READ, Support.UNKNOWN, "", "the protocol does not say which features it has")
+        return Assessment(profile, version, Outcome.UNKNOWN, (unreadable,))
+    if profile.around(version) is None:
+        nothing = Reason(Access.READ, Support.UNKNOWN, "", "no release around this one is known")
+        return Assessment(profile, version, Outcome.UNKNOWN, (nothing,))
+    reasons = tuple(_reasons(profile, version, demands))
+    return Assessment(profile, version, _outcome(reasons), reasons)
+
+
+def newly_locked_out(
+    before: Demands, after: Demands, engines: Iterable[tuple[Profile, str | None]]
+) -> tuple[Assessment, ...]:
+    """Return the engines that fare worse on a table with the demands ``after`` than ``before``, with the new reasons.
+
+    :param engines: profiles, each with a version
+    """
+    found = []
+    for profile, version in engines:
+        old = assess(profile, version, before)
+        new = assess(profile, version, after)
+        added = tuple(reason for reason in new.reasons if reason not in old.reasons)
+        if added and (new.outcome is not old.outcome or _outcome(added) is not Outcome.UNKNOWN):
+            found.append(Assessment(profile, version, _outcome(added), added))
+    return tuple(found)
+
+
+def _outcome(reasons: Iterable[Reason]) -> Outcome:
+    found = {(reason.access, reason.support) for reason in reasons}
+    if (Access.READ, Support.NO) in found:
+        return Outcome.READ_LOCKED
+    locked_for_writing = (Access.WRITE, Support.NO) in found
+    if (Access.READ, Support.WRONG) in found or ((Access.WRITE, Support.WRONG) in found and not locked_for_writing):
+        return Outcome.SILENT_WRONG_RESULTS
+    if locked_for_writing:
+        return Outcome.WRITE_LOCKED
+    return Outcome.UNKNOWN if found else Outcome.OK
+
+
+def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterator[Reason]:
+    releases = profile.around(version) or ()
+    source = "; ".join(dict.fromkeys(f"{release.source}, {release.date}" for release in releases))
+    for feature in sorted(demands.reader):
+        name = _keyed(feature, demands.implied_reader)
+        found = profile.support(version, lambda release, name=name: release.reading(name))  # type: ignore[misc]
+        if found is Support.WRONG and feature in demands.unused:
+            continue
+        if found is not Support.YES:
+            yield Reason(Access.READ, found, feature, source)
+        elif feature in demands.widening:
+            for old, new in demands.type_changes:
+                taken = profile.support(version, lambda release, change=(old, new): _takes(release, change))  # type: ignore[misc]
+                if taken is not Support.YES:
+                    yield Reason(Access.READ, taken, f"{feature}: {old} to {new}", source)
+    if profile.read_only:
+        return
+    for feature in sorted(demands.writer):
+        name, unused = _keyed(feature, demands.implied_writer), feature in demands.unused
+        found = profile.support(version, lambda release, name=name, unused=unused: release.writing(name, unused=unused))  # type: ignore[misc]
+        if found is not Support.YES:
+            yield Reason(Access.WRITE, found, feature, source)
+
+
+def _keyed(feature: str, implied: frozenset[str]) -> str:
+    return f"{feature}{BY_VERSION}" if feature in implied else feature
+
+
+def _takes(release: Release, change: tuple[str, str]) -> Support:
+    return Support.YES if release.widenings is None or change in release.widenings else Support.NO

@@ -1,0 +1,21 @@
+"""Polars, which reads by itself and writes through ``deltalake``."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
+
+PROFILE = Profile(
+    name="Polars",
+    label="Polars",
+    releases=(
+        Release.of(
+            "2.1.0",
+            "2026-11-23",
+            "measured with deltalake 1.6.3; pola-rs/polars, _scan_resolver.py",
+            reads="deletionVectors timestampNtz",
+            refuses="columnMapping typeWidening",
+            lists_all=False,
+        ),
+    ),
+    remark="It writes what the release of deltalake beside it writes.",
+)

@@ -1,0 +1,246 @@
+"""The record of an engine: what its releases read and write, as far as a source says so.
+
+What no source says is unknown. Features are named as in ``readerFeatures`` and ``writerFeatures``;
+``invariants@version`` is the feature where only the protocol's version implies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Literal
+
+from airflow_delta_provider.domain.engine.engine import version_of
+
+#: Marks a feature that is not listed, but implied by the protocol's version: some engines treat it otherwise.
+BY_VERSION = "@version"
+#: Features, separated by spaces, as records write them.
+Words = str
+
+
+class Support(Enum):
+    """What a release does with a table that has a feature."""
+
+    YES = "yes"
+    NO = "no"
+    WRONG = "disregards the feature"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """What one release does; the next record of its profile says what has changed since.
+
+    :param version: its number; for a service, the day from which on this is known; empty where the source has none
+    :param date: when it was released, or when the source was read, ISO 8601
+    :param source: where this is from
+    :param reads: features that it reads
+    :param writes: features that it writes
+    :param refuses_reading: features that it does not read, where ``reads`` is not all it reads
+    :param refuses_writing: features that it does not write, where ``writes`` is not all it writes
+    :param misreads: features with which it returns wrong values and reports nothing
+    :param miswrites: features that it disregards when it writes
+    :param undecided: features on which its ways of reading, or of writing, differ
+    :param writes_unused: features that it writes as long as the table does not use them
+    :param widenings: type changes that it reads, by names of types; None for all
+    :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses what they lack
+    :param crates: versions of the library by which it may sign, where those are numbered apart
+    """
+
+    version: str
+    date: str
+    source: str
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    refuses_reading: frozenset[str] = frozenset()
+    refuses_writing: frozenset[str] = frozenset()
+    misreads: frozenset[str] = frozenset()
+    miswrites: frozenset[str] = frozenset()
+    undecided: frozenset[str] = frozenset()
+    writes_unused: frozenset[str] = frozenset()
+    widenings: frozenset[tuple[str, str]] | None = None
+    lists_all: bool = True
+    crates: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        version: str,
+        date: str,
+        source: str,
+        *,
+        both: Words = "",
+        reads: Words = "",
+        writes: Words = "",
+        refuses: Words = "",
+        refuses_writing: Words = "",
+        misreads: Words = "",
+        miswrites: Words = "",
+        undecided: Words = "",
+        writes_unused: Words = "",
+        widenings: Iterable[tuple[str, str]] | None = None,
+        lists_all: bool = True,
+        crates: Words = "",
+    ) -> Release:
+        """Make a record from words; ``both`` is read and written, ``refuses`` neither."""
+        return cls(
+            version=version,
+            date=date,
+            source=source,
+            reads=_set(both, reads),
+            writes=_set(both, writes),
+            refuses_reading=_set(refuses),
+            refuses_writing=_set(refuses, refuses_writing),
+            misreads=_set(misreads),
+            miswrites=_set(miswrites),
+            undecided=_set(undecided),
+            writes_unused=_set(writes_unused),
+            widenings=None if widenings is None else frozenset(widenings),
+            lists_all=lists_all,
+            crates=tuple(crates.split()),
+        )
+
+    def then(
+        self,
+        version: str,
+        date: str,
+        *,
+        both: Words = "",
+        reads: Words = "",
+        writes: Words = "",
+        writes_unused: Words = "",
+        without: Words = "",
+        misreads: Words = "",
+        miswrites: Words = "",
+        undecided: Words = "",
+        widenings: Iterable[tuple[str, str]] | None = None,
+        crates: Words = "",
+        source: str = "",
+    ) -> Release:
+        """Return a later release: what it does in addition to this one, ``without`` what it no longer knows.
+
+        What this one gets wrong, leaves undecided or limits is not handed on.
+        """
+        gone = _set(without)
+        written = (self.writes | _set(both, writes)) - gone
+        return replace(
+            self,
+            version=version,
+            date=date,
+            source=source or self.source,
+            reads=(self.reads | _set(both, reads)) - gone,
+            writes=written,
+            refuses_reading=self.refuses_reading - _set(both, reads),
+            refuses_writing=self.refuses_writing - written,
+            misreads=_set(misreads),
+            miswrites=_set(miswrites),
+            undecided=_set(undecided),
+            writes_unused=(self.writes_unused | _set(writes_unused)) - written,
+            widenings=None if widenings is None else frozenset(widenings),
+            crates=tuple(crates.split()),
+        )
+
+    def reading(self, feature: str) -> Support:
+        """Return what it does when it reads a table that uses the feature."""
+        if feature in self.misreads:
+            return Support.WRONG
+        if feature in self.undecided:
+            return Support.UNKNOWN
+        if feature in self.reads:
+            return Support.YES
+        if BY_VERSION in feature:
+            return self.reading(feature.removesuffix(BY_VERSION))
+        return Support.NO if self.lists_all or feature in self.refuses_reading else Support.UNKNOWN
+
+    def writing(self, feature: str, *, unused: bool = False) -> Support:
+        """Return what it does when it writes a table with the feature.
+
+        :param unused: whether the table is known to make no use of it
+        """
+        if feature in self.writes & self.undecided:
+            return Support.UNKNOWN
+        if feature in self.writes or (unused and feature in self.writes_unused):
+            return Support.YES
+        if feature in self.miswrites:
+            return Support.WRONG
+        if BY_VERSION in feature:
+            return self.writing(feature.removesuffix(BY_VERSION), unused=unused)
+        refuses = self.lists_all or feature in self.refuses_writing or feature in self.writes_unused
+        return Support.NO if refuses else Support.UNKNOWN
+
+
+class Versions(Enum):
+    """How the versions of an engine are to be understood."""
+
+    RELEASES = "releases"
+    """Between two records that agree a release does the same; after the last one nothing is known."""
+    DAYS = "days"
+    """A service: each record holds from its day until that of the next one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """An engine.
+
+    :param name: as ``domain/delta/writer.py`` calls it, where it signs
+    :param label: what people call it
+    :param releases: oldest first
+    :param read_only: it never writes Delta tables
+    :param remark: what else users should know, a sentence
+    """
+
+    name: str
+    label: str
+    releases: tuple[Release, ...]
+    read_only: bool = False
+    versions: Versions = Versions.RELEASES
+    remark: str = ""
+
+    def around(self, version: str | None) -> tuple[Release, ...] | None:
+        """Return the records that bear on a version: it does what they agree on; None where nothing is known of it.
+
+        :param version: None where it is not known which one it is: a service of today, or any release
+        """
+        if version is None:
+            return self.releases[-1:] if self.versions is Versions.DAYS else self.releases
+        by_crate = tuple(release for release in self.releases if version in release.crates)
+        if by_crate:
+            return by_crate + tuple(release for release in self.releases if release.version == version)
+        number = version_of(version.replace("-", "."))
+        dated = [(version_of(release.version.replace("-", ".")), release) for release in self.releases]
+        before = [release for at, release in dated if at <= number]
+        after = [release for at, release in dated if at > number]
+        if self.versions is Versions.DAYS or not all(at for at, _ in dated):
+            return tuple(before[-1:]) or None
+        if not number or not before or (not after and _longer(number, dated[-1][0])):
+            return None
+        exact = not _longer(number, version_of(before[-1].version))
+        return (before[-1],) if exact else (before[-1], after[0])
+
+    def support(self, version: str | None, asked: Callable[[Release], Support]) -> Support:
+        """Return what all records that bear on a version agree on, else UNKNOWN."""
+        found = {asked(release) for release in self.around(version) or ()}
+        if len(found) != 1:
+            return Support.UNKNOWN
+        support = found.pop()
+        unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
+        return Support.UNKNOWN if unversioned and support is Support.YES else support
+
+    def since(self, access: Literal["reading", "writing"], feature: str) -> str | None:
+        """Return the first version from which on all records do it: None where the newest does not."""
+        first = None
+        for release in reversed(self.releases):
+            if getattr(release, access)(feature) is not Support.YES:
+                break
+            first = release.version
+        return first
+
+
+def _longer(number: tuple[int, ...], known: tuple[int, ...]) -> bool:
+    """Whether a version is later than a known one; vendors' fourth numbers do not count."""
+    return number[: len(known)] > known
+
+
+def _set(*words: Words) -> frozenset[str]:
+    return frozenset(" ".join(words).split())

@@ -1,0 +1,44 @@
+"""All profiles. A new one is a new record in a module of this folder; nothing else lists it."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.engine.profiles import (
+    delta_kernel,
+    delta_rs,
+    delta_spark,
+    hosted,
+    kernel_rs,
+    polars,
+    runtimes,
+    trino,
+)
+from airflow_delta_provider.domain.engine.profiles.profile import Profile
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        delta_spark.PROFILE,
+        delta_rs.PROFILE,
+        delta_rs.PYARROW,
+        polars.PROFILE,
+        kernel_rs.PROFILE,
+        kernel_rs.DUCKDB,
+        trino.PROFILE,
+        delta_kernel.PROFILE,
+        *runtimes.PROFILES,
+        *hosted.PROFILES,
+    )
+}
+
+
+def engine_of(writer: str) -> tuple[Profile, str | None] | None:
+    """Return the profile, and the version if it has one, of a writer such as ``Delta Spark 4.4.0``: None if unknown.
+
+    :param writer: name and version, as ``domain/delta/writer.py`` gives them
+    """
+    for name, profile in PROFILES.items():
+        if writer == name:
+            return profile, None
+        if writer.startswith(f"{name} "):
+            return profile, writer[len(name) + 1 :]
+    return None

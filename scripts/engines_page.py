@@ -1,0 +1,89 @@
+"""Renders ``docs/reference/engines.md`` from the profiles of engines: part of ``make docs``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release, Support
+from airflow_delta_provider.domain.engine.profiles.registry import PROFILES
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
+_INTRODUCTION = """\
+# Engines
+
+<!-- Written by `make docs` from airflow_delta_provider/domain/engine/profiles: change it there. -->
+
+What engines do with tables that have a table feature, by release. A writer has to support every feature of the table, a
+reader only those that concern readers; so a cell says how a table is read and written, or how it is written only.
+
+| cell | means |
+|---|---|
+| `RW` | read and written |
+| `R` | read; writing is refused |
+| `R?` | read; whether it is written is not known |
+| `W` | written; readers need no support |
+| `-` | refused |
+| `!` | read or written as if the feature were not there, silently |
+| `*` | only under conditions: type changes, or features that the table does not use |
+| `?` | no source says, or the ways to read or write a table differ |
+
+A release that is not listed does what the one before and the one after it agree on. Of later releases nothing is
+known.\
+"""
+_CELLS = {
+    (Support.YES, Support.YES): "RW",
+    (Support.YES, Support.NO): "R",
+    (Support.YES, Support.UNKNOWN): "R?",
+    (Support.NO, Support.NO): "-",
+    (Support.NO, Support.UNKNOWN): "-",
+}
+
+
+def render() -> str:
+    """Return the page."""
+    return "\n\n".join([_INTRODUCTION, *map(_section, PROFILES.values())]) + "\n"
+
+
+def _section(profile: Profile) -> str:
+    versions = [release.version or "stored source" for release in profile.releases]
+    rows = [["feature", *versions], ["---"] * (len(versions) + 1), *_rows(profile)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    sources = dict.fromkeys(f"- {release.source}" for release in profile.releases)
+    dates = ", ".join(
+        f"{version}: {release.date}" for version, release in zip(versions, profile.releases) if version != release.date
+    )
+    facts = [f"## {profile.label}", profile.remark, table, f"Dates: {dates}." if dates else ""]
+    return "\n\n".join(filter(None, [*facts, "Sources:\n\n" + "\n".join(sources)]))
+
+
+def _rows(profile: Profile) -> Iterator[list[str]]:
+    for feature in FEATURES.values():
+        if profile.read_only and feature.kind is FeatureKind.WRITER:
+            continue
+        cells = [_cell(profile, release, feature) for release in profile.releases]
+        if set(cells) - {"?"}:
+            yield [f"`{feature.name}`", *cells]
+
+
+def _cell(profile: Profile, release: Release, feature: Feature) -> str:
+    """Return what a release does with a feature."""
+    name = feature.name
+    writing = release.writing(name)
+    if feature.kind is FeatureKind.WRITER:
+        conditional = {word.partition("@")[0] for word in release.writes_unused}
+        texts = {Support.YES: "W", Support.NO: "W*" if name in conditional else "-", Support.WRONG: "!"}
+        return texts.get(writing, "?")
+    reading = release.reading(name)
+    if Support.WRONG in (reading, writing) or f"{name}@version" in release.misreads:
+        return "!"
+    if profile.read_only:
+        return {Support.YES: "R", Support.NO: "-"}.get(reading, "?")
+    limited = release.widenings is not None and name.startswith("typeWidening") and reading is Support.YES
+    return _CELLS.get((reading, writing), "?") + ("*" if limited else "")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,135 @@
+"""Profiles of engines: what a source does not say is unknown, and never counts as support."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import feature_meant_by
+from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.delta.type_widening import TypeChange
+from airflow_delta_provider.domain.delta.writer import writer_of
+from airflow_delta_provider.domain.engine.engine import version_of
+from airflow_delta_provider.domain.engine.profiles.access import Access, Outcome, assess, newly_locked_out
+from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Support, Versions
+from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, engine_of
+
+every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+
+
+def outcome(name, version, *features, changes=()):
+    protocol = weakest_protocol(frozenset(features))
+    return assess(PROFILES[name], version, demands_of(protocol, planned=changes)).outcome
+
+
+@every_profile
+def test_a_profile_names_known_features_and_its_sources_oldest_release_first(profile):
+    for release in profile.releases:
+        assert release.source
+        assert version_of(release.date)
+        for words in (release.reads, release.writes, release.misreads, release.miswrites, release.undecided):
+            for word in words:
+                assert feature_meant_by(word.removesuffix(BY_VERSION)).kind is not FeatureKind.UNKNOWN, word
+    numbers = [version_of(release.version.replace("-", ".")) for release in profile.releases]
+    assert numbers == sorted(numbers)
+
+
+@every_profile
+def test_what_no_source_says_is_unknown(profile):
+    for version in ("0.0.1", "999.0"):
+        demands = demands_of(weakest_protocol(frozenset({"clustering"})))
+        found = assess(profile, version, demands).outcome
+        if profile.versions is Versions.RELEASES and profile.releases[-1].version:
+            assert found is Outcome.UNKNOWN
+        else:
+            assert found in (Outcome.UNKNOWN, Outcome.WRITE_LOCKED, Outcome.OK)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "features", "expected"),
+    [
+        ("Delta Spark", "4.4.0", ("rowTracking", "domainMetadata"), Outcome.OK),
+        ("Delta Spark", "3.1.0", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Delta Spark", "2.4.0.19", ("v2Checkpoint",), Outcome.READ_LOCKED),
+        ("Delta Spark", "3.2.1", ("typeWidening",), Outcome.READ_LOCKED),
+        ("Delta Spark", "4.0.0", ("catalogManaged", "inCommitTimestamp"), Outcome.READ_LOCKED),
+        ("Delta Spark", "5.0.0", ("appendOnly",), Outcome.UNKNOWN),
+        ("delta-rs", "1.4.0", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("delta-rs", "1.3.0", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("delta-rs", "1.6.0", ("columnMapping",), Outcome.WRITE_LOCKED),
+        ("delta-rs", "1.6.6", ("columnMapping",), Outcome.OK),
+        ("delta-rs", "1.6.6", ("typeWidening",), Outcome.READ_LOCKED),
+        ("delta-rs", None, ("checkConstraints", "rowTracking"), Outcome.WRITE_LOCKED),
+        ("Polars", "2.1.0", ("columnMapping",), Outcome.READ_LOCKED),
+        ("Trino", "470", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Trino", "470", ("columnMapping",), Outcome.UNKNOWN),
+        ("DuckDB", None, ("checkpointProtection",), Outcome.WRITE_LOCKED),
+        ("BigQuery", None, ("deletionVectors",), Outcome.OK),
+        ("BigQuery", None, ("typeWidening",), Outcome.UNKNOWN),
+        ("BigQuery", None, ("rowTracking",), Outcome.OK),
+        ("Snowflake", "2026-01-01", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Snowflake", "2026-03-02", ("deletionVectors",), Outcome.OK),
+        ("Redshift manifests", None, ("columnMapping",), Outcome.READ_LOCKED),
+        ("Databricks Runtime", "15.4.x-scala2.12", ("rowTracking", "domainMetadata"), Outcome.UNKNOWN),
+        ("Fabric Spark", "1.1", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("deltalake to_pyarrow_table", "1.6.6", ("columnMapping",), Outcome.SILENT_WRONG_RESULTS),
+    ],
+)
+def test_what_becomes_of_an_engine_on_a_table_with_features(name, version, features, expected):
+    assert outcome(name, version, *features) is expected
+
+
+def test_delta_3_3_lists_type_widening_and_reads_changes_among_small_integers_only():
+    small, large = TypeChange("byte", "integer"), TypeChange("integer", "long")
+    assert outcome("Delta Spark", "3.3.2", "typeWidening", changes=[small]) is Outcome.OK
+    assert outcome("Delta Spark", "3.3.2", "typeWidening", changes=[small, large]) is Outcome.READ_LOCKED
+    assert outcome("Delta Spark", "4.0.0", "typeWidening", changes=[small, large]) is Outcome.OK
+
+
+def test_a_release_between_two_does_what_both_do():
+    assert outcome("delta-kernel-rs", "0.22.0", "allowColumnDefaults") is Outcome.UNKNOWN
+    assert outcome("delta-kernel-rs", "0.22.0", "clustering", "domainMetadata") is Outcome.OK
+    assert outcome("delta-kernel-rs", "0.22.0", "checkConstraints") is Outcome.WRITE_LOCKED
+
+
+def test_a_protocol_without_its_list_is_unknown_to_everybody():
+    demands = demands_of(Protocol(3, 7, None, frozenset({"deletionVectors"})))
+    assert assess(PROFILES["Delta Spark"], "4.4.0", demands).outcome is Outcome.UNKNOWN
+
+
+def test_an_upgrade_names_who_is_newly_locked_out_and_why():
+    before = demands_of(Protocol(1, 2))
+    after = demands_of(Protocol(1, 2).supporting(["rowTracking"]))
+    engines = [(PROFILES["delta-rs"], "1.4.0"), (PROFILES["Delta Spark"], "4.4.0"), (PROFILES["BigQuery"], None)]
+    (found,) = newly_locked_out(before, after, engines)
+    assert str(found) == "delta-rs 1.4.0: WRITE_LOCKED"
+    assert [(reason.access, reason.subject, reason.support) for reason in found.reasons] == [
+        (Access.WRITE, "domainMetadata", Support.NO),
+        (Access.WRITE, "rowTracking", Support.NO),
+    ]
+    assert "ProtocolChecker" in found.reasons[0].source
+    assert newly_locked_out(after, after, engines) == ()
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        ({"engineInfo": "delta-rs:py-1.4.0"}, ("delta-rs", "1.4.0")),
+        ({"clientVersion": "delta-rs.py-0.25.5"}, ("delta-rs", "0.25.5")),
+        ({"engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}, ("Delta Spark", "4.4.0")),
+        ({"engineInfo": "Kernel-4.0.0/Flink"}, ("Delta Kernel", "4.0.0")),
+        ({"engineInfo": "DuckDB"}, ("DuckDB", None)),
+        ({"clusterId": "trino-470-node-1"}, ("Trino", "470")),
+        ({"engineInfo": "SomeEngine v1.2"}, None),
+    ],
+)
+def test_the_writer_of_a_commit_leads_to_its_profile(info, expected):
+    found = engine_of(writer_of(info))
+    assert (found and (found[0].name, found[1])) == expected
+
+
+def test_a_version_of_the_crate_leads_to_the_releases_that_were_built_with_it():
+    assert outcome("delta-rs", "0.31.0", "deletionVectors") is Outcome.OK
+    assert outcome("delta-rs", "0.17.0", "timestampNtz") is Outcome.READ_LOCKED
+    assert outcome("delta-rs", "1.0.0", "v2Checkpoint") is Outcome.UNKNOWN  # of 1.6.1 to 1.6.3
