@@ -9,12 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
+
+#: Damage that each reader of Parquet describes in its own words.
+_IN_WORDS_OF_READERS = frozenset((DAMAGED_CHECKPOINT.code, requests.BROKEN_LOG.code))
 
 
 def run_by_both(request: JobRequest, by_spark: Callable[[], JobReport]) -> JobReport:
@@ -35,6 +40,9 @@ def compared(report: JobReport) -> Any:
         del wire[key]
     for table in wire["tables"]:
         table.pop("timings", None)
+        for finding in table["findings"]:
+            if finding["code"] in _IN_WORDS_OF_READERS:
+                del finding["message"], finding["evidence"]
     return wire
 
 
