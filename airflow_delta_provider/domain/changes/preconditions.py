@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
@@ -10,11 +10,14 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.lists import reader_features
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.lockout import known_lockouts
+from airflow_delta_provider.domain.engine.profiles.access import Access
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -49,12 +52,30 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
         return
     yield requests.PROTOCOL_UPGRADE.found(
         "The protocol of {table} would change from {before} to {after}, adding {added}. The plan: {steps}.",
+        effect=" ".join(_lockouts(plan)),
         table=plan.table.text,
         before=plan.protocol_before,
         after=plan.protocol_after,
         added=sorted(plan.protocol_after.features - plan.protocol_before.features),
         steps=Prose("; ".join(map(explain, plan.steps))),
     )
+
+
+def _lockouts(plan: Plan) -> Iterator[str]:
+    """Yield who is locked out by a plan that changes the protocol, as sentences."""
+    yield requests.PROTOCOL_UPGRADE.effect
+    before, after = plan.protocol_before, plan.protocol_after
+    reading = _newly(Access.READ, reader_features(before), reader_features(after))
+    writing = [engine for engine in _newly(Access.WRITE, before.features, after.features) if engine not in reading]
+    if reading:
+        yield f"Known not to read the table then: {', '.join(reading)}."
+    if writing:
+        yield f"Known not to write it then: {', '.join(writing)}."
+
+
+def _newly(access: Access, before: Collection[str], after: Collection[str]) -> list[str]:
+    already = set(known_lockouts(access, before))
+    return [engine for engine in known_lockouts(access, after) if engine not in already]
 
 
 def is_tracked(state: TableState) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.delta.data_type import DataType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.engine.lockout import LockedOut, who_is_locked_out
+from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
 
 #: Domain metadata: configuration (JSON text) by domain.
 Domains = Mapping[str, str]
@@ -120,7 +120,6 @@ class Feature:
     :param catalog_managed: tables are read and written through a catalog, not through their directory
     :param keeps_iceberg: the table is also kept as an Iceberg table
     :param widening: which changes of types it leaves allowed; None for all
-    :param locked_out: engines of which it is known that they cannot write a table with it
     :param removal: how it is dropped; None where no Delta release can drop it
     :param instead_of_removal: what to do instead of dropping it; empty for the usual
     """
@@ -149,7 +148,6 @@ class Feature:
     catalog_managed: bool = False
     keeps_iceberg: bool = False
     widening: Callable[[DataType, DataType], bool] | None = None
-    locked_out: tuple[LockedOut, ...] = ()
     instead_of_removal: str = ""
 
     def __str__(self) -> str:
@@ -193,7 +191,7 @@ class Feature:
 
         :param writers: who wrote the table recently
         """
-        return who_is_locked_out(self.name, self.locked_out, writers)
+        return who_is_locked_out(self.name, writers)
 
     def is_alias(self, name: str) -> bool:
         """Whether some writers list the feature under ``name``, in any case."""

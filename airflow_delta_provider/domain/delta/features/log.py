@@ -5,7 +5,6 @@ from __future__ import annotations
 from airflow_delta_provider.domain.delta import table_properties as properties
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind, Removal
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.engine.lockout import LockedOut
 
 
 def _last_protected(metadata: Metadata) -> int | None:
@@ -39,13 +38,6 @@ CHECKPOINT_PROTECTION = Feature(
     enabling_property=None,
     access=FeatureAccess.SPECIAL,
     writer_owned=(properties.PROTECTED_BEFORE,),
-    locked_out=(
-        LockedOut("Delta Spark", "Delta Spark", "3.3"),
-        LockedOut("delta-rs", "delta-rs (deltalake, Polars)"),
-        LockedOut("Trino", "Trino"),
-        LockedOut("DuckDB", "DuckDB"),
-        LockedOut("Delta Kernel", "Delta Kernel", "4.1"),
-    ),
     removal=Removal(
         only_truncating=True,
         commits=1,

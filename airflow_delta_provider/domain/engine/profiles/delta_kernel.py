@@ -41,7 +41,7 @@ _V4_4 = _V4_1.then("4.4.0", "2026-08-19", both="geospatial variantShredding", wr
 
 PROFILE = Profile(
     name="Delta Kernel",
-    label="Delta Kernel (Java), Flink",
+    label="Delta Kernel",
     releases=(_V3_2, _V3_3, _V4_0, _V4_1, _V4_4),
-    remark="Writers built on it append; the older Flink connector and Delta Standalone stop at reader 1 and writer 2.",
+    remark="For Java; Flink writes through it. Flink's older connector stops at reader 1, writer 2.",
 )

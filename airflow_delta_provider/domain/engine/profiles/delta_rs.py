@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
 
 _SOURCE = "delta-io/delta-rs, ProtocolChecker in transaction/protocol.rs at the tag of each release"
@@ -28,24 +30,31 @@ _V0_18 = _V0_16.then(
 _DISREGARDED = "columnMapping deletionVectors typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck"
 _UNKNOWN_NAMES = "variantType variantType-preview variantShredding variantShredding-preview geospatial catalogManaged"
 _V0_19 = _V0_18.then("0.19.2", "2024-09-05", crates="0.19.0 0.19.1", source=_MEASURED)
-_V0_22 = _V0_19.then(
-    "0.22.3",
-    "2024-12-04",
+_V0_23 = _V0_19.then(
+    "0.23.2",
+    "2025-01-04",
     undecided=f"{_DISREGARDED} {_UNKNOWN_NAMES}",
-    crates="0.20.0 0.20.1 0.21.0 0.22.0 0.22.1 0.22.2 0.22.3",
+    crates="0.20.0 0.20.1 0.21.0 0.22.0 0.22.1 0.22.2 0.22.3 0.23.0",
 )
-#: It passes over names of features that it does not know, in both lists.
-_V0_25 = _V0_22.then(
-    "0.25.5",
-    "2025-04-01",
+#: It passes over names of features that it does not know, in both lists; so what was not measured is unknown.
+_V0_24 = Release.of(
+    "0.24",
+    "2025-01-15",
+    "measured",
+    both="timestampNtz",
+    reads=_DISREGARDED,
+    writes="appendOnly checkConstraints changeDataFeed generatedColumns invariants",
+    refuses_writing=f"{_DISREGARDED} domainMetadata icebergCompatV1 icebergCompatV2 identityColumns rowTracking",
     undecided=_DISREGARDED,
     misreads=_UNKNOWN_NAMES,
     miswrites=f"{_UNKNOWN_NAMES} clustering allowColumnDefaults inCommitTimestamp checkpointProtection "
     "materializePartitionColumns icebergCompatV3 columnMappingUsageTracking",
-    crates="0.24.0",
+    lists_all=False,
+    crates="0.23.1",
 )
-_V1_0 = _V0_19.then("1.0.2", "2025-06-01", crates="0.26.2 0.27.0 0.28.0 0.29.0 0.29.1")
-_V1_3 = _V1_0.then("1.3", "2025-12-31", crates="0.30.0", source=_MEASURED)
+_V0_25 = replace(_V0_24, version="0.25", date="2025-02-20", crates=("0.24.0",))
+_V1_0 = _V0_19.then("1.0", "2025-05-28", crates="0.26.2 0.27.0 0.28.0 0.29.0 0.29.1")
+_V1_3 = _V1_0.then("1.3", "2025-12-31", crates="0.30.0 0.30.1", source=_MEASURED)
 #: ``QueryBuilder`` reads these, ``to_pyarrow_table`` and every writer refuse them.
 _AT_ODDS = (
     "columnMapping typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding-preview "
@@ -69,7 +78,8 @@ PROFILE = Profile(
         _V0_16,
         _V0_18,
         _V0_19,
-        _V0_22,
+        _V0_23,
+        _V0_24,
         _V0_25,
         _V1_0,
         _V1_3,
@@ -81,14 +91,14 @@ PROFILE = Profile(
         _V1_6_3,
         _V1_6_6,
     ),
-    remark="Measured: 0.25.5 disregards features whose names it does not know, and writes such tables.",
+    remark="Releases 0.24 and 0.25 disregard features whose names they do not know: they read and write such tables.",
 )
 
 _ARROW = Release.of("0.17.4", "2024-05-11", "measured", reads="timestampNtz")
 _ARROW_1_6_0 = _ARROW.then("1.6.0", "2026-05-16", reads="variantType variantType-preview")
 PYARROW = Profile(
     name="deltalake to_pyarrow_table",
-    label="deltalake, to_pyarrow_table and to_pandas",
+    label="to_pyarrow_table of deltalake",
     releases=(
         _ARROW,
         _ARROW.then("1.5.1", "2026-04-21"),
@@ -97,5 +107,5 @@ PYARROW = Profile(
         _ARROW_1_6_0.then("1.6.6", "2026-11-23", misreads="columnMapping@version"),
     ),
     read_only=True,
-    remark="From 1.6.6 it returns NULL for renamed columns where column mapping follows from reader version 2.",
+    remark="So does to_pandas. From 1.6.6 it returns NULL for renamed columns on tables of reader version 2.",
 )

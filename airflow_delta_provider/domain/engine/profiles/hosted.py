@@ -59,7 +59,7 @@ SNOWFLAKE = Profile(
 )
 REDSHIFT = Profile(
     name="Redshift manifests",
-    label="Redshift Spectrum, and others that read manifests",
+    label="readers of manifests (Redshift Spectrum)",
     releases=(
         Release.of(
             "2024-01-01",
@@ -76,7 +76,7 @@ REDSHIFT = Profile(
 _FABRIC = "Microsoft, Delta Lake interoperability of Fabric (fabric-docs, delta-lake-interoperability.md)"
 FABRIC_SQL = Profile(
     name="Fabric SQL analytics endpoint",
-    label="Fabric SQL analytics endpoint, Direct Lake",
+    label="Fabric SQL analytics endpoint",
     releases=(
         Release.of(
             "2026-08-01",
@@ -89,6 +89,6 @@ FABRIC_SQL = Profile(
     ),
     read_only=True,
     versions=Versions.DAYS,
-    remark="It reads column mapping by name, not by id, so column mapping counts as unknown.",
+    remark="As Direct Lake, it reads column mapping by name, not by id: column mapping counts as unknown.",
 )
 PROFILES = (FABRIC_SQL, BIGQUERY, ATHENA, SNOWFLAKE, REDSHIFT)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
 
 from airflow_delta_provider.domain.engine.engine import version_of
 
@@ -227,11 +226,11 @@ class Profile:
         unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
-    def since(self, access: Literal["reading", "writing"], feature: str) -> str | None:
-        """Return the first version from which on all records do it: None where the newest does not."""
+    def since(self, asked: Callable[[Release], Support]) -> str | None:
+        """Return the first version from which on all records answer YES: None where the newest does not."""
         first = None
         for release in reversed(self.releases):
-            if getattr(release, access)(feature) is not Support.YES:
+            if asked(release) is not Support.YES:
                 break
             first = release.version
         return first

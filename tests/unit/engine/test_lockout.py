@@ -1,0 +1,30 @@
+"""Who is locked out of a table by a feature, in the words of a refusal."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.engine.lockout import known_lockouts, who_is_locked_out
+from airflow_delta_provider.domain.engine.profiles.access import Access
+
+
+def test_recent_writers_that_are_locked_out_come_first():
+    writers = ("Delta Spark 4.4.0", "Delta Spark 3.2.1", "delta-rs 0.30.0", "Trino 470", "DuckDB", "SomeEngine 1.2")
+    sentence = who_is_locked_out("checkpointProtection", writers)
+    assert sentence.startswith(
+        "Recent writers that would be locked out: Delta Spark 3.2.1, DuckDB, Trino 470, delta-rs 0.30.0. Writers that"
+    )
+    assert "Delta Spark before 3.3" in sentence
+    assert "Delta Kernel before 4.1" in sentence
+
+
+def test_of_a_feature_that_nobody_knows_every_engine_with_a_list_is_locked_out():
+    assert "Delta Spark, delta-rs (deltalake)" in who_is_locked_out("columnMappingUsageTracking", ())
+
+
+def test_an_engine_that_writes_a_feature_while_it_is_unused_is_not_locked_out_by_it():
+    assert list(known_lockouts(Access.WRITE, ["appendOnly", "invariants"])) == ["Delta Kernel before 4.0"]
+    assert "DuckDB before 1.5" in known_lockouts(Access.WRITE, ["invariants", "columnMapping"])
+
+
+def test_engines_that_only_read_are_locked_out_of_reading_only():
+    assert "readers of manifests (Redshift Spectrum)" in known_lockouts(Access.READ, ["columnMapping"])
+    assert "readers of manifests (Redshift Spectrum)" not in known_lockouts(Access.WRITE, ["columnMapping"])
