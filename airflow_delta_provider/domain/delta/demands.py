@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.lists import lacks_a_list, reader_features
-from airflow_delta_provider.domain.delta.features.registry import feature_meant_by
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_meant_by
 from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW
 from airflow_delta_provider.domain.delta.mapped_schema import field_metadata
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -23,7 +23,7 @@ def demands_of(protocol: Protocol, metadata: Metadata | None = None, planned: It
     :param planned: type changes that are to come
     :raises ValueError: if the record of type changes is malformed
     """
-    reader, writer = _named(reader_features(protocol)), _named(protocol.features)
+    reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
     changes = [*planned] if metadata is None else [*_recorded(metadata), *planned]
     return Demands(
         reader=reader,
@@ -41,6 +41,14 @@ def demands_of(protocol: Protocol, metadata: Metadata | None = None, planned: It
 
 def _named(names: Iterable[str]) -> frozenset[str]:
     return frozenset(feature_meant_by(name).name for name in names)
+
+
+def _of_legacy_version(protocol: Protocol) -> frozenset[str]:
+    """Return what engines demand of themselves for a legacy writer version, whatever the reader version is."""
+    version = protocol.min_writer_version
+    if version >= WRITER_FEATURES_VERSION:
+        return frozenset()
+    return frozenset(name for name, feature in FEATURES.items() if (feature.legacy_writer or version + 1) <= version)
 
 
 def _recorded(metadata: Metadata) -> Iterator[TypeChange]:

@@ -93,6 +93,12 @@ def test_a_release_between_two_does_what_both_do():
     assert outcome("delta-kernel-rs", "0.22.0", "checkConstraints") is Outcome.WRITE_LOCKED
 
 
+def test_writer_version_5_demands_column_mapping_of_writers_at_any_reader_version():
+    demands = demands_of(Protocol(1, 5))
+    assert assess(PROFILES["delta-rs"], "1.5.1", demands).outcome is Outcome.WRITE_LOCKED
+    assert assess(PROFILES["delta-rs"], "1.6.6", demands).outcome is Outcome.OK
+
+
 def test_a_protocol_without_its_list_is_unknown_to_everybody():
     demands = demands_of(Protocol(3, 7, None, frozenset({"deletionVectors"})))
     assert assess(PROFILES["Delta Spark"], "4.4.0", demands).outcome is Outcome.UNKNOWN

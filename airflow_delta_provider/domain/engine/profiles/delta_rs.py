@@ -101,6 +101,10 @@ PYARROW = Profile(
     label="to_pyarrow_table of deltalake",
     releases=(
         _ARROW,
+        _ARROW.then("0.23.2", "2025-01-04"),
+        _ARROW.then("0.24", "2025-01-15", misreads=_UNKNOWN_NAMES),
+        _ARROW.then("0.25", "2025-02-20", misreads=_UNKNOWN_NAMES),
+        _ARROW.then("1.0", "2025-05-28"),
         _ARROW.then("1.5.1", "2026-04-21"),
         _ARROW_1_6_0,
         _ARROW_1_6_0.then("1.6.3", "2026-08-21"),
