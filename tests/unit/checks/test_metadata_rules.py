@@ -175,6 +175,19 @@ def test_any_schema_text_is_read_or_said_to_be_damaged(text: str) -> None:
     assert codes(check_state(state(value), "MD"))[:1] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"type":"struct","fields":[{"name":"a","type": {"type" :"udt","sqlType":"long"}}]}', "MD13"),
+        ('"type":"udt"', "MD02"),
+        ('["type","udt"]', "MD02"),
+        ('{"type":"struct","fields":[{"name":"\\"type\\":\\"udt\\""}]}', "MD02"),
+    ],
+)
+def test_type_of_spark_alone_is_a_type_of_the_schema(text: str, code: str) -> None:
+    assert codes(check_state(state(metadata(schema_string=text)), "MD"))[:1] == [code]
+
+
 # -- commits ----------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -23,6 +24,7 @@ from airflow_delta_provider.domain.delta.data_type import (
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -49,7 +51,7 @@ _PRIMITIVES = frozenset(
 )
 #: Types with parameters of the features geospatial and geospatial-dev.
 _GEOSPATIAL = ("geometry", "geography")
-_USER_DEFINED = '"type":"udt"'
+_USER_DEFINED = "udt"
 _state = FAMILY.of(Scope.STATE)
 
 
@@ -77,7 +79,7 @@ def check_readable(state: TableState) -> Iterator[Finding]:
         yield BROKEN_SCHEMA.found("The metaData action has no schemaString.", version=state.version)
     elif state.metadata.readable_columns is not None:
         return
-    elif _USER_DEFINED in "".join(str(schema).split()):
+    elif _has_user_defined_type(schema):
         yield UNKNOWN_TYPE_OR_VALUE.found(
             "The schema has a user-defined type of Spark (udt), which is not in the protocol.",
             severity=Severity.WARNING,
@@ -91,6 +93,24 @@ def check_readable(state: TableState) -> Iterator[Finding]:
             reason=Prose(_reason(state.metadata)[:MOST_TEXT]),
             version=state.version,
         )
+
+
+def _has_user_defined_type(schema: object) -> bool:
+    """Whether the text of a schema is JSON, of a struct with a type of Spark alone at any depth."""
+    try:
+        wire = parse_json(str(schema))
+    except ValueError:
+        return False
+    left: list[Any] = [wire] if isinstance(wire, Mapping) else []
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            if value.get("type") == _USER_DEFINED:
+                return True
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return False
 
 
 def _reason(metadata: Metadata) -> str:
