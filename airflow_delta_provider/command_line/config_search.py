@@ -33,7 +33,7 @@ def read_config(path: Path) -> Config:
 
     :raises ConfigError: if it cannot be read or makes no sense
     """
-    folder = path.resolve().parent
+    folder = path.parent.resolve()
     return parse_config(_text(path), str(path), "" if folder == Path.cwd() else folder.as_posix())
 
 

@@ -89,6 +89,15 @@ def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
     assert read_config(path).tables == ("./lake/**", "catalog.sales.*", "/abs")
 
 
+def test_folder_of_a_linked_file_is_that_of_the_link(tmp_path, monkeypatch):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "delta-provider.toml").symlink_to(written(tmp_path / "mounted", 'tables = ["./orders"]\n'))
+    monkeypatch.chdir(tmp_path / "lake")
+    assert read_config(Path("delta-provider.toml")).tables == ("./orders",)
+    monkeypatch.chdir(tmp_path)
+    assert read_config(Path("lake/delta-provider.toml")).tables == (f"{tmp_path}/lake/orders",)
+
+
 def test_nearest_file_upwards_is_found(tmp_path):
     deep = tmp_path / "a" / "b" / "c"
     deep.mkdir(parents=True)
