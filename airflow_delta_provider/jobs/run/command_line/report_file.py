@@ -33,7 +33,7 @@ class ReportFile:
 
     def __init__(self, place: str) -> None:
         self._place = place
-        self._path = None if _URI.match(place) else Path(place)
+        self._path = None if _URI.match(place) else _followed(Path(place))
         if self._path is not None:
             _check(self._path)
 
@@ -46,9 +46,13 @@ class ReportFile:
             storage.qualify(self._place)
 
     def write(self, content: bytes, storage: Storage) -> None:
-        """Write the report whole or not at all."""
+        """Write the report whole or not at all; to a device or a pipe, such as ``/dev/stdout``, as it is."""
         if self._path is None:
             storage.write(storage.qualify(self._place), content)
+            return
+        if _is_special(self._path):
+            with open(self._path, "wb") as opened:
+                opened.write(content)
             return
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
@@ -58,7 +62,19 @@ class ReportFile:
             partial.unlink(missing_ok=True)
 
 
+def _is_special(path: Path) -> bool:
+    """Whether something is there that is no regular file: it must not be replaced by one."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _followed(path: Path) -> Path:
+    """Return where a link leads: the file there is replaced, not the link."""
+    return path if _is_special(path) or not path.is_symlink() else path.resolve()
+
+
 def _check(path: Path) -> None:
+    if _is_special(path):
+        return
     folder = path.parent
     if not folder.is_dir():
         raise RequestError("there is no directory {folder}. Make it, or name another.", folder=folder)
