@@ -80,7 +80,9 @@ def _entry(number: int, entry: Any) -> _Entry:
         if not texts.get(name):
             raise WaiverError(f"entry {number} has no {name}. Each needs {', '.join(_REQUIRED)}")
     if texts["code"] not in RULES:
-        raise WaiverError(f"entry {number} waives {texts['code']!r}.{did_you_mean(texts['code'], RULES)}")
+        raise WaiverError(
+            f"entry {number} waives {texts['code']!r}, which is no rule.{did_you_mean(texts['code'], RULES)}"
+        )
     try:
         expires = date.fromisoformat(texts["expires"])
     except ValueError:

@@ -202,7 +202,9 @@ class Entries(Value):
         try:
             return tuple(self.read(value))
         except ValueError as error:
-            raise RequestError("{option}: {error}.", option=option, error=error) from error
+            text = str(error)
+            sentence = text if text.endswith((".", "?")) else f"{text}."
+            raise RequestError("{option}: {error}", option=option, error=sentence) from error
 
     def from_template(self, option: str, value: Any) -> Any:
         """Return the list; a text is read as one if it is written as one."""
