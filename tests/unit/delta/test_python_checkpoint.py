@@ -172,6 +172,11 @@ def test_damaged_file_is_named(damage, tmp_path, monkeypatch):
         list(CheckpointFiles(LocalStorage()).all_actions(path.as_uri()))
 
 
+def test_words_of_pyarrow_do_not_end_the_sentence():
+    with pytest.raises(BrokenLogError, match=r"^Parquet magic bytes not found.*[^.\n]\Z"):
+        arrow_checkpoint.read_table(as_parquet(ACTIONS)[:-1], {}, None)
+
+
 def test_reader_is_asked_where_there_is_no_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "00000000000000000001.checkpoint.parquet"
     path.write_bytes(as_parquet(ACTIONS))

@@ -35,7 +35,7 @@ def read_table(content: bytes, fields: Mapping[str, Collection[str]], kinds: Col
         columns = list(_columns(file.schema_arrow, fields, kinds))
         return file.read(columns=columns, use_threads=False) if columns else None
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise BrokenLogError(str(error)) from error
+        raise BrokenLogError(str(error).rstrip(".\n")) from error
 
 
 def actions(table: Any, *, parsed: bool = False) -> Iterator[Action]:
@@ -51,7 +51,7 @@ def actions(table: Any, *, parsed: bool = False) -> Iterator[Action]:
         for batch in () if table is None else table.to_batches():
             yield from _actions(batch, parsed)
     except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise BrokenLogError(str(error)) from error
+        raise BrokenLogError(str(error).rstrip(".\n")) from error
 
 
 def _columns(schema: Any, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Iterator[str]:
