@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -195,7 +196,7 @@ class _Reader:
         return self._below(text) if "/" in text and not text.startswith("`") else text
 
     def _below(self, path: str) -> str:
-        return f"{self._folder}/{path.removeprefix('./')}" if self._folder and is_relative(path) else path
+        return posixpath.normpath(f"{self._folder}/{path}") if self._folder and is_relative(path) else path
 
     def _texts(self, where: tuple[str, ...], values: Sequence[Any]) -> tuple[str, ...]:
         for value in values:

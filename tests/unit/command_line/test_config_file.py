@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.command_line.config_search import find_config, read_config
-from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark, parse_config
 
 WHOLE = """
 tables = ["s3://lake/**", { table = "s3://lake/orders", owner = "sales", severities = { MD03 = "warning" } }]
@@ -152,3 +152,9 @@ def test_file_that_cannot_be_read_is_named(content, tmp_path):
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"delta-provider\.toml"):
         read_config(path)
+
+
+def test_paths_that_lead_up_are_those_that_patterns_and_reports_name() -> None:
+    config = parse_config('tables = ["../lake/orders", "./a/*"]\nexclude = ["../lake/tmp/**"]', "c.toml", "/repo/cfg")
+    assert config.tables == ("/repo/lake/orders", "/repo/cfg/a/*")
+    assert config.exclude == ("/repo/lake/tmp/**",)
