@@ -22,7 +22,8 @@ def test_spark_submit_runs_it_where_the_package_is_not_installed(spark: SparkSes
     program, report = tmp_path / "dist" / "delta_provider.py", tmp_path / "report.json"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PYSPARK_PYTHON"] = sys.executable
-    submit = ["spark-submit", "--master", "local[2]", "--driver-java-options", LEAN_JAVA_OPTIONS, str(program)]
+    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
+    submit += ["--driver-java-options", LEAN_JAVA_OPTIONS, str(program)]
 
     ran = subprocess.run(
         [*submit, "audit", str(table), "--level", "data", "--format", "json", "--output", str(report)],
