@@ -13,8 +13,6 @@ from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage_errors import FileChangedError, may_pass, reported
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
 
-#: Files for which it is not worth while to read ahead.
-_FEW = 2
 #: What filesystems call that which changes with a file; the first that is there is taken.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 
@@ -82,19 +80,11 @@ class FsspecStorage:
         :raises MissingFileError: if one of them is gone
         :raises StorageError: if one cannot be read
         """
-        if len(paths) <= _FEW:
-            yield from map(self.read, paths)
-            return
-        for result in self._ahead.results(paths):
-            yield result.result()
+        return self._ahead.contents(paths)
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
-        for result in self._ahead.results(paths):
-            try:
-                yield result.result()
-            except MissingFileError:
-                yield None
+        return self._ahead.present(paths)
 
     @persistent(may_pass)
     def size(self, path: str) -> int:

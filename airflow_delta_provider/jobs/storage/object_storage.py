@@ -26,8 +26,6 @@ from airflow_delta_provider.jobs.storage.storage_errors import (
 )
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
 
-#: Files for which it is not worth while to read ahead.
-_FEW = 2
 #: Stores that list names in order, and from one on.
 _IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
 #: How names of buckets end that list in no order: Amazon's directory buckets.
@@ -145,19 +143,11 @@ class ObjectStorage:
         :raises MissingFileError: if one of them is gone
         :raises StorageError: if one cannot be read
         """
-        if len(paths) <= _FEW:
-            yield from map(self.read, paths)
-            return
-        for result in self._ahead.results(paths):
-            yield result.result()
+        return self._ahead.contents(paths)
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
-        for result in self._ahead.results(paths):
-            try:
-                yield result.result()
-            except MissingFileError:
-                yield None
+        return self._ahead.present(paths)
 
     @persistent(may_pass)
     def size(self, path: str) -> int:

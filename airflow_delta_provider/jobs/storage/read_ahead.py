@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property
 
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+#: Files for which it is not worth while to read ahead.
+_FEW = 2
 #: Files that are read at once, for all that ask.
 _THREADS = 128
 #: Files that are read ahead of one that is asked for, and the bytes that they shall not exceed.
@@ -25,6 +29,23 @@ class ReadAhead:
         self._read = read
         self._ahead = ahead
         self._most_bytes = most_bytes
+
+    def contents(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order; a few are read one by one.
+
+        :raises MissingFileError: if one of them is gone
+        """
+        if len(paths) <= _FEW:
+            return map(self._read, paths)
+        return (result.result() for result in self.results(paths))
+
+    def present(self, paths: Iterable[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files, in order, and None for one that is not there."""
+        for result in self.results(paths):
+            try:
+                yield result.result()
+            except MissingFileError:
+                yield None
 
     def results(self, paths: Iterable[str]) -> Iterator[Future[bytes]]:
         """Yield, in order, what became of each file: its content, or the error of reading it."""
