@@ -16,7 +16,7 @@ from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
 from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
@@ -75,7 +75,7 @@ def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | Non
         return f"{kind.name} changes tables"
     if options.needs_rows:
         return f"{kind.name} reads rows with these options"
-    named = next((table for table in tables if TableName.parse(table).identifier is not None), None)
+    named = next(filter(is_catalog_name, tables), None)
     return None if named is None else f"{named} is a name in a catalog (a path has a slash: ./{named})"
 
 

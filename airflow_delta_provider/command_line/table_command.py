@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
@@ -47,7 +47,7 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
         terminal.note(f"this package does not know a table feature {feature!r}; the engine may.")
     choice = choose(kind, invocation.options, invocation.tables, parsed, invocation.config)
     terminal.detail(f"engine {choice.name}: {choice.why}")
-    delta = invocation.options.needs_delta(by_name=any(map(_is_catalog_name, invocation.tables)))
+    delta = invocation.options.needs_delta(by_name=any(map(is_catalog_name, invocation.tables)))
     try:
         with opened(choice, kind.name, parsed, invocation.config, terminal, delta=delta) as session:
             output.check(session)
@@ -165,10 +165,6 @@ def _can_be_named(table: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _is_catalog_name(table: str) -> bool:
-    return TableName.parse(table).identifier is not None
 
 
 def _placed(table: str) -> str:

@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.request.kinds import kind_named, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError, check_text
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.table_name import is_catalog_name
 
 SCHEMA_VERSION = 1
 
@@ -67,7 +67,7 @@ class JobRequest:
     @property
     def may_need_delta(self) -> bool:
         """Whether the job may need Delta on Spark's classpath: by its options, or because a catalog is asked."""
-        return self.options.needs_delta(by_name=any(map(_is_catalog_name, self.tables)))
+        return self.options.needs_delta(by_name=any(map(is_catalog_name, self.tables)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
@@ -111,10 +111,3 @@ class JobRequest:
             retry_since=wire.get("retry_since"),
             exclude=tuple(wire.get("exclude", ())),
         )
-
-
-def _is_catalog_name(table: str) -> bool:
-    try:
-        return TableName.parse(table).identifier is not None
-    except TableNameError:  # which is said of that table
-        return False

@@ -92,6 +92,14 @@ def is_relative(location: str) -> bool:
     return not location.startswith("/") and _SCHEME.fullmatch(location) is None
 
 
+def is_catalog_name(text: str) -> bool:
+    """Whether a text names a table of a catalog."""
+    try:
+        return TableName.parse(text).identifier is not None
+    except TableNameError:  # which is said of that table
+        return False
+
+
 def normal_location(location: str) -> str:
     """Return one spelling for all that name the same place.
 
