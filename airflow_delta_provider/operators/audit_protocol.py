@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.request.table_name import is_catalog_name
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
 from airflow_delta_provider.operators.config_file import read_config_file
@@ -92,6 +92,8 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
                 raise DeltaRequestError(f"{kwargs.get('task_id')}: pass exactly one of table, tables and schema.")
             kwargs["tables"] = [f"{schema}.*"]
         self.config = config
+        #: The configuration file, read once while a DAG is parsed, and again for each request.
+        self._read_config: Config | None = None
         super().__init__(**kwargs)
         self.schema = schema
         self.exclude = exclude
@@ -116,7 +118,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
 
         :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
-        self._context = context
+        self._context, self._read_config = context, None
         try:
             return super().request(context)
         finally:
@@ -144,14 +146,15 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         """What the configuration file says; nothing where there is none."""
         if self.config is None:
             return Config()
-        return read_config_file(self._file("config", self.config, bounded=False))
+        if self._read_config is None:
+            self._read_config = read_config_file(self._file("config", self.config, bounded=False))
+        return self._read_config
 
     def _engine(self, options: Options, tables: Sequence[str]) -> str:
         wanted = self.engine or self._configured.engine or "spark"
         if wanted != "auto":
             return wanted
-        named = any(TableName.parse(table).identifier is not None for table in tables)
-        return "spark" if options.needs_rows or named else "python"
+        return "spark" if options.needs_rows or any(map(is_catalog_name, tables)) else "python"
 
     def _names_tables_elsewhere(self) -> bool:
         return self.table is None and self.tables is None and bool(self._configured.tables)
