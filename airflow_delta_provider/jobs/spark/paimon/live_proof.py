@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector, carries_ids, vector_key, vectors_of
 from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
+from airflow_delta_provider.jobs.paimon.row_proofs import Ranges
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
@@ -16,8 +17,6 @@ from airflow_delta_provider.jobs.spark.paimon.file_survey import FileSurvey, sur
 from airflow_delta_provider.jobs.spark.paimon.live_row_ids import LiveRowIds, RepeatedId
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: The lowest and the highest row id that a data file holds, by the file's name.
-Ranges = Mapping[str, tuple[int, int]]
 _ALL = (-(1 << 63), (1 << 63) - 1)
 
 
