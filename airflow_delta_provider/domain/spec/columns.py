@@ -1,0 +1,258 @@
+"""Reading the columns of a spec, with all that is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.data_type import MOST_LEVELS, UnknownTypeError
+from airflow_delta_provider.domain.spec.declared_type import levels_of, parse_shape, structs_in, with_fields
+from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, FIELD_KEYS, TYPE_KEYS, Key
+from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
+from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_value
+from airflow_delta_provider.domain.spec.table_spec import (
+    UNSAID,
+    Array,
+    ColumnSpec,
+    Map,
+    Shape,
+    Text,
+)
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+#: Bare words whose insides have keys of their own.
+_PARTS: Mapping[str, tuple[str, ...]] = {"array": ("element",), "map": ("key", "value")}
+
+
+def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[str, Said]:
+    """Return the values of a mapping by their keys; a key that is not known is a problem."""
+    if not is_mapping(said.value):
+        problems.add(said, f"has to be a mapping, not {described(said)}")
+        return {}
+    found: dict[str, Said] = {}
+    for key, value in said.entries():
+        if key in keys:
+            found[key] = value
+        elif isinstance(key, str):
+            hint = did_you_mean(key, keys) or f" Known are {', '.join(keys)}."
+            problems.add(value, f"unknown key {key!r}.{hint}", key=True)
+        else:
+            text = value.key_mark.text if value.key_mark else repr(key)
+            problems.add(value, f"unknown key {text}. Known are {', '.join(keys)}.", key=True)
+    return found
+
+
+def read_columns(
+    said: Said, problems: Problems, *, nested: bool = False, level: int = 1
+) -> tuple[tuple[Said, ColumnSpec], ...]:
+    """Return the columns of a table, or the fields of a struct, each with its place; without those that have no name.
+
+    :param nested: whether they are fields
+    :param level: how many types they lie in, the schema included
+    """
+    if not is_list(said.value):
+        hint = ". Write one column per line, each after '- '" if is_mapping(said.value) else ""
+        problems.add(said, f"has to be a list, not {described(said)}{hint}")
+        return ()
+    read = ((item, _column(item, problems, nested=nested, level=level)) for item in said.items())
+    found = tuple((item, column) for item, column in read if column is not None)
+    _check_names(found, problems)
+    return found
+
+
+def read_nullable_text(said: Said, problems: Problems) -> Text:
+    """Return a text that may be empty; None for null."""
+    if said.value is None or said.value == "":
+        return None
+    return read_text(said, problems)
+
+
+def read_on_loss(said: Said, problems: Problems) -> bool:
+    """Return whether values that are lost become NULL."""
+    if said.value not in ("refuse", "null", None) or isinstance(said.value, bool):
+        problems.add(said, f"has to be refuse or null, not {described(said)}")
+    return said.value in ("null", None)
+
+
+def _column(said: Said, problems: Problems, *, nested: bool, level: int) -> ColumnSpec | None:
+    if isinstance(said.value, str):
+        problems.add(said, f"has to be a mapping: write {{name: {said.value:.60}, type: …}}")
+        return None
+    given = known_keys(said, COLUMN_KEYS, problems)
+    if not is_mapping(said.value):
+        return None
+    if "name" not in given:
+        problems.add(said, "has no name")
+    values: dict[str, Any] = {}
+    for key, read in _READ.items():
+        if key in given:
+            values[key] = read(given[key], problems)
+    if "on_loss" in values:
+        values["null_on_loss"] = values.pop("on_loss")
+    for key in COLUMN_KEYS.keys() - FIELD_KEYS.keys() if nested else ():
+        if key in given:
+            problems.add(given[key], f"a field of a struct can have no {key}", key=True)
+    if values.get("generated") is not None and values.get("default", UNSAID) not in (UNSAID, None):
+        problems.add(given["default"], "a generated column can have no default", key=True)
+    shape = _shape(given, problems, level) if given.keys() & TYPE_KEYS.keys() else None
+    name = values.pop("name", None)
+    return None if name is None else ColumnSpec(name=name, shape=shape, **values)
+
+
+def _shape(given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
+    """Return the type that keys say; None, with a problem, if they say none."""
+    parts = [key for key in ("element", "key", "value") if key in given]
+    if "type" not in given:
+        key = next(key for key in ("fields", *parts) if key in given)
+        word = "struct" if key == "fields" else "array" if key == "element" else "map"
+        problems.add(given[key], f"{key} goes with a type: add type: {word}", key=True)
+        return None
+    said = given["type"]
+    if level > MOST_LEVELS:
+        problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
+        return None
+    if is_mapping(said.value) or is_list(said.value):
+        problems.add(said, f"is {described(said)}. Write the type in SQL, or type: struct with fields beside it")
+        return None
+    text = read_text(said, problems)
+    if text is None:
+        return None
+    if parts:
+        return _from_parts(text.strip().lower(), given, problems, level)
+    try:
+        shape = parse_shape(text)
+    except UnknownTypeError as error:
+        problems.add(said, _with_parts(str(error), text))
+        return None
+    inside = levels_of(shape)
+    if level + inside > MOST_LEVELS:
+        problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
+        return None
+    return _with_fields(shape, given, problems, level + inside) if "fields" in given else shape
+
+
+def _with_parts(message: str, text: str) -> str:
+    word = text.strip().lower()
+    if word not in _PARTS:
+        return message
+    return f"{word} of what? Write for instance {'array<string>' if word == 'array' else 'map<string,int>'}"
+
+
+def _with_fields(shape: Shape, given: Mapping[str, Said], problems: Problems, level: int) -> Shape:
+    empty = [struct for struct in structs_in(shape) if not struct.fields]
+    fields = tuple(column for _, column in read_columns(given["fields"], problems, nested=True, level=level))
+    if len(empty) == 1:
+        return with_fields(shape, fields)
+    if not empty:
+        problems.add(given["fields"], "goes with a type that has the word struct alone in it", key=True)
+    else:
+        what = "type has the word struct more than once. Give what is in an array as element, in a map as key and value"
+        problems.add(given["fields"], what, key=True)
+    return shape
+
+
+def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
+    """Return an array or a map whose insides have keys of their own."""
+    wanted = _PARTS.get(word, ())
+    for key in ("element", "key", "value", "fields"):
+        if key in given and key not in wanted:
+            goes = {"element": "type: array", "fields": "type: struct"}.get(key, "type: map")
+            problems.add(given[key], f"goes with {goes}", key=True)
+            return None
+    missing = [key for key in wanted if key not in given]
+    for key in missing:
+        problems.add(given["type"], f"a map with key or value has both; {key} is missing")
+    inside = [_nested_shape(given[key], problems, level + 1) for key in wanted if key in given]
+    known = [shape for shape in inside if shape is not None]
+    if missing or len(known) < len(inside):
+        return None
+    return Array(known[0]) if word == "array" else Map(known[0], known[1])
+
+
+def _nested_shape(said: Said, problems: Problems, level: int) -> Shape | None:
+    if is_mapping(said.value):
+        given = known_keys(said, TYPE_KEYS, problems)
+        if not given:
+            problems.add(said, "has no type")
+            return None
+        return _shape(given, problems, level)
+    return _shape({"type": said}, problems, level)
+
+
+def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems) -> None:
+    """Check that each name is there once, and that renames lead from different columns that are not there any more."""
+    named: dict[tuple[str, ...], ColumnSpec] = {}
+    sources: dict[tuple[str, ...], ColumnSpec] = {}
+    renamed: list[tuple[Said, ColumnSpec, str]] = []
+    for said, column in columns:
+        first = named.setdefault(lowered([column.name]), column)
+        if first is not column:
+            other = "" if first.name == column.name else f", as {first.name!r}: names have to differ by more than case"
+            problems.add(said, f"the column {column.name!r} is there twice{other}")
+        if isinstance(column.renamed_from, str):
+            renamed.append((said, column, column.renamed_from))
+    for said, column, source in renamed:
+        first = sources.setdefault(lowered([source]), column)
+        stays = named.get(lowered([source]))
+        if first is not column:
+            problems.add(said, f"{first.name!r} and {column.name!r} are both renamed from {source!r}")
+        elif source == column.name:
+            problems.add(said, f"{column.name!r} is renamed from its own name")
+        elif stays is not None and stays is not column and not isinstance(stays.renamed_from, str):
+            problems.add(
+                said,
+                f"{column.name!r} is renamed from {source!r}, which is also a column of its own. If {source!r} is to "
+                "be added after the rename, migrate without it first",
+            )
+        elif circle := _circle(column, named):
+            problems.add(
+                said,
+                f"the renames go in a circle, {' from '.join(map(repr, circle))}. Whether names were exchanged already "
+                "cannot be told from a table: rename one of them to a third name first, in a migration of its own",
+            )
+
+
+def _circle(column: ColumnSpec, named: Mapping[tuple[str, ...], ColumnSpec]) -> list[str]:
+    """Return the names that renames lead through from a column back to it; none where they do not."""
+    names, current = [column.name], column
+    while isinstance(current.renamed_from, str) and len(names) <= len(named):
+        names.append(current.renamed_from)
+        found = named.get(lowered([current.renamed_from]))
+        if found is column:
+            return names
+        if found is None:
+            return []
+        current = found
+    return []
+
+
+def _name(said: Said, problems: Problems) -> str | None:
+    return read_text(said, problems)
+
+
+def _source(said: Said, problems: Problems) -> Text:
+    """Return the old name of a column; None for null, which says that it is a new one."""
+    return None if said.value is None else read_text(said, problems) or UNSAID
+
+
+def _expression(said: Said, problems: Problems) -> Text:
+    """Return a SQL expression, also of a number or a boolean; None for null."""
+    if said.value is None:
+        return None
+    if said.value == "":
+        problems.add(said, "is empty. For the empty text write \"''\", for no default null")
+        return None
+    return read_value(said, problems)
+
+
+_READ = {
+    "name": _name,
+    "nullable": read_flag,
+    "comment": read_nullable_text,
+    "default": _expression,
+    "generated": read_text,
+    "renamed_from": _source,
+    "rewrite": read_flag,
+    "on_loss": read_on_loss,
+}

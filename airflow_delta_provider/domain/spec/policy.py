@@ -1,0 +1,221 @@
+"""The policy for migrations: what the rules about plans weigh, by table, and which plans need no approval."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.audit.ownership import Ownership
+from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
+from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+_SEVERITIES: Mapping[str, Severity | None] = {"error": Severity.ERROR, "warning": Severity.WARNING, "ignored": None}
+_KEYS = ("tables", "waivers")
+_TABLE_KEYS = ("table", *_SEVERITIES, "max_rewrite_gb", "approve_without_asking")
+_GIGABYTE = 10**9
+
+
+class PolicyError(ValueError):
+    """A policy that makes no sense; the message says where, and why."""
+
+
+class Condition(str, Enum):
+    """What a plan has to be so that nobody is asked. A plan with an error is never applied unasked."""
+
+    ADDITIVE = "additive"
+    """It adds columns, and changes comments and properties of the users' own."""
+    METADATA_ONLY = "metadata_only"
+    """It rewrites no data file."""
+    NO_WARNINGS = "no_warnings"
+    """No rule warns about it."""
+    NO_ERRORS = "no_errors"
+    """No rule finds an error in it: this is so in any case, and may be the only condition."""
+    NOBODY_LOCKED_OUT = "nobody_locked_out"
+    """It locks no engine out that is known to use the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePolicy:
+    """What holds of the tables whose names fit a pattern.
+
+    :param weights: by the code of a rule; None leaves its findings out
+    :param max_rewrite_gb: how much a migration may rewrite, in 10⁹ bytes; None for no limit
+    :param approve_without_asking: all that a plan has to be so that nobody is asked; None where somebody always is
+    """
+
+    table: str = "*"
+    weights: Mapping[str, Severity | None] = field(default_factory=dict)
+    max_rewrite_gb: float | None = None
+    approve_without_asking: frozenset[Condition] | None = None
+
+    @property
+    def most_rewritten(self) -> int | None:
+        """Bytes that a migration may rewrite; None for no limit."""
+        return None if self.max_rewrite_gb is None else int(self.max_rewrite_gb * _GIGABYTE)
+
+    def fits(self, table: str) -> bool:
+        """Whether it is about a table."""
+        return self._ownership.fits(table)
+
+    def weigh(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings with the severities that hold for these tables."""
+        return self._ownership.weigh(findings)
+
+    @property
+    def _ownership(self) -> Ownership:
+        return Ownership(self.table, None, self.weights)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The policy for migrations.
+
+    :param tables: the first that fits a table holds for it
+    :param waivers: accepted findings
+    """
+
+    tables: tuple[TablePolicy, ...] = ()
+    waivers: Waivers = field(default_factory=Waivers)
+
+    @classmethod
+    def parse(cls, given: Any) -> Policy:
+        """Read a policy file's plain values: ``tables``, a list of entries, and ``waivers``, as an audit has them.
+
+        An entry has ``table`` (a pattern), lists of codes under ``error``, ``warning`` and ``ignored``,
+        ``max_rewrite_gb``, and ``approve_without_asking``, a list of conditions.
+
+        :raises PolicyError: if it makes no sense
+        """
+        if given is None:
+            return cls()
+        _check_keys(given, _KEYS, "the policy")
+        entries = given.get("tables") or ()
+        if not isinstance(entries, Sequence) or isinstance(entries, str):
+            raise PolicyError(f"tables is {entries!r}; it has to be a list of entries.")
+        try:
+            waivers = Waivers.parse(given.get("waivers") or ())
+        except WaiverError as error:
+            raise PolicyError(f"waivers: {error}") from error
+        return cls(tuple(_table(number, entry) for number, entry in enumerate(entries, start=1)), waivers)
+
+    def of(self, table: str) -> TablePolicy:
+        """Return what holds of a table."""
+        return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
+
+    def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
+        """Return findings about a plan as the policy weighs them; those that are waived say so.
+
+        :param today: in UTC
+        """
+        return tuple(self.waivers.apply(self.of(table).weigh(findings), table, today))
+
+    def lint(self, plan: PlannedMigration, table: str, today: date) -> tuple[Finding, ...]:
+        """Return what the rules find about a plan, as the policy weighs it.
+
+        :param today: in UTC
+        """
+        return self.judged(on_plan.run(plan), table, today)
+
+
+def why_ask(
+    plan: PlannedMigration, findings: Collection[Finding], policy: TablePolicy, *, locks_out: bool
+) -> tuple[str, ...]:
+    """Return why somebody has to approve a plan, as sentences; nothing where the policy lets it be applied unasked.
+
+    :param findings: as the policy judges them
+    :param locks_out: whether an engine that uses the table is locked out
+    """
+    return tuple(_reasons(plan, findings, policy, locks_out))
+
+
+def _reasons(
+    plan: PlannedMigration, findings: Collection[Finding], policy: TablePolicy, locks_out: bool
+) -> Iterator[str]:
+    conditions = policy.approve_without_asking
+    if conditions is None:
+        yield "The policy lets no plan for this table be applied without approval."
+        return
+    severities = [finding.severity for finding in findings if finding.is_open]
+    if errors := sum(severity is not Severity.WARNING for severity in severities):
+        yield f"{errors} finding{'s are errors' if errors > 1 else ' is an error'}."
+    if Condition.ADDITIVE in conditions and not plan.is_additive:
+        yield "The plan does more than add columns."
+    if Condition.METADATA_ONLY in conditions and plan.rewrites:
+        yield "The plan rewrites data files."
+    if Condition.NO_WARNINGS in conditions and Severity.WARNING in severities:
+        yield "There are warnings."
+    if Condition.NOBODY_LOCKED_OUT in conditions and locks_out:
+        yield "Engines are locked out."
+
+
+def _table(number: int, entry: Any) -> TablePolicy:
+    where = f"entry {number} of tables"
+    _check_keys(entry, _TABLE_KEYS, where)
+    table = entry.get("table")
+    if not isinstance(table, str) or not table:
+        raise PolicyError(f"{where} names no table. Give table, a name or a pattern such as 's3://lake/*'.")
+    return TablePolicy(
+        table=table,
+        weights=_weights(entry, table),
+        max_rewrite_gb=_limit(entry.get("max_rewrite_gb"), table),
+        approve_without_asking=_conditions(entry.get("approve_without_asking"), table),
+    )
+
+
+def _weights(entry: Mapping[str, Any], table: str) -> dict[str, Severity | None]:
+    weights: dict[str, Severity | None] = {}
+    for word, severity in _SEVERITIES.items():
+        for code in _texts(entry.get(word), f"{word} of {table}"):
+            if code not in RULES:
+                raise PolicyError(f"{word} of {table} names {code!r}.{did_you_mean(code, RULES)}")
+            if code in weights:
+                raise PolicyError(f"{code} of {table} is named more than once. Name it once.")
+            weights[code] = severity
+    return weights
+
+
+def _limit(given: Any, table: str) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < float("inf"):
+        raise PolicyError(f"max_rewrite_gb of {table} is {given!r}; it has to be a number, 0 or above.")
+    return float(given)
+
+
+def _conditions(given: Any, table: str) -> frozenset[Condition] | None:
+    if given is None:
+        return None
+    known = {condition.value: condition for condition in Condition}
+    words = _texts(given, f"approve_without_asking of {table}")
+    for word in words:
+        if word not in known:
+            raise PolicyError(
+                f"approve_without_asking of {table} is {word!r}; it has to be one of {', '.join(known)}."
+                f"{did_you_mean(word, known)}"
+            )
+    if not words:
+        raise PolicyError(f"approve_without_asking of {table} is empty. Leave it out, or name a condition: no_errors.")
+    return frozenset(known[word] for word in words)
+
+
+def _texts(given: Any, what: str) -> tuple[str, ...]:
+    """Return a list of texts; a text is the only one."""
+    listed = (given,) if isinstance(given, str) else () if given is None else given
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
+        raise PolicyError(f"{what} is {given!r}; it has to be a list of texts.")
+    return tuple(listed)
+
+
+def _check_keys(given: Any, known: Collection[str], what: str) -> None:
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{what} is {given!r}; it has to be a mapping with {', '.join(known)}.")
+    for key in given:
+        if key not in known:
+            raise PolicyError(f"{what} has the unknown key {key!r}.{did_you_mean(str(key), known)}")

@@ -1,0 +1,125 @@
+"""What is wrong with a spec, and where it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.formats.yaml_text import Mark, key_mark_of, mark_of
+
+#: Problems of a spec that are reported at once.
+MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    :param what: a sentence without its full stop
+    :param path: such as ``columns[2].type``, counted from 0; empty for the whole
+    :param line: from 1; None where it is not known
+    :param column: from 1; None where it is not known
+    """
+
+    what: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        sentence = self.what if self.what.endswith((".", "?")) else f"{self.what}."
+        return f"{self.path}: {sentence}" if self.path else sentence
+
+
+class SpecError(ValueError):
+    """A spec that cannot be used.
+
+    :param problems: at most :data:`MOST_PROBLEMS`, in the order of the file
+    :param name: of the file; empty where there is none
+    """
+
+    def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
+        lines = [_placed(problem, name) for problem in problems]
+        super().__init__("\n".join([*lines, "There may be more."] if len(lines) == MOST_PROBLEMS else lines))
+        self.problems = problems
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Said:
+    """A value of a spec, and where it was written.
+
+    :param path: as of a problem
+    :param mark: None where the value is not from YAML
+    :param key_mark: where its key was written
+    """
+
+    value: Any
+    path: str = ""
+    mark: Mark | None = None
+    key_mark: Mark | None = None
+
+    @property
+    def text(self) -> str:
+        """The value as it was written; empty where that is not known."""
+        return self.mark.text if self.mark is not None else ""
+
+    def entries(self) -> Iterator[tuple[Any, Said]]:
+        """Yield the keys of a mapping, each with its value."""
+        for key, value in self.value.items():
+            at = key_mark_of(self.value, key)
+            written = key if isinstance(key, str) or at is None else at.text
+            yield key, Said(value, f"{self.path}.{written}".lstrip("."), mark_of(self.value, key), at)
+
+    def items(self) -> Iterator[Said]:
+        """Yield the items of a list."""
+        for index, value in enumerate(self.value):
+            yield Said(value, f"{self.path}[{index}]", mark_of(self.value, index))
+
+
+@dataclass
+class Problems:
+    """Collects problems, until there are as many as are reported at once.
+
+    :param name: of the file
+    """
+
+    name: str = ""
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, at: Said, what: str, *, key: bool = False) -> None:
+        """Take a problem.
+
+        :param key: whether it is the key that is wrong, not its value
+        :raises SpecError: if it is the last that is reported
+        """
+        mark = at.key_mark if key else at.mark
+        self.found.append(Problem(what, at.path, *((None, None) if mark is None else (mark.line, mark.column))))
+        if len(self.found) == MOST_PROBLEMS:
+            self.check()
+
+    def check(self) -> None:
+        """Check that there is none.
+
+        :raises SpecError: if there is
+        """
+        if self.found:
+            ordered = sorted(self.found, key=lambda problem: (problem.line or 0, problem.column or 0))
+            raise SpecError(tuple(ordered), self.name)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list, or what Python values have for one."""
+    return isinstance(value, (list, tuple))
+
+
+def is_mapping(value: Any) -> bool:
+    """Whether a value is a mapping."""
+    return isinstance(value, Mapping)
+
+
+def _placed(problem: Problem, name: str) -> str:
+    place = f"line {problem.line}, column {problem.column}" if problem.line is not None else ""
+    where = ", ".join(filter(None, (name, place)))
+    return f"{where}: {problem}" if where else str(problem)

@@ -1,0 +1,208 @@
+"""Reading the spec of a table: from plain values, as YAML, JSON or Python have them, with all that is wrong at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path, path_text
+from airflow_delta_provider.domain.delta.features.mistyped import is_feature_name, meant_by
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
+from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.spec.columns import known_keys, read_columns, read_nullable_text, read_on_loss
+from airflow_delta_provider.domain.spec.keys import OWN_KEYS, TABLE_KEYS
+from airflow_delta_provider.domain.spec.problem import Problems, Said, is_mapping
+from airflow_delta_provider.domain.spec.property_names import why_not_settable
+from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_texts, read_value
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, all_specs
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+def read_spec(values: Any, name: str = "") -> TableSpec:
+    """Return the spec of a table.
+
+    :param values: a mapping; one that YAML was read to knows where it was written
+    :param name: of the file, for messages
+    :raises SpecError: if it cannot be used
+    """
+    problems = Problems(name)
+    spec = spec_of(Said(values), problems)
+    problems.check()
+    return spec
+
+
+def spec_of(said: Said, problems: Problems, *, shared: bool = False) -> TableSpec:
+    """Return what a table says; without what has problems.
+
+    :param shared: whether it is what several tables share: no table's own keys
+    """
+    if said.value is None:
+        problems.add(said, "says nothing. Write at least columns" if said.path else "The file is empty")
+        return TableSpec()
+    known = {key: about for key, about in TABLE_KEYS.items() if not (shared and key in OWN_KEYS)}
+    given = known_keys(said, known, problems)
+    values: dict[str, Any] = {key: read(given[key], problems) for key, read in _READ.items() if key in given}
+    if "on_loss" in values:
+        values["null_on_loss"] = values.pop("on_loss")
+    spec = TableSpec(**values)
+    if not shared:
+        _check_drops(given, spec, problems)
+        _check_together(given, spec, problems)
+    return spec
+
+
+def _table(said: Said, problems: Problems) -> str | None:
+    text = read_text(said, problems)
+    try:
+        if text is not None and TableName.parse(text).may_be_pattern:
+            problems.add(said, f"{text!r} is a pattern. A spec is of one table")
+    except TableNameError as error:
+        problems.add(said, str(error))
+    return text
+
+
+def _tables(said: Said, problems: Problems) -> tuple[str, ...]:
+    found = []
+    for item, _ in read_texts(said, problems):
+        found.append(_table(item, problems))
+    return tuple(filter(None, found))
+
+
+def _columns(said: Said, problems: Problems) -> tuple[ColumnSpec, ...]:
+    return tuple(column for _, column in read_columns(said, problems))
+
+
+def _paths(said: Said, problems: Problems) -> tuple[Path, ...]:
+    found: dict[Path, Path] = {}
+    for item, text in read_texts(said, problems):
+        try:
+            path = parse_path(text)
+        except UnknownColumnError as error:
+            problems.add(item, str(error))
+            continue
+        if lowered(path) in found:
+            problems.add(item, f"{text!r} is there twice, before as {path_text(found[lowered(path)])!r}")
+        found.setdefault(lowered(path), path)
+    return tuple(found.values())
+
+
+def _names(said: Said, problems: Problems) -> tuple[str, ...]:
+    found: dict[Path, str] = {}
+    for item, text in read_texts(said, problems):
+        first = found.setdefault(lowered([text]), text)
+        if first is not text:
+            problems.add(item, f"{text!r} is there twice, before as {first!r}")
+    return tuple(found.values())
+
+
+def _features(said: Said, problems: Problems) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for item, text in read_texts(said, problems):
+        if not is_feature_name(text):
+            hint = did_you_mean(text.rpartition(".")[2], FEATURES)
+            problems.add(item, f"{text!r} is not the name of a table feature, such as 'typeWidening'.{hint}")
+        elif meant := meant_by(text):
+            problems.add(item, f"there is no table feature {text!r}. Did you mean {meant!r}?")
+        else:
+            found[feature_named(text).name] = None
+    return tuple(found)
+
+
+def _properties(said: Said, problems: Problems) -> Mapping[str, str | None]:
+    return _settings(said, problems, _check_property)
+
+
+def _constraints(said: Said, problems: Problems) -> Mapping[str, str | None]:
+    return _settings(said, problems, _check_constraint)
+
+
+def _settings(
+    said: Said, problems: Problems, check: Callable[[str, str | None, Said, Problems], None]
+) -> Mapping[str, str | None]:
+    if not is_mapping(said.value):
+        problems.add(said, f"has to be a mapping, not {described(said)}")
+        return {}
+    found: dict[str, str | None] = {}
+    for key, value in said.entries():
+        name = read_text(Said(key, value.path, value.key_mark), problems)
+        text = None if value.value is None else read_value(value, problems)
+        if name is not None and (text is not None or value.value is None):
+            check(name, text, value, problems)
+            found[name] = text
+    return found
+
+
+def _check_property(name: str, text: str | None, said: Said, problems: Problems) -> None:
+    if why := why_not_settable(name):
+        problems.add(said, why, key=True)
+    elif text is not None and name in FORMS and not FORMS[name].fits(text):
+        problems.add(said, f"{text!r:.60} is not {FORMS[name].name}")
+
+
+def _check_constraint(name: str, text: str | None, said: Said, problems: Problems) -> None:
+    del name
+    if text == "":
+        problems.add(said, "is empty. To drop the constraint write null")
+
+
+_READ: Mapping[str, Callable[[Said, Problems], Any]] = {
+    "table": _table,
+    "table_id": read_text,
+    "columns": _columns,
+    "drop": _paths,
+    "properties": _properties,
+    "features": _features,
+    "drop_features": _features,
+    "constraints": _constraints,
+    "partition_by": _names,
+    "cluster_by": _paths,
+    "comment": read_nullable_text,
+    "like": _table,
+    "after": _tables,
+    "only_additive": read_flag,
+    "exact": read_flag,
+    "rewrite": read_flag,
+    "on_loss": read_on_loss,
+}
+
+
+def _check_drops(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
+    """Check that no column that goes is declared, or is what another is renamed from."""
+    if not spec.drop:
+        return
+    declared, sources = {}, {}
+    for path, column in all_specs(spec.columns):
+        if isinstance(column.renamed_from, str):
+            sources[lowered((*path[:-1], column.renamed_from))] = column
+        else:
+            declared[lowered(path)] = column
+    for item in given["drop"].items():
+        try:
+            path = parse_path(item.value)
+        except (UnknownColumnError, AttributeError, TypeError):
+            continue
+        folded = lowered(path)
+        if folded in declared:
+            problems.add(item, f"{item.value!r} is to be dropped, and is declared under columns. Keep one of them")
+        elif folded in sources:
+            problems.add(item, f"{item.value!r} is to be dropped, and {sources[folded].name!r} is renamed from it")
+    gone = {lowered(path) for path in spec.drop}
+    for key, columns in (
+        ("partition_by", [(name,) for name in spec.partition_by or ()]),
+        ("cluster_by", spec.cluster_by),
+    ):
+        for path in columns or ():
+            if lowered(path) in gone:
+                problems.add(given[key], f"names {path_text(path)!r}, which is to be dropped")
+
+
+def _check_together(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
+    """Check what contradicts each other."""
+    for feature in spec.drop_features:
+        if feature in spec.features:
+            problems.add(given["drop_features"], f"{feature!r} is under features, too. Keep one of them")
+    if spec.partition_by and spec.cluster_by:
+        problems.add(given["cluster_by"], "a table is partitioned or clustered, not both", key=True)
+    if spec.exact and spec.like is None and not ("columns" in given and given["columns"].value):
+        problems.add(given["exact"], "without columns, all columns would be dropped. Declare those that stay", key=True)

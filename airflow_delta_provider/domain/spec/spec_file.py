@@ -1,0 +1,182 @@
+"""Files of specs: of one table, or of several with defaults; and the files of a folder together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.formats.yaml_text import YamlError, parse_yaml
+from airflow_delta_provider.domain.request.table_list import place_of
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.spec.columns import known_keys
+from airflow_delta_provider.domain.spec.defaults import with_defaults
+from airflow_delta_provider.domain.spec.keys import FILE_KEYS
+from airflow_delta_provider.domain.spec.problem import Problem, Problems, Said, SpecError, is_list, is_mapping
+from airflow_delta_provider.domain.spec.reading import spec_of
+from airflow_delta_provider.domain.spec.scalar import described
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+
+_JSON = ".json"
+#: What the names of spec files end with.
+SUFFIXES = (".yaml", ".yml", _JSON)
+
+
+def is_spec_file(name: str) -> bool:
+    """Whether a file of a folder is one of specs; hidden ones are not."""
+    base = name.replace("\\", "/").rpartition("/")[2]
+    return base.endswith(SUFFIXES) and not base.startswith(".")
+
+
+def parse_file(text: str, name: str) -> tuple[TableSpec, ...]:
+    """Return the specs of a file, in its order.
+
+    :param name: of the file; one that ends with ``.json`` is JSON, any other YAML
+    :raises SpecError: if it cannot be used
+    """
+    return parse_files([(name, text)])
+
+
+def parse_files(files: Iterable[tuple[str, str]]) -> tuple[TableSpec, ...]:
+    """Return the specs of several files, in their order.
+
+    :param files: names and texts
+    :raises SpecError: if one cannot be used, two are of one table, or the order of tables is impossible
+    """
+    found: list[_Declared] = []
+    for name, text in files:
+        found += _declared(_values(text, name), name)
+    _check_tables(found)
+    return tuple(each.spec for each in found)
+
+
+def read_specs(values: Any, name: str = "") -> tuple[TableSpec, ...]:
+    """Return the specs of a file's plain values: those of one table, ``defaults`` and ``tables``, or a list of tables.
+
+    :raises SpecError: if they cannot be used
+    """
+    found = _declared({"tables": values} if is_list(values) else values, name)
+    _check_tables(found)
+    return tuple(each.spec for each in found)
+
+
+def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
+    """Return specs so that each comes after those of the tables that it names; else in their order.
+
+    Tables that have no spec among them are taken for done.
+
+    :raises SpecError: if tables come after each other in a circle
+    """
+    places = {_place(spec.table): spec for spec in specs if spec.table is not None}
+    ordered: dict[int, TableSpec] = {}
+    for spec in specs:
+        pending = [(spec, False)]
+        above: dict[int, TableSpec] = {}
+        while pending:
+            current, done = pending.pop()
+            if done:
+                above.pop(id(current), None)
+                ordered[id(current)] = current
+            elif id(current) in above:
+                circle = [*list(above.values())[list(above).index(id(current)) :], current]
+                raise SpecError((Problem(f"after: {' after '.join(str(each.table) for each in circle)}, in a circle"),))
+            elif id(current) not in ordered:
+                above[id(current)] = current
+                pending.append((current, True))
+                others = (places.get(_place(table)) for table in reversed(current.after))
+                pending += [(other, False) for other in others if other is not None]
+    return tuple(ordered.values())
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A spec, where it was written, and in which file."""
+
+    spec: TableSpec
+    said: Said
+    name: str
+    alone: bool
+
+
+def _values(text: str, name: str) -> Any:
+    try:
+        return parse_json(text, unique=True) if name.endswith(_JSON) else parse_yaml(text)
+    except YamlError as error:
+        problem = Problem(error.what, line=error.line, column=error.column)
+    except json.JSONDecodeError as error:
+        problem = Problem(f"it is not JSON: {error.msg}", line=error.lineno, column=error.colno)
+    except ValueError as error:
+        problem = Problem(str(error))
+    raise SpecError((problem,), name)
+
+
+def _declared(values: Any, name: str) -> list[_Declared]:
+    problems = Problems(name)
+    whole = Said(values)
+    if not (is_mapping(values) and values.keys() & FILE_KEYS.keys()):
+        spec = spec_of(whole, problems)
+        problems.check()
+        return [_Declared(spec, whole, name, alone=True)]
+    given = known_keys(whole, FILE_KEYS, problems)
+    defaults = given.get("defaults", Said({}))
+    spec_of(defaults, problems, shared=True)
+    problems.check()
+    tables = given.get("tables")
+    if tables is None or not is_list(tables.value) or not tables.value:
+        if tables is None:
+            problems.add(whole, "a file with defaults has tables, a list")
+        else:
+            problems.add(tables, f"is {described(tables)}: list them")
+        problems.check()
+        return []
+    found = [_table(item, defaults.value, name, problems) for item in tables.items()]
+    problems.check()
+    return found
+
+
+def _table(item: Said, defaults: Mapping[Any, Any], name: str, problems: Problems) -> _Declared:
+    if is_mapping(item.value):
+        whole = Said(with_defaults(item.value, defaults), item.path, item.mark)
+        if "table" not in item.value:
+            problems.add(item, "has no table: write which one it is")
+    else:
+        whole = item
+    return _Declared(spec_of(whole, problems), item, name, alone=False)
+
+
+def _check_tables(declared: Sequence[_Declared]) -> None:
+    """Check that no table is there twice, and that tables come after others that are there, not in a circle.
+
+    A file of one table by itself may name tables that are elsewhere.
+    """
+    first: dict[Hashable, _Declared] = {}
+    known = {_place(each.spec.table) for each in declared}
+    for each in declared:
+        problems = Problems(each.name)
+        if each.spec.table is not None:
+            before = first.setdefault(_place(each.spec.table), each)
+            if before is not each:
+                where = ", ".join(filter(None, (before.name, before.said.path, _line(before.said))))
+                problems.add(each.said, f"{each.spec.table!r} has a spec already{f': {where}' if where else ''}")
+        missing = [table for table in each.spec.after if _place(table) not in known]
+        if missing and not (each.alone and len(declared) == 1):
+            problems.add(_after(each.said), f"there is no spec of {missing[0]!r}")
+        problems.check()
+    in_order([each.spec for each in declared])
+
+
+def _after(said: Said) -> Said:
+    return dict(said.entries()).get("after", said) if is_mapping(said.value) else said
+
+
+def _line(said: Said) -> str:
+    return f"line {said.mark.line}" if said.mark is not None else ""
+
+
+def _place(table: str | None) -> Hashable:
+    try:
+        return place_of(TableName.parse(table or ""))
+    except TableNameError:
+        return table
