@@ -8,7 +8,8 @@ still, what people need to see is shown: endpoints, classes, switches, paths.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 #: What is shown instead of a secret.
 HIDDEN = "******"
@@ -38,22 +39,19 @@ _HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
 
 #: What comes before the value of ``name=value`` and of ``"name": "value"``, and the value.
 _PAIRS = (
-    (re.compile(r"(?<![\w.-])([\w.-]+)\s*=\s*"), re.compile(r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)""")),
-    (re.compile(r"""["']([A-Za-z][\w.-]*)["']\s*:\s*"""), re.compile(r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)""")),
+    (r"(?<![\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
+    (r"""["']([A-Za-z][\w.-]*)["']\s*:\s*""", r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)"""),
 )
 #: What values that are secret, in whole or in part, look like; the group ``secret`` is hidden.
-_VALUES = tuple(
-    re.compile(pattern, re.DOTALL | re.IGNORECASE)
-    for pattern in (
-        r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^/@:\s]*:(?P<secret>[^/\s]+)@",  # a URI's user and password
-        r"jdbc:oracle:\w+:[^/\s@]{1,128}/(?P<secret>[^@\s]{1,128})@",
-        r"\b(?:bearer|basic)\s+(?P<secret>[a-z0-9._~+/=-]{8,})",
-        r"\bsig=(?P<secret>[^&\s\"']+)",  # a shared access signature of Azure
-        r"\b(?P<secret>(?-i:(?:AKIA|ASIA)[A-Z0-9]{16}))\b",
-        r"\b(?P<secret>eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*)",  # a JSON web token
-        r"\b(?P<secret>dapi[0-9a-f]{32})\b",
-        r"-----BEGIN [a-z ]*PRIVATE KEY-----(?P<secret>.+?)(?:-----END|$)",
-    )
+_VALUES = (
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^/@:\s]*:(?P<secret>[^/\s]+)@",  # a URI's user and password
+    r"jdbc:oracle:\w+:[^/\s@]{1,128}/(?P<secret>[^@\s]{1,128})@",
+    r"\b(?:bearer|basic)\s+(?P<secret>[a-z0-9._~+/=-]{8,})",
+    r"\bsig=(?P<secret>[^&\s\"']+)",  # a shared access signature of Azure
+    r"\b(?P<secret>(?-i:(?:AKIA|ASIA)[A-Z0-9]{16}))\b",
+    r"\b(?P<secret>eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*)",  # a JSON web token
+    r"\b(?P<secret>dapi[0-9a-f]{32})\b",
+    r"-----BEGIN [a-z ]*PRIVATE KEY-----(?P<secret>.+?)(?:-----END|$)",
 )
 
 
@@ -92,11 +90,19 @@ def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
             yield value[start:stop]
 
 
+@cache
+def _patterns() -> tuple[Sequence[re.Pattern[str]], Sequence[tuple[re.Pattern[str], re.Pattern[str]]]]:
+    """Return the patterns of values, and those of names with values, compiled when they are first needed."""
+    values = [re.compile(pattern, re.DOTALL | re.IGNORECASE) for pattern in _VALUES]
+    return values, [(re.compile(named), re.compile(valued)) for named, valued in _PAIRS]
+
+
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where a text has secrets."""
-    for pattern in _VALUES:
+    values, pairs = _patterns()
+    for pattern in values:
         yield from (match.span("secret") for match in pattern.finditer(text))
-    for named, valued in _PAIRS:
+    for named, valued in pairs:
         for name in named.finditer(text):
             if is_secret(name[1]) and (value := valued.match(text, name.end())):
                 yield value.span(value.lastgroup or "secret")

@@ -21,7 +21,10 @@ def test_of_a_feature_that_nobody_knows_every_engine_with_a_list_is_locked_out()
 
 
 def test_an_engine_that_writes_a_feature_while_it_is_unused_is_not_locked_out_by_it():
-    assert list(known_lockouts(Access.WRITE, ["appendOnly", "invariants"])) == ["Delta Kernel before 4.0"]
+    assert list(known_lockouts(Access.WRITE, ["appendOnly", "invariants"])) == [
+        "DuckDB before 1.4",
+        "Delta Kernel before 4.0",
+    ]
     assert "DuckDB before 1.5" in known_lockouts(Access.WRITE, ["invariants", "columnMapping"])
 
 

@@ -8,6 +8,8 @@ from enum import Enum
 
 from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Profile, Release, Support
 
+_NOT_AROUND = "no release around this one is known"
+
 
 class Outcome(str, Enum):
     """What becomes of an engine on a table, the first that holds."""
@@ -59,7 +61,7 @@ class Demands:
 class Reason:
     """Why an engine cannot do something, or why that is not known.
 
-    :param subject: a feature, or a type change; empty where the engine's version, or the protocol, is unknown
+    :param subject: a feature, or a type change; empty where neither the protocol nor the engine's release is known
     :param source: where that is from, and of when
     """
 
@@ -98,11 +100,10 @@ def assess(profile: Profile, version: str | None, demands: Demands) -> Assessmen
     if not demands.is_readable:
         unreadable = Reason(Access.READ, Support.UNKNOWN, "", "the protocol does not say which features it has")
         return Assessment(profile, version, Outcome.UNKNOWN, (unreadable,))
-    if profile.around(version) is None:
-        nothing = Reason(Access.READ, Support.UNKNOWN, "", "no release around this one is known")
-        return Assessment(profile, version, Outcome.UNKNOWN, (nothing,))
     reasons = tuple(_reasons(profile, version, demands))
-    return Assessment(profile, version, _outcome(reasons), reasons)
+    if not reasons and profile.around(version) is None:
+        reasons = (Reason(Access.READ, Support.UNKNOWN, "", _NOT_AROUND),)
+    return Assessment(profile, version, outcome_of(reasons), reasons)
 
 
 def newly_locked_out(
@@ -117,12 +118,13 @@ def newly_locked_out(
         old = assess(profile, version, before)
         new = assess(profile, version, after)
         added = tuple(reason for reason in new.reasons if reason not in old.reasons)
-        if added and (new.outcome is not old.outcome or _outcome(added) is not Outcome.UNKNOWN):
-            found.append(Assessment(profile, version, _outcome(added), added))
+        if added and (new.outcome is not old.outcome or outcome_of(added) is not Outcome.UNKNOWN):
+            found.append(Assessment(profile, version, outcome_of(added), added))
     return tuple(found)
 
 
-def _outcome(reasons: Iterable[Reason]) -> Outcome:
+def outcome_of(reasons: Iterable[Reason]) -> Outcome:
+    """Return what the reasons add up to."""
     found = {(reason.access, reason.support) for reason in reasons}
     if (Access.READ, Support.NO) in found:
         return Outcome.READ_LOCKED
@@ -135,8 +137,7 @@ def _outcome(reasons: Iterable[Reason]) -> Outcome:
 
 
 def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterator[Reason]:
-    releases = profile.around(version) or ()
-    source = "; ".join(dict.fromkeys(f"{release.source}, {release.date}" for release in releases))
+    source = _source(profile.around(version))
     for feature in sorted(demands.reader):
         name = _keyed(feature, demands.implied_reader)
         found = profile.support(version, lambda release, name=name: release.reading(name))  # type: ignore[misc]
@@ -144,11 +145,13 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
             continue
         if found is not Support.YES:
             yield Reason(Access.READ, found, feature, source)
-        elif feature in demands.widening:
+        if found is not Support.NO and feature in demands.widening:
             for old, new in demands.type_changes:
-                taken = profile.support(version, lambda release, change=(old, new): _takes(release, change))  # type: ignore[misc]
+                taken = _takes(profile, version, name, (old, new))
                 if taken is not Support.YES:
                     yield Reason(Access.READ, taken, f"{feature}: {old} to {new}", source)
+                    if not profile.read_only:
+                        yield Reason(Access.WRITE, taken, f"{feature}: {old} to {new}", source)
     if profile.read_only:
         return
     for feature in sorted(demands.writer):
@@ -158,9 +161,29 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
             yield Reason(Access.WRITE, found, feature, source)
 
 
+def _source(releases: tuple[Release, ...] | None) -> str:
+    """Return where the records of releases are from: each source once, with the days of its records."""
+    if releases is None:
+        return _NOT_AROUND
+    dates: dict[str, list[str]] = {}
+    for release in releases:
+        dates.setdefault(release.source, []).append(release.date)
+    said = []
+    for source, days in dates.items():
+        period = " to ".join(dict.fromkeys(day for day in (min(days), max(days)) if day))
+        said.append(", ".join(filter(None, (source, period))))
+    return "; ".join(said)
+
+
 def _keyed(feature: str, implied: frozenset[str]) -> str:
     return f"{feature}{BY_VERSION}" if feature in implied else feature
 
 
-def _takes(release: Release, change: tuple[str, str]) -> Support:
-    return Support.YES if release.widenings is None or change in release.widenings else Support.NO
+def _takes(profile: Profile, version: str | None, feature: str, change: tuple[str, str]) -> Support:
+    """Return whether an engine reads a table with a type change, where it may read tables with the feature."""
+
+    def of(release: Release) -> Support:
+        limited = release.widenings is not None and change not in release.widenings
+        return Support.NO if limited else release.reading(feature)
+
+    return profile.support(version, of)

@@ -43,5 +43,6 @@ PROFILE = Profile(
     name="Delta Kernel",
     label="Delta Kernel",
     releases=(_V3_2, _V3_3, _V4_0, _V4_1, _V4_4),
+    aliases=("Kernel Java",),
     remark="For Java; Flink writes through it. Flink's older connector stops at reader 1, writer 2.",
 )

@@ -36,18 +36,21 @@ _V0_23 = _V0_19.then(
     undecided=f"{_DISREGARDED} {_UNKNOWN_NAMES}",
     crates="0.20.0 0.20.1 0.21.0 0.22.0 0.22.1 0.22.2 0.22.3 0.23.0",
 )
+#: A column of such a type is refused, the feature's name alone is passed over.
+_BY_TYPE = "variantType variantType-preview"
+_PASSED_OVER = "variantShredding variantShredding-preview geospatial catalogManaged"
 #: It passes over names of features that it does not know, in both lists; so what was not measured is unknown.
 _V0_24 = Release.of(
     "0.24",
     "2025-01-15",
     "measured",
-    both="timestampNtz",
+    both=f"timestampNtz {_BY_TYPE}",
     reads=_DISREGARDED,
     writes="appendOnly checkConstraints changeDataFeed generatedColumns invariants",
     refuses_writing=f"{_DISREGARDED} domainMetadata icebergCompatV1 icebergCompatV2 identityColumns rowTracking",
-    undecided=_DISREGARDED,
-    misreads=_UNKNOWN_NAMES,
-    miswrites=f"{_UNKNOWN_NAMES} clustering allowColumnDefaults inCommitTimestamp checkpointProtection "
+    undecided=f"{_DISREGARDED} {_BY_TYPE}",
+    misreads=_PASSED_OVER,
+    miswrites=f"{_PASSED_OVER} clustering allowColumnDefaults inCommitTimestamp checkpointProtection "
     "materializePartitionColumns icebergCompatV3 columnMappingUsageTracking",
     lists_all=False,
     crates="0.23.1",
@@ -91,6 +94,7 @@ PROFILE = Profile(
         _V1_6_3,
         _V1_6_6,
     ),
+    aliases=("deltalake",),
     remark="Releases 0.24 and 0.25 disregard features whose names they do not know: they read and write such tables.",
 )
 
@@ -102,8 +106,8 @@ PYARROW = Profile(
     releases=(
         _ARROW,
         _ARROW.then("0.23.2", "2025-01-04"),
-        _ARROW.then("0.24", "2025-01-15", misreads=_UNKNOWN_NAMES),
-        _ARROW.then("0.25", "2025-02-20", misreads=_UNKNOWN_NAMES),
+        _ARROW.then("0.24", "2025-01-15", misreads=_PASSED_OVER, undecided=_BY_TYPE),
+        _ARROW.then("0.25", "2025-02-20", misreads=_PASSED_OVER, undecided=_BY_TYPE),
         _ARROW.then("1.0", "2025-05-28"),
         _ARROW.then("1.5.1", "2026-04-21"),
         _ARROW_1_6_0,

@@ -71,6 +71,7 @@ REDSHIFT = Profile(
     ),
     read_only=True,
     versions=Versions.DAYS,
+    aliases=("Redshift", "Redshift Spectrum"),
     remark="They take types from their own DDL, so a widened column may be misread until the DDL is changed.",
 )
 _FABRIC = "Microsoft, Delta Lake interoperability of Fabric (fabric-docs, delta-lake-interoperability.md)"

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
 
+_WRITES = "appendOnly changeDataFeed checkConstraints generatedColumns invariants timestampNtz"
+_NEVER_WRITES = "domainMetadata icebergCompatV1 icebergCompatV2 identityColumns rowTracking"
+#: Polars 1.30 wrote these with deltalake 0.25.5, which passes over features that it does not know.
+_WRITES_NO_LONGER = (
+    "allowColumnDefaults checkpointProtection clustering columnMappingUsageTracking icebergCompatV3 inCommitTimestamp "
+    "materializePartitionColumns"
+)
+
 PROFILE = Profile(
     name="Polars",
     label="Polars",
     releases=(
         Release.of(
+            "1.9",
+            "2026-11-23",
+            "measured with deltalake 0.20.2",
+            reads="timestampNtz",
+            writes=_WRITES,
+            refuses="typeWidening typeWidening-preview vacuumProtocolCheck variantType",
+            refuses_reading="columnMapping deletionVectors v2Checkpoint",
+            refuses_writing=_NEVER_WRITES,
+            lists_all=False,
+        ),
+        Release.of(
             "2.1.0",
             "2026-11-23",
             "measured with deltalake 1.6.3; pola-rs/polars, _scan_resolver.py",
-            reads="deletionVectors timestampNtz variantType variantType-preview",
-            refuses="columnMapping typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck "
-            "variantShredding variantShredding-preview geospatial catalogManaged",
-            refuses_writing="allowColumnDefaults checkpointProtection clustering columnMappingUsageTracking "
-            "domainMetadata icebergCompatV1 icebergCompatV2 icebergCompatV3 identityColumns inCommitTimestamp "
-            "materializePartitionColumns rowTracking",
+            reads="deletionVectors timestampNtz",
+            writes=_WRITES,
+            refuses="typeWidening typeWidening-preview vacuumProtocolCheck variantShredding variantShredding-preview "
+            "geospatial catalogManaged",
+            refuses_reading="columnMapping v2Checkpoint variantType variantType-preview",
+            refuses_writing=f"{_NEVER_WRITES} {_WRITES_NO_LONGER}",
             lists_all=False,
         ),
     ),

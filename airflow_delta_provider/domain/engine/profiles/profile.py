@@ -73,6 +73,7 @@ class Release:
         reads: Words = "",
         writes: Words = "",
         refuses: Words = "",
+        refuses_reading: Words = "",
         refuses_writing: Words = "",
         misreads: Words = "",
         miswrites: Words = "",
@@ -89,7 +90,7 @@ class Release:
             source=source,
             reads=_set(both, reads),
             writes=_set(both, writes),
-            refuses_reading=_set(refuses),
+            refuses_reading=_set(refuses, refuses_reading),
             refuses_writing=_set(refuses, refuses_writing),
             misreads=_set(misreads),
             miswrites=_set(miswrites),
@@ -187,6 +188,7 @@ class Profile:
     :param releases: oldest first
     :param read_only: it never writes Delta tables
     :param remark: what else users should know, a sentence
+    :param aliases: other names that people give it
     """
 
     name: str
@@ -195,6 +197,12 @@ class Profile:
     read_only: bool = False
     versions: Versions = Versions.RELEASES
     remark: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def has_releases(self) -> bool:
+        """Whether more than one release of it is known: a service has none."""
+        return self.versions is Versions.RELEASES and len(self.releases) > 1
 
     def around(self, version: str | None) -> tuple[Release, ...] | None:
         """Return the records that bear on a version: it does what they agree on; None where nothing is known of it.
@@ -216,6 +224,10 @@ class Profile:
             return None
         exact = not _longer(number, version_of(before[-1].version))
         return (before[-1],) if exact else (before[-1], after[0])
+
+    def that_writes(self, version: str | None) -> Profile:
+        """Return what is known of it where it has written: a release that is not known is one that writes tables."""
+        return self if version else replace(self, releases=tuple(r for r in self.releases if r.writes))
 
     def support(self, version: str | None, asked: Callable[[Release], Support]) -> Support:
         """Return what all records that bear on a version agree on, else UNKNOWN."""

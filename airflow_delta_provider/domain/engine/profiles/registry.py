@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from airflow_delta_provider.domain.engine.profiles import (
     delta_kernel,
     delta_rs,
@@ -31,14 +33,23 @@ PROFILES: dict[str, Profile] = {
 }
 
 
-def engine_of(writer: str) -> tuple[Profile, str | None] | None:
+def engine_of(writer: str, profiles: Mapping[str, Profile] = PROFILES) -> tuple[Profile, str | None] | None:
     """Return the profile, and the version if it has one, of a writer such as ``Delta Spark 4.4.0``: None if unknown.
 
     :param writer: name and version, as ``domain/delta/writer.py`` gives them
     """
-    for name, profile in PROFILES.items():
+    for name, profile in profiles.items():
         if writer == name:
             return profile, None
         if writer.startswith(f"{name} "):
             return profile, writer[len(name) + 1 :]
+    return None
+
+
+def profile_named(name: str, profiles: Mapping[str, Profile] = PROFILES) -> Profile | None:
+    """Return the profile that people mean by a name, in any case: its own name, its label or an alias."""
+    folded = name.casefold()
+    for profile in profiles.values():
+        if folded in (known.casefold() for known in (profile.name, profile.label, *profile.aliases)):
+            return profile
     return None

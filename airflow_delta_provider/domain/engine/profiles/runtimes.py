@@ -18,6 +18,7 @@ DATABRICKS = Profile(
     name="Databricks Runtime",
     label="Databricks Runtime",
     releases=(_DATABRICKS, _V10_4, _V12_2, _V15_4),
+    aliases=("Databricks",),
     remark="The documentation was stored only in part.",
 )
 

@@ -1,0 +1,295 @@
+"""The fleet: which engines read and write which tables, as people declare it, and what must stay so.
+
+A fleet file holds, each of them optional: ``engines``, ``profiles``, ``policy``, ``must_stay_readable_by`` and
+``must_stay_writable_by``. ``docs/guides/compatibility.md`` shows one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from airflow_delta_provider.domain.engine.profiles.profile import Profile, Versions
+from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, profile_named
+from airflow_delta_provider.domain.engine.profiles.user_profile import UserProfileError, read_profile
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+_EVERYWHERE = ("*",)
+_READABLE, _WRITABLE = "must_stay_readable_by", "must_stay_writable_by"
+_KEYS = ("engines", "profiles", "policy", _READABLE, _WRITABLE)
+_ENGINE_KEYS = ("engine", "version", "versions", "name", "reads", "writes")
+_POLICY_KEYS = ("tables", _READABLE, _WRITABLE)
+_VERSION = re.compile(r"\d+(?:\.\d+)*(?:[-.+]?[A-Za-z0-9]+)*")
+
+
+class FleetError(ValueError):
+    """What is wrong with a fleet file.
+
+    :param where: keys and positions that lead there
+    :param key: the key there that is wrong, where it is not a value
+    """
+
+    def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+        super().__init__(f"{place}: {what}" if place else what)
+        self.where = where
+        self.key = key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """An engine of the fleet, on one table.
+
+    :param name: what the fleet calls it
+    :param version: None where the fleet says none: then it may be any release, or is a service of today
+    :param reads: whether it reads the table
+    :param writes: whether it writes it
+    :param must_read: whether the table has to stay readable by it
+    :param must_write: whether the table has to stay writable by it
+    """
+
+    name: str
+    profile: Profile
+    version: str | None = None
+    reads: bool = False
+    writes: bool = False
+    must_read: bool = False
+    must_write: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFleet:
+    """The fleet of one table.
+
+    :param profiles: by name, those of this package and the fleet's own
+    """
+
+    members: tuple[Member, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Engine:
+    """An entry of ``engines``, with one version; or what only a policy names."""
+
+    name: str
+    profile: Profile
+    version: str | None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a policy may call it."""
+        versioned = [f"{name} {self.version}" for name in _names_of(self.profile) if self.version]
+        return (self.name, *_names_of(self.profile), *versioned)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Policy:
+    tables: tuple[str, ...]
+    readable: tuple[_Engine, ...]
+    writable: tuple[_Engine, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """What a fleet file says."""
+
+    engines: tuple[_Engine, ...] = ()
+    policies: tuple[_Policy, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
+
+    @classmethod
+    def parse(cls, wire: Any, features: Iterable[str] = ()) -> Fleet:
+        """Read plain values, as YAML or JSON has them.
+
+        :param features: names of table features, to find mistyped ones in profiles
+        :raises FleetError: if they make no sense
+        """
+        given = _mapping((), wire, _KEYS)
+        profiles = dict(PROFILES)
+        for index, entry in enumerate(_list(("profiles",), given.get("profiles"))):
+            try:
+                profile = read_profile(entry, tuple(features))
+            except UserProfileError as error:
+                raise FleetError(("profiles", index, *error.where), str(error), error.key) from None
+            profiles[profile.name] = profile
+        engines = tuple(
+            engine
+            for index, entry in enumerate(_list(("engines",), given.get("engines")))
+            for engine in _engines(("engines", index), entry, profiles)
+        )
+        top = {key: given[key] for key in (_READABLE, _WRITABLE) if key in given}
+        listed = given.get("policy")
+        entries = [listed] if isinstance(listed, Mapping) else _list(("policy",), listed)
+        policies = [_policy(("policy", index), entry, engines, profiles) for index, entry in enumerate(entries)]
+        if top:
+            policies.insert(0, _policy((), top, engines, profiles))
+        return cls(engines=engines, policies=tuple(policies), profiles=profiles)
+
+    def on(self, fits: Callable[[str], bool]) -> TableFleet:
+        """Return the fleet of one table.
+
+        Where no policy is about the table, it has to stay what its engines do with it.
+
+        :param fits: whether a pattern is that of the table
+        """
+        policies = [policy for policy in self.policies if any(map(fits, policy.tables))]
+        engines = dict.fromkeys(
+            (*self.engines, *(engine for policy in policies for engine in (*policy.readable, *policy.writable)))
+        )
+        members = []
+        for engine in engines:
+            reads, writes = any(map(fits, engine.reads)), any(map(fits, engine.writes))
+            must_read = any(engine in policy.readable for policy in policies) if policies else reads
+            must_write = any(engine in policy.writable for policy in policies) if policies else writes
+            if reads or writes or must_read or must_write:
+                members.append(
+                    Member(
+                        name=engine.name,
+                        profile=engine.profile,
+                        version=engine.version,
+                        reads=reads or must_read,
+                        writes=writes or must_write,
+                        must_read=must_read,
+                        must_write=must_write,
+                    )
+                )
+        return TableFleet(members=tuple(members), profiles=self.profiles)
+
+
+def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Profile]) -> Iterator[_Engine]:
+    """Yield an entry of ``engines``, once per version."""
+    given = _mapping(where, entry, _ENGINE_KEYS)
+    if "engine" not in given:
+        raise FleetError(where, "it has no engine. Name one, such as 'Delta Spark'.")
+    profile = _profile((*where, "engine"), given["engine"], profiles)
+    if "version" in given and "versions" in given:
+        raise FleetError(where, "it has both version and versions. Keep one of them.")
+    versions: list[str | None] = [None]
+    if given.get("version") is not None:
+        versions = [_version((*where, "version"), given["version"], profile)]
+    elif given.get("versions"):
+        listed = _list((*where, "versions"), given["versions"])
+        versions = [_version((*where, "versions", index), value, profile) for index, value in enumerate(listed)]
+    reads = _patterns((*where, "reads"), given.get("reads", "writes" not in given))
+    writes = _patterns((*where, "writes"), given.get("writes", False))
+    if writes and profile.read_only:
+        raise FleetError((*where, "writes"), f"{profile.label} never writes Delta tables.")
+    for version in versions:
+        name = given.get("name")
+        if name is not None and not (isinstance(name, str) and name.strip()):
+            raise FleetError((*where, "name"), f"it is {name!r}; it has to be a text.")
+        yield _Engine(
+            name=name or " ".join(filter(None, (profile.name, version))),
+            profile=profile,
+            version=version,
+            reads=reads,
+            writes=writes,
+        )
+
+
+def _policy(
+    where: tuple[str | int, ...], entry: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
+) -> _Policy:
+    given = _mapping(where, entry, _POLICY_KEYS)
+    named = {
+        key: tuple(
+            engine
+            for index, name in enumerate(_list((*where, key), given.get(key)))
+            for engine in _meant((*where, key, index), name, engines, profiles)
+        )
+        for key in (_READABLE, _WRITABLE)
+    }
+    for engine in named[_WRITABLE]:
+        if engine.profile.read_only:
+            raise FleetError((*where, _WRITABLE), f"{engine.profile.label} never writes Delta tables.")
+    tables = _patterns((*where, "tables"), given.get("tables", True))
+    return _Policy(tables=tables, readable=named[_READABLE], writable=named[_WRITABLE])
+
+
+def _meant(
+    where: tuple[str | int, ...], name: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
+) -> tuple[_Engine, ...]:
+    """Return the engines that a policy means: those declared by that name, else one that only the policy names."""
+    if not isinstance(name, str) or not name.strip():
+        raise FleetError(where, f"it is {name!r}; it has to be the name of an engine.")
+    folded = name.casefold()
+    declared = tuple(engine for engine in engines if folded in map(str.casefold, engine.names))
+    if declared:
+        return declared
+    stem, _, version = name.rpartition(" ")
+    profile = profile_named(name, profiles)
+    if profile is not None:
+        return (_Engine(name=profile.name, profile=profile, version=None),)
+    if stem and version[:1].isdigit():
+        profile = _profile(where, stem, profiles, (engine.name for engine in engines))
+        version = _version(where, version, profile)
+        return (_Engine(name=f"{profile.name} {version}", profile=profile, version=version),)
+    return (_Engine(name=name, profile=_profile(where, name, profiles, (e.name for e in engines)), version=None),)
+
+
+def _profile(
+    where: tuple[str | int, ...], name: Any, profiles: Mapping[str, Profile], also: Iterable[str] = ()
+) -> Profile:
+    found = profile_named(name, profiles) if isinstance(name, str) else None
+    if found is not None:
+        return found
+    known = [*also, *(known for profile in profiles.values() for known in _names_of(profile))]
+    hint = did_you_mean(name, known) if isinstance(name, str) else ""
+    listed = ", ".join(profiles)
+    raise FleetError(where, f"there is no engine {name!r}.{hint or f' Known are {listed}; profiles adds others.'}")
+
+
+def _names_of(profile: Profile) -> tuple[str, ...]:
+    return (profile.name, profile.label, *profile.aliases)
+
+
+def _version(where: tuple[str | int, ...], value: Any, profile: Profile) -> str:
+    if profile.versions is Versions.DAYS:
+        try:
+            return (value if isinstance(value, date) else date.fromisoformat(value)).isoformat()
+        except (TypeError, ValueError):
+            what = f"{value!r} is not a day such as '2026-03-02'; {profile.label} is a service without releases."
+            raise FleetError(where, what) from None
+    if isinstance(value, float):  # 1.10 is 1.1 then
+        raise FleetError(where, f"{value!r} is a number. Write the version between quotes.")
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _VERSION.fullmatch(text):
+        last = next((release.version for release in reversed(profile.releases) if release.version), "1.0")
+        raise FleetError(where, f"{value!r} is not a version such as {last!r}.")
+    return text
+
+
+def _patterns(where: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
+    """Return patterns of tables; True is all, False none."""
+    if isinstance(value, bool) or value is None:
+        return _EVERYWHERE if value else ()
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(item, str) and item for item in listed):
+        raise FleetError(where, f"it is {value!r}; it has to be true, false, or patterns of tables.")
+    return tuple(listed)
+
+
+def _mapping(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise FleetError(where, f"it has to be a mapping with any of {', '.join(known)}.")
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(str(key), known) or f" It may have {', '.join(known)}."
+            raise FleetError(where, f"it has the unknown key {key!r}.{hint}", key)
+    return value
+
+
+def _list(where: tuple[str | int, ...], value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, (list, tuple)):
+        raise FleetError(where, f"it is {value!r}; it has to be a list.")
+    return list(value)

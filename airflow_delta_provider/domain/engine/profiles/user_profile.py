@@ -1,0 +1,118 @@
+"""Profiles of engines that users write themselves, in a fleet file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.engine.engine import version_of
+from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Profile, Release
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+_KEYS = ("engine", "label", "read_only", "remark", "releases")
+#: Lists of features, as :meth:`Release.of` takes them.
+_LISTS = (
+    "both",
+    "reads",
+    "writes",
+    "refuses",
+    "refuses_reading",
+    "refuses_writing",
+    "misreads",
+    "miswrites",
+    "undecided",
+    "writes_unused",
+)
+_RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_all")
+
+
+class UserProfileError(ValueError):
+    """What is wrong with a profile.
+
+    :param where: keys and positions that lead there
+    :param key: the key there that is wrong, where it is not a value
+    """
+
+    def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
+        super().__init__(what)
+        self.where = where
+        self.key = key
+
+
+def read_profile(wire: Any, features: Collection[str] = ()) -> Profile:
+    """Read a profile: what it does not say is unknown, unless a release says ``lists_all: true``.
+
+    :param features: names of table features, to find mistyped ones
+    :raises UserProfileError: if it makes no sense
+    """
+    given = _checked((), wire, _KEYS)
+    name = given.get("engine")
+    if not isinstance(name, str) or not name.strip():
+        raise UserProfileError((), "it has no engine: the name of the engine that it describes.")
+    entries = given.get("releases")
+    if not isinstance(entries, (list, tuple)) or not entries:
+        raise UserProfileError(("releases",), f"it is {entries!r}; it has to be a list of releases.")
+    releases = [_release(("releases", index), entry, features) for index, entry in enumerate(entries)]
+    if len(releases) > 1 and not all(version_of(release.version) for release in releases):
+        raise UserProfileError(("releases",), "where there are several, each needs a version.")
+    return Profile(
+        name=name,
+        label=str(given.get("label") or name),
+        releases=tuple(sorted(releases, key=lambda release: version_of(release.version))),
+        read_only=_flag(("read_only",), given.get("read_only", False)),
+        remark=str(given.get("remark") or ""),
+    )
+
+
+def _release(where: tuple[str | int, ...], entry: Any, features: Collection[str]) -> Release:
+    given = _checked(where, entry, _RELEASE_KEYS)
+    version = given.get("version", "")
+    if isinstance(version, float):
+        raise UserProfileError((*where, "version"), f"{version!r} is a number. Write the version between quotes.")
+    text = str(version)
+    if text and not version_of(text):
+        raise UserProfileError((*where, "version"), f"{version!r} is not a version such as '1.0'.")
+    lists = {name: _words((*where, name), given[name], features) for name in _LISTS if name in given}
+    changes = given.get("type_changes")
+    return Release.of(
+        text,
+        str(given.get("date") or ""),
+        str(given.get("source") or "the fleet file"),
+        **lists,
+        widenings=None if changes is None else [_change((*where, "type_changes"), change) for change in changes],
+        lists_all=_flag((*where, "lists_all"), given.get("lists_all", False)),
+    )
+
+
+def _words(where: tuple[str | int, ...], value: Any, features: Collection[str]) -> str:
+    listed = value.split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(item, str) and item for item in listed):
+        raise UserProfileError(where, f"it is {value!r}; it has to be a list of table features.")
+    for name in listed:
+        hint = did_you_mean(name, features)
+        if hint and name.removesuffix(BY_VERSION) not in features:
+            raise UserProfileError(where, f"there is no table feature {name!r}.{hint}")
+    return " ".join(listed)
+
+
+def _change(where: tuple[str | int, ...], value: Any) -> tuple[str, str]:
+    parts = value.split(" to ") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise UserProfileError(where, f"{value!r} is not a type change such as 'integer to long'.")
+    return str(parts[0]).strip(), str(parts[1]).strip()
+
+
+def _flag(where: tuple[str | int, ...], value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UserProfileError(where, f"it is {value!r}; it has to be true or false.")
+    return value
+
+
+def _checked(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserProfileError(where, f"it has to be a mapping with any of {', '.join(known)}.")
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(str(key), known) or f" It may have {', '.join(known)}."
+            raise UserProfileError(where, f"it has the unknown key {key!r}.{hint}", key)
+    return value

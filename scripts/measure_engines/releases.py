@@ -1,0 +1,54 @@
+"""The releases that are measured: of each engine three ages or more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A release of an engine.
+
+    :param name: of its profile
+    :param engine: how ``try_engine.py`` calls it
+    :param packages: what pip installs
+    :param jars: Maven coordinates of Delta, for Spark
+    """
+
+    name: str
+    version: str
+    engine: str
+    packages: tuple[str, ...]
+    jars: str = ""
+
+
+def _deltalake(version: str) -> Measured:
+    arrow = "pyarrow<18" if version.startswith("0.") else "pyarrow"
+    return Measured("delta-rs", version, "deltalake", (f"deltalake=={version}", arrow))
+
+
+def _polars(version: str, deltalake: str) -> Measured:
+    packages = (f"polars=={version}", f"deltalake=={deltalake}", "pyarrow")
+    return Measured("Polars", version, "polars", packages)
+
+
+def _duckdb(version: str) -> Measured:
+    return Measured("DuckDB", version, "duckdb", (f"duckdb=={version}", f"duckdb-extension-delta=={version}"))
+
+
+def _spark(delta: str, spark: str, artifact: str) -> Measured:
+    packages = (f"pyspark=={spark}", "setuptools==80.9.0")
+    return Measured("Delta Spark", delta, "spark", packages, jars=f"io.delta:{artifact}:{delta}")
+
+
+RELEASES = (
+    *map(_deltalake, ("0.19.2", "0.25.5", "1.3.0", "1.4.0", "1.6.1", "1.6.3", "1.6.6")),
+    _polars("1.9.0", "0.20.2"),
+    _polars("1.30.0", "0.25.5"),
+    _polars("1.36.1", "1.2.1"),
+    _polars("2.1.0", "1.6.3"),
+    *map(_duckdb, ("1.2.2", "1.3.2", "1.4.4", "1.5.5")),
+    _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
+    _spark("4.0.1", "4.0.5", "delta-spark_2.13"),
+    _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
+)
