@@ -6,7 +6,11 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.changes.expected_protocol import proposed_metadata, with_expected_protocol
+from airflow_delta_provider.domain.changes.expected_protocol import (
+    one_at_a_time,
+    proposed_metadata,
+    with_expected_protocol,
+)
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
@@ -77,3 +81,14 @@ def test_engine_is_asked_with_properties_and_new_types_and_with_nothing_else():
     assert [column["type"] for column in added] == ["integer", "string", "timestamp_ntz", "variant"]
     assert len({column["name"] for column in added}) == len(added)
     assert proposed_metadata(metadata, (DropColumns((("a",),)),)) is None
+
+
+def test_column_mapping_is_not_enabled_together_with_new_columns() -> None:
+    metadata = {"schemaString": "old", "configuration": {"team": "a"}}
+    mapped = {"team": "a", "delta.columnMapping.mode": "name"}
+    both = {"schemaString": "new", "configuration": mapped}
+    first, second = one_at_a_time(metadata, both)
+    assert first == {"schemaString": "old", "configuration": mapped}
+    assert second == {"schemaString": "new", "configuration": {"team": "a", "delta.columnMapping.mode": "none"}}
+    assert one_at_a_time({**metadata, "configuration": mapped}, both) == (both,)
+    assert one_at_a_time(metadata, {**both, "schemaString": "old"}) == ({**both, "schemaString": "old"},)

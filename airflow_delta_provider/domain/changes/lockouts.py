@@ -1,0 +1,340 @@
+"""Which engines a table locks out, or would lock out after a change: by their profiles, by who wrote, by the fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.compatibility import (
+    NO_ENGINE_KNOWN,
+    PROBE_REFUSED,
+    PROBE_UNDECIDED,
+    READ_LOCKED,
+    SILENT_WRONG_RESULTS,
+    UNIDENTIFIED_WRITER,
+    UNKNOWN_SUPPORT,
+    WRITE_LOCKED,
+    WRITERS_NOT_IN_LOG,
+)
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.engine.engine import version_of
+from airflow_delta_provider.domain.engine.fleet import Member, TableFleet
+from airflow_delta_provider.domain.engine.probe import Probe
+from airflow_delta_provider.domain.engine.profiles.access import Access, Demands, Outcome, Reason, assess, outcome_of
+from airflow_delta_provider.domain.engine.profiles.profile import Support
+from airflow_delta_provider.domain.engine.profiles.registry import engine_of
+from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_RULES = {
+    Outcome.READ_LOCKED: READ_LOCKED,
+    Outcome.WRITE_LOCKED: WRITE_LOCKED,
+    Outcome.SILENT_WRONG_RESULTS: SILENT_WRONG_RESULTS,
+    Outcome.UNKNOWN: UNKNOWN_SUPPORT,
+}
+_BOTH = frozenset(Access)
+_ORDER = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
+
+
+def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
+    """Return which engines a change of a table locks out, or may: errors first.
+
+    An engine that has to stay, or that wrote of late and may write again, is an error if it is locked out, and
+    undecided if that is not known; for an engine that is declared and need not stay it is a warning. What an engine
+    managed when it wrote is not held against it, unless it writes disregarding what it does not know.
+
+    :param before: what the table demands now: what locked an engine out already is not named; None to name all
+    :param after: what it will demand; without a change, what it demands
+    """
+    subjects = [*_declared(fleet), *_writing(fleet, writers)]
+    found = [finding for subject in _merged(subjects) for finding in _judge(subject, before, after)]
+    found += _unidentified(fleet, writers, before, after)
+    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+
+
+def check_table(
+    now: Demands, planned: Demands | None, fleet: TableFleet, writers: RecentWriters
+) -> tuple[Finding, ...]:
+    """Return which engines a table locks out, and which ones it would lock out besides.
+
+    :param planned: what it would demand after a change; None where there is none
+    """
+    found = lockouts(None, now, fleet, writers)
+    if planned is None:
+        return found
+    coming = lockouts(now, planned, fleet, writers)
+    unidentified = {(finding.code, finding.subject) for finding in coming if finding.code == UNIDENTIFIED_WRITER.code}
+    return (*coming, *(finding for finding in found if (finding.code, finding.subject) not in unidentified))
+
+
+@on_demand(WRITERS_NOT_IN_LOG)
+def check_window(writers: RecentWriters) -> Iterator[Finding]:
+    """Yield that the log does not have all commits of the days whose writers are wanted."""
+    if not writers.complete:
+        yield WRITERS_NOT_IN_LOG.found(
+            "The log has no commits from before version {since}, which is within the last {days:day}.",
+            since=writers.since,
+            days=_whole(writers.days),
+        )
+
+
+@on_demand(NO_ENGINE_KNOWN)
+def check_known(fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
+    """Yield that nothing is known of who uses a table that is to be changed."""
+    if not fleet.members and not writers.writers:
+        yield NO_ENGINE_KNOWN.found(
+            "No fleet file declares an engine for this table, and its log has no writer of the last {days:day}.",
+            days=_whole(writers.days),
+        )
+
+
+@on_demand(PROBE_REFUSED, PROBE_UNDECIDED)
+def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
+    """Yield that an installed engine did not read the table: an error if it has to, or wrote of late."""
+    engine = " ".join(filter(None, (probe.engine, probe.version)))
+    if probe.reads is None:
+        yield PROBE_UNDECIDED.found(
+            "{engine} could not be tried: {why}.", subject=engine, engine=engine, why=Prose(probe.message.rstrip("."))
+        )
+    elif not probe.reads:
+        subjects = _merged([*_declared(fleet), *_writing(fleet, writers)])
+        needed = any(subject.key == (probe.engine, probe.version) and subject.must for subject in subjects)
+        yield PROBE_REFUSED.found(
+            "{engine}, which is installed, does not read the table: {why}.",
+            severity=None if needed else Severity.WARNING,
+            subject=engine,
+            engine=engine,
+            why=Prose(probe.message.rstrip(".")),
+        )
+
+
+def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> list[dict[str, object]]:
+    """Return what becomes of each engine that is declared or wrote of late, as the form used in reports."""
+    return [
+        {
+            "engine": subject.member.name,
+            "uses": _verbs(subject.uses),
+            "must_stay": bool(subject.must),
+            "commits": 0 if subject.writer is None else subject.writer.commits,
+            "outcome": outcome_of(
+                r for r in _reasons(subject, None, demands) if r.access in subject.uses | subject.must
+            ).value,
+        }
+        for subject in _merged([*_declared(fleet), *_writing(fleet, writers)])
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Subject:
+    """An engine that is judged on a table.
+
+    :param uses: what it does with the table
+    :param must: what it has to stay able to do
+    :param writer: its commits of late
+    :param replaced_by: a later version of it that wrote since
+    """
+
+    member: Member
+    uses: frozenset[Access]
+    must: frozenset[Access]
+    writer: RecentWriter | None = None
+    days: float = 0
+    replaced_by: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None]:
+        return self.member.profile.name, self.member.version
+
+
+def _declared(fleet: TableFleet) -> Iterator[_Subject]:
+    for member in fleet.members:
+        yield _Subject(
+            member=member,
+            uses=_accesses(reads=member.reads, writes=member.writes),
+            must=_accesses(reads=member.must_read, writes=member.must_write),
+        )
+
+
+def _accesses(*, reads: bool, writes: bool) -> frozenset[Access]:
+    """Return what an engine needs: one that writes has to understand what it finds."""
+    return _BOTH if writes else frozenset({Access.READ}) if reads else frozenset()
+
+
+def _writing(fleet: TableFleet, writers: RecentWriters) -> Iterator[_Subject]:
+    for writer in writers.writers:
+        found = engine_of(writer.name or "", fleet.profiles)
+        if found is not None:
+            profile, version = found
+            later = _later(writer, version, profile.name, fleet, writers.writers)
+            yield _Subject(
+                member=Member(name=writer.name or "", profile=profile.that_writes(version), version=version),
+                uses=_BOTH,
+                must=frozenset() if later else _BOTH,
+                writer=writer,
+                days=writers.days,
+                replaced_by=later,
+            )
+
+
+def _later(
+    writer: RecentWriter, version: str | None, profile: str, fleet: TableFleet, writers: Sequence[RecentWriter]
+) -> str | None:
+    """Return the later release of an engine that has written since, and only since, a writer last did."""
+    for other in writers:
+        found = engine_of(other.name or "", fleet.profiles)
+        if found is None or found[0].name != profile or other.first <= writer.last:
+            continue
+        if version and found[1] and version_of(found[1]) > version_of(version):
+            return other.name
+    return None
+
+
+def _merged(subjects: Sequence[_Subject]) -> list[_Subject]:
+    """Return one subject for each release of an engine that is declared, that wrote, or both."""
+    merged: dict[tuple[str, str | None], _Subject] = {}
+    for subject in subjects:
+        known = merged.get(subject.key)
+        if known is None:
+            merged[subject.key] = subject
+            continue
+        writer = subject if subject.writer is not None else known
+        merged[subject.key] = _Subject(
+            member=known.member,
+            uses=known.uses | subject.uses,
+            must=known.must | subject.must,
+            writer=writer.writer,
+            days=writer.days,
+            replaced_by=writer.replaced_by,
+        )
+    return list(merged.values())
+
+
+@on_demand(READ_LOCKED, WRITE_LOCKED, SILENT_WRONG_RESULTS, UNKNOWN_SUPPORT)
+def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterator[Finding]:
+    """Yield what becomes of an engine: first of what it has to do, then of what it does besides."""
+    reasons = _reasons(subject, before, after)
+    needed = tuple(reason for reason in reasons if reason.access in subject.must)
+    besides = tuple(r for r in reasons if r.access in subject.uses - subject.must)
+    if needed:
+        yield _found(subject, needed, None, is_change=before is not None)
+    if besides and outcome_of(needed) is not Outcome.READ_LOCKED:
+        yield _found(subject, besides, Severity.WARNING, is_change=before is not None)
+
+
+def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple[Reason, ...]:
+    """Return why an engine is not well off, without what is so before, and what it has managed."""
+    profile, version = subject.member.profile, subject.member.version
+    reasons = assess(profile, version, after).reasons
+    if before is not None:
+        earlier = assess(profile, version, before).reasons
+        reasons = tuple(reason for reason in reasons if reason not in earlier)
+    if subject.writer is not None and subject.writer.managed is not None:
+        managed = assess(profile, version, subject.writer.managed).reasons
+        reasons = tuple(r for r in reasons if r.support is Support.WRONG or r not in managed)
+    return reasons
+
+
+def _found(subject: _Subject, reasons: Collection[Reason], severity: Severity | None, *, is_change: bool) -> Finding:
+    outcome = outcome_of(reasons)
+    deciding = _deciding(outcome, reasons)
+    rule: Rule = _RULES[outcome]
+    facts: dict[str, Any] = {"engine": subject.member.name}
+    parts = []
+    if subject.writer is not None:
+        parts.append("{engine} wrote {commits:commit} in the last {days:day}, most recently version {last}")
+        facts |= {"commits": subject.writer.commits, "last": subject.writer.last, "days": _whole(subject.days)}
+        if subject.replaced_by is not None:
+            parts.append(", and {later} since")
+            facts["later"] = subject.replaced_by
+        parts.append(". ")
+    elif severity is None:
+        parts.append("{engine} must stay able to {uses} this table. ")
+        facts["uses"] = _verbs(subject.must)
+    else:
+        parts.append("{engine} is declared to {uses} this table. ")
+        facts["uses"] = _verbs(subject.uses)
+    parts.append(_SENTENCES[outcome, is_change])
+    parts.append(" ({sources}).")
+    if outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases:
+        parts.append(" Its version is not declared, and releases differ.")
+    features = list(dict.fromkeys(reason.subject for reason in deciding if reason.subject))
+    return rule.found(
+        "".join(parts),
+        severity=severity,
+        subject=subject.member.name,
+        features=features or ["the protocol"],
+        sources=Prose("; ".join(dict.fromkeys(reason.source for reason in deciding))),
+        **facts,
+    )
+
+
+#: What becomes of an engine, by whether it is a change that does it.
+_SENTENCES = {
+    (Outcome.READ_LOCKED, True): "It would be locked out of reading by {features}",
+    (Outcome.READ_LOCKED, False): "It is locked out of reading by {features}",
+    (Outcome.WRITE_LOCKED, True): "It would be locked out of writing by {features}",
+    (Outcome.WRITE_LOCKED, False): "It is locked out of writing by {features}",
+    (Outcome.SILENT_WRONG_RESULTS, True): "Without an error, it would disregard {features}",
+    (Outcome.SILENT_WRONG_RESULTS, False): "Without an error, it disregards {features}",
+    (Outcome.UNKNOWN, True): "It is not known whether it would support {features}",
+    (Outcome.UNKNOWN, False): "It is not known whether it supports {features}",
+}
+_DECIDING = {
+    Outcome.READ_LOCKED: (Access.READ, Support.NO),
+    Outcome.WRITE_LOCKED: (Access.WRITE, Support.NO),
+    Outcome.SILENT_WRONG_RESULTS: (None, Support.WRONG),
+    Outcome.UNKNOWN: (None, Support.UNKNOWN),
+}
+
+
+def _deciding(outcome: Outcome, reasons: Collection[Reason]) -> list[Reason]:
+    """Return the reasons that made the outcome."""
+    access, support = _DECIDING[outcome]
+    return [r for r in reasons if r.support is support and (access is None or r.access is access)]
+
+
+def _verbs(accesses: frozenset[Access]) -> str:
+    return "read and write" if Access.WRITE in accesses else "read"
+
+
+@on_demand(UNIDENTIFIED_WRITER)
+def _unidentified(
+    fleet: TableFleet, writers: RecentWriters, before: Demands | None, after: Demands
+) -> Iterator[Finding]:
+    """Yield the writers of which nothing is known: a warning where they have written to just such a table."""
+    for writer in writers.writers:
+        if engine_of(writer.name or "", fleet.profiles) is not None:
+            continue
+        if before is not None and not _demands_more(before, after):
+            continue
+        proven = writer.managed is not None and not _demands_more(writer.managed, after)
+        who = "There is no profile of {engine}, which" if writer.name else "An engine that does not sign its commits"
+        yield UNIDENTIFIED_WRITER.found(
+            f"{who} wrote {{commits:commit}} in the last {{days:day}}, most recently version {{last}}."
+            + (" It can write to the table as it is." if proven else ""),
+            severity=Severity.WARNING if proven else None,
+            subject=writer.name,
+            engine=writer.name,
+            commits=writer.commits,
+            days=_whole(writers.days),
+            last=writer.last,
+        )
+
+
+def _demands_more(before: Demands, after: Demands) -> bool:
+    """Whether a table demands something of writers that it did not."""
+    return bool(
+        after.writer - before.writer
+        or after.reader - before.reader
+        or (after.writer - after.unused) - (before.writer - before.unused)
+        or set(after.type_changes) - set(before.type_changes)
+        or (before.is_readable and not after.is_readable)
+    )
+
+
+def _whole(days: float) -> float | int:
+    return int(days) if days == int(days) else days

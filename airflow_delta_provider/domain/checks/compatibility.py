@@ -1,0 +1,65 @@
+"""``CP``: engines that a table locks out, or would lock out after a change."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
+
+FAMILY = RuleFamily(
+    "CP",
+    "compatibility with engines",
+    "Engines that a table locks out, or would lock out after a change: those that wrote to it of late, and those that "
+    "a fleet file declares.",
+    source="PROTOCOL.md, Table Features",
+)
+_state = FAMILY.of(Scope.STATE)
+
+_KEEP = "Keep the table as it is, or first move the engine to a release that supports what is named."
+READ_LOCKED = _state.error(
+    1, "an engine cannot read the table", effect="The engine refuses the table, so its jobs fail.", remedy=_KEEP
+)
+WRITE_LOCKED = _state.error(
+    2, "an engine cannot write to the table", effect="The engine's writes to the table fail.", remedy=_KEEP
+)
+SILENT_WRONG_RESULTS = _state.error(
+    3,
+    "an engine misreads or damages the table without an error",
+    effect="The engine returns wrong values, or writes what other engines misread, and reports nothing.",
+    remedy="Keep that engine away from the table before it has what is named.",
+)
+UNKNOWN_SUPPORT = _state.undecided(
+    4,
+    "unknown whether an engine supports the table",
+    effect="The engine may refuse the table, or misread it.",
+    remedy="Declare which version of the engine is used, or try the engine on a copy of the table, and add what it "
+    "does to the profiles of the fleet file.",
+)
+UNIDENTIFIED_WRITER = _state.undecided(
+    5,
+    "a writer of the table is not known",
+    effect="Whether it would be locked out by a change cannot be known.",
+    remedy="Find out which engine it is. If it signs its commits, describe it in the profiles of the fleet file.",
+)
+WRITERS_NOT_IN_LOG = _state.warning(
+    6,
+    "the log does not go back far enough to show all recent writers",
+    effect="A writer that is not in the log may be locked out without being named.",
+    remedy="Check fewer days, or declare the writers in a fleet file.",
+)
+PROBE_REFUSED = _state.error(
+    7,
+    "the installed engine does not read the table",
+    effect="Jobs with this release of the engine fail on the table.",
+    remedy=_KEEP,
+)
+PROBE_UNDECIDED = _state.warning(
+    8,
+    "the installed engine could not be tried on the table",
+    effect="Whether it reads the table rests on its profile alone.",
+    remedy="Install the package, or see to what the engine reports, and check again.",
+)
+NO_ENGINE_KNOWN = _state.undecided(
+    9,
+    "no engine is known that uses the table",
+    effect="Whether the change would lock an engine out cannot be known.",
+    remedy="Declare the engines that use the table in a fleet file, or check more days.",
+)

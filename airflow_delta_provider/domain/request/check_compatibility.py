@@ -1,0 +1,58 @@
+"""What checking compatibility with engines may be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.delta.data_type import parse_type
+from airflow_delta_provider.domain.request.fleet import FleetFile
+from airflow_delta_provider.domain.request.names import FeatureNames
+from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.options import ReadsFiles
+from airflow_delta_provider.domain.request.pairs import SqlTypes
+from airflow_delta_provider.domain.request.value import Days, Flag
+
+#: Days whose writers count as recent, where nothing else is said.
+RECENT_DAYS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckCompatibilityOptions(ReadsFiles):
+    """Find out which engines a table locks out, or would lock out with more features."""
+
+    kind: ClassVar[str] = "check-compatibility"
+    takes_patterns: ClassVar[bool] = True
+
+    features: tuple[str, ...] = option(
+        FeatureNames(),
+        "table feature that is to be enabled, by its name in the protocol, in any case",
+        flag="--feature",
+        metavar="NAME",
+    )
+    columns: Mapping[str, str] = option(
+        SqlTypes(parse_type), "column that is to be widened, and its new type", flag="--column", metavar="PATH=TYPE"
+    )
+    days: float = option(
+        Days(),
+        f"days whose commits show who writes to the table (default: {RECENT_DAYS})",
+        default=RECENT_DAYS,
+        metavar="DAYS",
+    )
+    fleet: Mapping[str, Any] | None = option(
+        FleetFile(),
+        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file",
+        metavar="FILE",
+    )
+    probe: bool = option(Flag(), "also open the table with the deltalake package that is installed, and read one row")
+
+    @property
+    def plans(self) -> bool:
+        """Whether tables are to be checked with a change."""
+        return bool(self.features or self.columns)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several tables may be done at once."""
+        return True
