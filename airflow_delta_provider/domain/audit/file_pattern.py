@@ -6,8 +6,11 @@ for the values left open here, which are checked where a rule is about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import gt
+from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
@@ -21,6 +24,8 @@ from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.file_path import URI
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, NoPatternError, Open
+
+N = TypeVar("N")
 
 _NUMBERS = frozenset(
     {"size", "modificationTime", "deletionTimestamp", "baseRowId", "defaultRowCommitVersion"}
@@ -60,7 +65,8 @@ class FilePattern:
         if ":" in file.path:
             raise NoPatternError("it may be of another table, and is judged less strictly")
         pattern = JsonPattern(line, self._choose)
-        self._match = pattern.match
+        self.match = pattern.match
+        """Matches a line that fits."""
         places = {keys[1:]: place for place, keys in enumerate(pattern.keys)}
         self._path = places.pop(("path",), -1)
         numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))
@@ -75,7 +81,8 @@ class FilePattern:
         self._bounds: list[tuple[int, int, Callable[[str], Any] | None, Callable[[Any, Any], bool] | None]] = []
         if kind == "add":
             self._look_at_statistics(places)
-        if self._path < 0 or not self.take(line) or self.read(line) != file:
+        found = pattern.match(line)
+        if self._path < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
             raise NoPatternError("it is unusual")
 
     def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
@@ -89,61 +96,80 @@ class FilePattern:
 
     def lacks(self, line: str) -> bool:
         """Whether a line fits but for its partition values, which are not known."""
-        found = self._match(line)
+        found = self.match(line)
         return found is not None and self._partition is not None and found[self._partition + 1] not in self._partitions
 
     def take(self, line: str) -> bool:
         """Take the partition values of another action that nothing is wrong with; return whether it fits otherwise."""
-        found = self._match(line)
+        found = self.match(line)
         if found is not None and self._partition is not None:
             if len(self._partitions) >= _MOST:
                 self._partitions.clear()
             self._partitions.add(found[self._partition + 1])
         return found is not None
 
-    def read(self, line: str) -> LiveFile | RemovedFile | None:
-        """Return what a line says of a file; None where it may be wrong, or is no such action."""
-        found = self._match(line)
-        if found is None:
-            return None
-        values, known = found.groups(), self._file
-        if self._partition is not None and values[self._partition] not in self._partitions:
-            return None
-        rows = None
-        if self._rows is not None:
-            rows = int(values[self._rows])
-            for place in self._counts:
-                if values[place] != "0" and int(values[place]) > rows:
-                    return None
-            for low, high, read, plain in self._bounds:
-                least, most = values[low], values[high]
-                if read is not None:
-                    least, most = read(least), read(most)
-                if least > most or (plain is not None and not plain(least, most)):
-                    return None
-        path = values[self._path]
-        base = known.base_row_id if self._base is None else int(values[self._base])
-        version = known.default_row_commit_version if self._version is None else int(values[self._version])
-        vector = known.deletion_vector
-        if vector is not None:
-            vector = self._read_vector(values, vector)
-        if type(known) is RemovedFile:
-            return RemovedFile(path, base, version, vector, known.data_change)
-        assert type(known) is LiveFile
-        size = known.size if self._size is None else int(values[self._size])
-        return LiveFile(
-            path, size, base, version, known.num_records if rows is None else rows, vector, known.data_change
-        )
+    def read(self, lines: Sequence[re.Match[str]]) -> Sequence[LiveFile | RemovedFile | None]:
+        """Return what lines say of files; None for one that may be wrong.
 
-    def _read_vector(self, values: tuple[str, ...], known: DeletionVector) -> DeletionVector:
-        path, offset, size, cardinality = self._vector
-        return DeletionVector(
-            known.storage_type,
-            known.path_or_inline if path is None else values[path],
-            known.offset if offset is None else int(values[offset]),
-            known.size_in_bytes if size is None else int(values[size]),
-            known.cardinality if cardinality is None else int(values[cardinality]),
-        )
+        :param lines: those that fit, as matches
+        """
+        columns = list(zip(*[line.groups() for line in lines]))
+        if self._are_right(columns):
+            return self._files(columns)
+        if len(lines) == 1:
+            return [None]
+        return [self.read([line])[0] for line in lines]
+
+    def _are_right(self, columns: Sequence[Sequence[str]]) -> bool:
+        """Whether the open values are right wherever a rule is about them.
+
+        :param columns: by their places, the values of each line
+        """
+        if self._partition is not None and not self._partitions.issuperset(columns[self._partition]):
+            return False
+        if self._rows is not None:
+            rows = list(map(int, columns[self._rows]))
+            for place in self._counts:
+                counts = columns[place]
+                if counts.count("0") < len(counts) and any(map(gt, map(int, counts), rows)):
+                    return False
+            for low, high, read, plain in self._bounds:
+                least: Sequence[Any] = columns[low]
+                most: Sequence[Any] = columns[high]
+                if read is not None:
+                    least, most = list(map(read, least)), list(map(read, most))
+                if any(map(gt, least, most)) or not (plain is None or all(map(plain, least, most))):
+                    return False
+        return True
+
+    def _files(self, columns: Sequence[Sequence[str]]) -> list[LiveFile] | list[RemovedFile]:
+        """Return what the values say."""
+        known = self._file
+
+        def numbers(place: int | None, otherwise: N) -> Iterable[N | int]:
+            return repeat(otherwise) if place is None else map(int, columns[place])
+
+        paths = columns[self._path]
+        bases = numbers(self._base, known.base_row_id)
+        versions = numbers(self._version, known.default_row_commit_version)
+        vectors: Iterable[DeletionVector | None] = repeat(None)
+        if (vector := known.deletion_vector) is not None:
+            path, offset, size, cardinality = self._vector
+            vectors = map(
+                DeletionVector,
+                repeat(vector.storage_type),
+                repeat(vector.path_or_inline) if path is None else columns[path],
+                numbers(offset, vector.offset),
+                numbers(size, vector.size_in_bytes),
+                numbers(cardinality, vector.cardinality),
+            )
+        changes = repeat(known.data_change)
+        if type(known) is RemovedFile:
+            return list(map(RemovedFile, paths, bases, versions, vectors, changes))
+        assert type(known) is LiveFile
+        sizes = numbers(self._size, known.size)
+        rows = numbers(self._rows, known.num_records)
+        return list(map(LiveFile, paths, sizes, bases, versions, rows, vectors, changes))
 
     def _choose(self, keys: Keys, value: Any) -> Open | str | None:
         """Leave open what differs from file to file, where rules know what is right."""

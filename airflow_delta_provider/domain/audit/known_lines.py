@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, overload
 
 from airflow_delta_provider.domain.audit.file_pattern import FilePattern
+from airflow_delta_provider.domain.audit.mark_pattern import MarkPattern
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
 from airflow_delta_provider.domain.delta.commit import (
@@ -16,6 +17,7 @@ from airflow_delta_provider.domain.delta.commit import (
     parse_lines,
     read_actions,
 )
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_pattern import NoPatternError
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -25,6 +27,8 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 FEW = 50
 #: Patterns of one table.
 _MOST = 8
+#: Kinds of actions whose lines are known; of domains, only that of row tracking.
+_LEARNT = ("add", "remove", "domainMetadata")
 
 
 class CommitLines(Sequence[Action]):
@@ -97,9 +101,11 @@ class KnownLines:
         """
         patterns = self._of(state)
         for line, action in lines.unknown:
-            for kind in ("add", "remove"):
-                if kind in action and patterns.wants(line) and is_right(action):
-                    patterns.learn(line, kind, action)
+            kind = next((kind for kind in _LEARNT if kind in action), None)
+            if kind is None or (kind == "domainMetadata" and action[kind].get("domain") != DOMAIN):
+                continue
+            if patterns.wants(line) and is_right(action):
+                patterns.learn(line, kind, action)
 
     def _of(self, state: TableState) -> _Patterns:
         """Return the patterns under what decides on single actions: protocol, metadata, clustering."""
@@ -122,19 +128,30 @@ class _Patterns:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._patterns: tuple[FilePattern, ...] = ()
+        self._patterns: tuple[FilePattern | MarkPattern, ...] = ()
         self._left = FEW
 
-    def read(self, line: str) -> ActionValue | None:
-        """Return what a line says, if it is known to be right."""
-        patterns = self._patterns
-        for pattern in patterns:
-            file = pattern.read(line)
-            if file is not None:
-                if pattern is not patterns[0]:
-                    self._patterns = (pattern, *(other for other in patterns if other is not pattern))
-                return pattern.kind, file
-        return None
+    def read(self, lines: Sequence[str]) -> list[ActionValue | None]:
+        """Return what lines say that are known to be right; None for each other one."""
+        found: list[ActionValue | None] = []
+        end, ended = len(lines), None
+        while (place := len(found)) < end:
+            line, matched = lines[place], None
+            for pattern in self._patterns:
+                if pattern is not ended and (matched := pattern.match(line)) is not None:
+                    break
+            ended = None
+            if matched is None:
+                found.append(None)
+                continue
+            run = [matched]
+            while (place := place + 1) < end and (matched := pattern.match(lines[place])) is not None:
+                run.append(matched)
+            kind, ended = pattern.kind, pattern
+            found += [None if value is None else (kind, value) for value in pattern.read(run)]
+            if pattern is not self._patterns[0]:
+                self._patterns = (pattern, *(other for other in self._patterns if other is not pattern))
+        return found
 
     def wants(self, line: str) -> bool:
         """Take a line that is not known; return whether to learn from it."""
@@ -150,10 +167,15 @@ class _Patterns:
         """Learn from a line that nothing is wrong with."""
         if any(pattern.take(line) for pattern in self._patterns):
             return
-        ((_, file),) = read_actions((action,))
+        ((_, value),) = read_actions((action,))
         stats = action[kind].get("stats") if kind == "add" else None
         with suppress(NoPatternError):
-            self._patterns = (*self._patterns, FilePattern(line, kind, file, stats, self._columns))
+            pattern: FilePattern | MarkPattern
+            if kind == "domainMetadata":
+                pattern = MarkPattern(line, value)
+            else:
+                pattern = FilePattern(line, kind, value, stats, self._columns)
+            self._patterns = (*self._patterns, pattern)
 
 
 class _Head:

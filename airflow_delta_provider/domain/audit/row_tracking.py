@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     check_files,
     check_fresh_ids,
 )
+from airflow_delta_provider.domain.checks.row_tracking.orderly import is_orderly_append
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -56,6 +57,7 @@ class RowTrackingAudit:
         self._follow = follow
         self._mark: int | None = None
         self._due: int | None = None
+        self._sound: TableState | None = None
         self.lowered: Commit | None = None
         """The last commit that removed or lowered the high water mark."""
 
@@ -83,10 +85,16 @@ class RowTrackingAudit:
 
         :param state: with its files
         """
+        has_mark = state.row_tracking.high_water_mark is not None
+        sound, self._sound = self._sound, None
+        if has_mark and sound is not None and sound.protocol is state.protocol and sound.metadata is state.metadata:
+            self._sound = state
+            return []  # only the mark is another one
         if state.metadata.readable_columns is None:
             return []
         found = [Detected(finding) for finding in check_state(state, state.row_tracking)]
         if not any(map(_is_lost_mark, found)):
+            self._sound = None if found or not has_mark else state
             return found
         self._due = self._highest_assigned(state)
         still_open = self.until_mark_is_back(state)
@@ -122,13 +130,16 @@ class RowTrackingAudit:
             self._mark = None
             return
         transition = self._with_mark(transition)
-        suspicious = suspicious_paths(transition)
+        orderly = not again and is_orderly_append(transition)
+        suspicious = [] if orderly else suspicious_paths(transition)
         earlier = again.keys() & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:
             earlier |= self._log.added_before(commit.version, suspicious)
         if self._follow is not None and tracked(transition):
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
+        if orderly and restored.version is None and commit.operation != "RESTORE":
+            return
         transition = self._with_earlier_ids(transition, again, restored)
         repaired = {key_of(violation.finding) for violation in healed}
         for finding in (*check_commit(transition, earlier), *check_history(transition)):

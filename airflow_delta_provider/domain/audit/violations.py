@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
 from airflow_delta_provider.domain.checks.rule import Causes, Rule
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -384,7 +384,7 @@ def fingerprint(finding: Finding, table_id: str) -> str:
     version = None if finding.at_or_before or once else finding.version
     parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
     text = "\0".join("" if part is None else str(part) for part in parts)
-    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
+    return short_digest(text)
 
 
 def worded(finding: Finding) -> Finding:

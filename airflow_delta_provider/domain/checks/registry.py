@@ -7,12 +7,21 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from airflow_delta_provider.domain import checks
-from airflow_delta_provider.domain.checks import disable_mapping, faults, paimon_metadata, paimon_rows, requests
+from airflow_delta_provider.domain.checks import (
+    compatibility,
+    disable_mapping,
+    drift,
+    faults,
+    paimon_metadata,
+    paimon_rows,
+    requests,
+)
 from airflow_delta_provider.domain.checks.actions import family as actions
 from airflow_delta_provider.domain.checks.column_mapping import family as column_mapping
 from airflow_delta_provider.domain.checks.data_files import family as data_files
 from airflow_delta_provider.domain.checks.log import family as log
 from airflow_delta_provider.domain.checks.metadata import family as metadata
+from airflow_delta_provider.domain.checks.migrations import family as migrations
 from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
@@ -35,6 +44,9 @@ FAMILIES: tuple[RuleFamily, ...] = (
     type_widening.FAMILY,
     row_tracking.FAMILY,
     data_files.FAMILY,
+    migrations.FAMILY,
+    compatibility.FAMILY,
+    drift.FAMILY,
     paimon_metadata.FAMILY,
     paimon_rows.FAMILY,
 )

@@ -181,6 +181,53 @@ NOT_TOGETHER = _rule(
     remedy="Enable everything else first, in a separate request: afterwards no engine can.",
 )
 TABLE_EXISTS = _rule(58, "target location is not empty", remedy="Choose a directory that is empty or does not exist.")
+NULLS_FOUND = _rule(
+    70,
+    "a column that shall be NOT NULL holds NULL",
+    effect="Readers that rely on NOT NULL would fail on these rows or return wrong results.",
+    remedy="Update or delete these rows, or leave the column nullable.",
+)
+VALUES_LOST = _rule(
+    71,
+    "values would be lost by a change of type",
+    remedy="Correct these values first, choose a type that holds them, or let them become NULL (on_loss: null).",
+)
+
+NOT_ADDITIVE = _rule(
+    59,
+    "change that is not an addition",
+    effect="The spec says that nobody may be broken (only_additive).",
+    remedy="Take the change out of the spec, or set only_additive to false.",
+)
+NEEDS_REWRITE = _rule(
+    60,
+    "change that only rewriting the data can make",
+    remedy="If the data may be rewritten, set rewrite: true on the column, or on the table. Otherwise declare what the "
+    "table has.",
+    source=_WIDENING,
+)
+DROP_OR_RENAME = _rule(
+    61,
+    "a drop and an addition that may be a rename",
+    effect="A dropped column loses its values; a renamed one keeps them.",
+    remedy="To rename it, set renamed_from on the new column and do not drop the old one. If it is really a new one, "
+    "set renamed_from to null.",
+)
+ONLY_AT_CREATION = _rule(
+    62,
+    "declared what only a new table can have",
+    remedy="Take it out of the spec, or copy the table to a new one.",
+)
+ANOTHER_TABLE = _rule(
+    63,
+    "spec or plan of another table",
+    remedy="Name the table that it was made for; if the table was replaced on purpose, write the spec or plan again.",
+)
+OTHER_PLAN = _rule(
+    64,
+    "the approved plan does not fit the table",
+    remedy="Plan again, and have the new plan approved.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:

@@ -21,6 +21,8 @@ class Scope(Enum):
     HISTORY = "history"
     DATA = "data"
     OUTCOME = "outcome"
+    PLAN = "plan"
+    SPEC = "spec"
     REQUEST = "request"
     PLATFORM = "platform"
 
@@ -42,6 +44,8 @@ _MEANINGS = {
     Scope.HISTORY: "commits and checkpoints further back than that",
     Scope.DATA: "data files: that they are there, their footers, their rows",
     Scope.OUTCOME: "a table after a job has changed it, against what was asked for",
+    Scope.PLAN: "a migration of a table, before anything is changed",
+    Scope.SPEC: "a table, against the spec that declares it",
     Scope.REQUEST: "what a job was asked for, on this table and with this engine",
     Scope.PLATFORM: "storage, credentials, the engine, the provider itself",
 }

@@ -78,3 +78,13 @@ def fields_by_path(schema: MappedSchema) -> Fields:
 def field_called(parts: list[tuple[str, ...]], fields: Fields) -> MappedField | None:
     """Return the field that has one of the names a clustering column may have."""
     return next((fields[lowered(part)] for part in parts if lowered(part) in fields), None)
+
+
+def clustering_of(metadata: Metadata, domains: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return the paths of the columns that a table is clustered by: the domain has their names in data files.
+
+    :raises BrokenLogError: if the schema string is no struct
+    """
+    fields = fields_by_path(MappedSchema.of(metadata))
+    found = ((readings, field_called(readings, fields)) for readings in clustering_columns(domains.get(CLUSTERING)))
+    return [readings[-1] if field is None else field.column.parts for readings, field in found]

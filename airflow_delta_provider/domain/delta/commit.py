@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
@@ -165,18 +166,18 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
 
 
 def parse_lines(
-    name: str, content: bytes, known: Callable[[str], ActionValue | None]
+    name: str, content: bytes, known: Callable[[Sequence[str]], Iterable[ActionValue | None]]
 ) -> list[tuple[str, Action | ActionValue]]:
     """Read a commit file; return its lines that are not blank, with what they say.
 
-    :param known: reads lines that need not be parsed, as values; returns None for those that have to be
+    :param known: reads lines that need not be parsed, as values; yields None for those that have to be
     :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
     """
     lines: list[tuple[str, Action | ActionValue]] = []
     number = 0
     try:
-        for number, line in enumerate(content.removeprefix(BOM_UTF8).decode().split("\n"), start=1):
-            value = known(line)
+        split = content.removeprefix(BOM_UTF8).decode().split("\n")
+        for number, (line, value) in enumerate(zip(split, known(split)), start=1):
             if value is not None:
                 lines.append((line, value))
                 continue
@@ -200,8 +201,8 @@ def parse_lines(
     return lines
 
 
-def _knows_none(_: str) -> None:
-    return None
+def _knows_none(_: Sequence[str]) -> Iterator[None]:
+    return repeat(None)
 
 
 def _check_single(action: Action) -> None:

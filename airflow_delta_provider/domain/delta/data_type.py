@@ -113,7 +113,7 @@ _JSON_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 MAX_PRECISION = 38
 #: How deep types may be nested: more than anybody's are, and less than rules can follow them.
-_MOST_LEVELS = 64
+MOST_LEVELS = 64
 
 
 class UnknownTypeError(ValueError):
@@ -179,7 +179,7 @@ def type_to_json(
     return str(data_type)
 
 
-def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
+def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
     """Read a type of a schema's JSON. An unknown primitive name is kept as it stands.
 
     :param levels: how deep it may be nested
@@ -191,7 +191,7 @@ def type_from_json(wire: Any, levels: int = _MOST_LEVELS) -> DataType:
             return DecimalType(int(decimal[1]), int(decimal[2]))
         return PrimitiveType(wire)
     if levels == 0:
-        raise ValueError(f"types are nested more than {_MOST_LEVELS} deep")
+        raise ValueError(f"types are nested more than {MOST_LEVELS} deep")
     if isinstance(wire, Mapping):
         kind = wire.get("type")
         if kind == "array":

@@ -10,12 +10,9 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
-from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError
-from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
 from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
 _FILE_VERSION = 1
@@ -89,6 +86,8 @@ class DeletionVector:
         """
         if self.storage_type != "u":
             return self.path_or_inline if self.storage_type == "p" else None
+        from uuid import UUID  # late, as it takes long to import
+
         prefix, encoded = self.path_or_inline[:-_ENCODED_UUID], self.path_or_inline[-_ENCODED_UUID:]
         try:
             uuid = UUID(bytes=decode_z85(encoded))
@@ -193,6 +192,9 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
     :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
         vector says, or a row that the file has not
     """
+    from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError  # late: a log has few bitmaps
+    from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
+
     limit = _MOST_UNKNOWN if num_rows is None else min(num_rows, _MOST_ROWS)
     try:
         rows = read_array(bitmap, limit)

@@ -16,11 +16,17 @@ from airflow_delta_provider.domain.delta.type_widening import TypeChange, record
 from airflow_delta_provider.domain.engine.profiles.access import Demands
 
 
-def demands_of(protocol: Protocol, metadata: Metadata | None = None, planned: Iterable[TypeChange] = ()) -> Demands:
+def demands_of(
+    protocol: Protocol,
+    metadata: Metadata | None = None,
+    planned: Iterable[TypeChange] = (),
+    used: Iterable[str] = (),
+) -> Demands:
     """Return what a table demands.
 
     :param metadata: without it, every feature counts as used
     :param planned: type changes that are to come
+    :param used: features that will be used, whatever the metadata shows
     :raises ValueError: if the record of type changes is malformed
     """
     reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
@@ -30,7 +36,9 @@ def demands_of(protocol: Protocol, metadata: Metadata | None = None, planned: It
         writer=writer | reader,
         implied_reader=reader - _named(protocol.reader_features or ()),
         implied_writer=(writer | reader) - _named(protocol.writer_features or ()),
-        unused=frozenset() if metadata is None else frozenset(name for name in writer if _is_unused(name, metadata)),
+        unused=frozenset()
+        if metadata is None
+        else frozenset(name for name in writer if _is_unused(name, metadata)) - _named(used),
         type_changes=tuple(dict.fromkeys((change.from_type, change.to_type) for change in changes)),
         widening=frozenset({TYPE_WIDENING.name, TYPE_WIDENING_PREVIEW.name}),
         is_readable=not lacks_a_list(protocol)

@@ -94,6 +94,17 @@ def referenced_paths(expression: str) -> Iterator[tuple[str, ...]]:
     return (folded(reference.parts) for reference in references(expression))
 
 
+def same_expression(one: str, other: str) -> bool:
+    """Whether two expressions are the same but for blanks, comments, and the case of names and words."""
+    return list(_normal_tokens(one)) == list(_normal_tokens(other))
+
+
+def _normal_tokens(expression: str) -> Iterator[str]:
+    for token in _TOKEN.finditer(expression):
+        if not token["comment"]:
+            yield token[0] if token["string"] else "".join(token[0].split()).lower()
+
+
 def refers_to(expression: str, parts: tuple[str, ...]) -> bool:
     """Whether ``expression`` names the column, a parent of it or a field below it. Where in doubt, it does."""
     wanted = folded(parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import md5
 from typing import Any
 from urllib.parse import quote
 
@@ -89,6 +88,8 @@ class V2Pointer:
 
 def json_checksum(text: str) -> str:
     """Return the checksum of a JSON object by its canonical form. PROTOCOL.md, JSON checksum."""
+    from hashlib import md5  # late: it loads OpenSSL, and few logs need it
+
     return md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 
 HIGH_WATER_MARK = "rowIdHighWaterMark"
 #: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
+_USUAL_MARK = re.compile(rf'\{{"{HIGH_WATER_MARK}":(0|[1-9]\d{{0,17}})\}}', re.ASCII).fullmatch
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
 
@@ -35,6 +37,11 @@ class RowTracking:
     row_id_column: str | None
     commit_version_column: str | None
     high_water_mark: int | None
+
+    def with_mark(self, high_water_mark: int | None) -> RowTracking:
+        """Return the same with another high water mark."""
+        columns = self.row_id_column, self.commit_version_column
+        return RowTracking(self.state, self.enabled, self.suspended, *columns, high_water_mark)
 
     @property
     def assigns(self) -> bool:
@@ -66,6 +73,8 @@ def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str
 @lru_cache(maxsize=8)
 def high_water_mark_of(configuration: str | None) -> int | None:
     """Return the high water mark that the domain's configuration says, None for none."""
+    if usual := _USUAL_MARK(configuration or ""):
+        return int(usual[1])
     try:
         mark = parse_json(configuration or "null")[HIGH_WATER_MARK]
     except (ValueError, TypeError, KeyError):

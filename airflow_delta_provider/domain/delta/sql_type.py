@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import (
+    MOST_LEVELS,
     ArrayType,
     DataType,
     MapType,
@@ -16,22 +18,32 @@ from airflow_delta_provider.domain.delta.data_type import (
     sql_name,
 )
 from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _PRIMITIVE = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\([^()]*\))?)")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\W\d]\w*))\s*:?")
 #: What SQL lets follow the type of a column, and a column that is added to a table with rows cannot have.
 _CLAUSE = re.compile(r"\s*(NOT\s+NULL|NULL|DEFAULT|GENERATED|COMMENT|COLLATE|FIRST|AFTER)\b", re.IGNORECASE)
-_MOST_LEVELS = 32
+_NOT_NULL = re.compile(r"\s*NOT\s+NULL\b", re.IGNORECASE)
+_COMMENT = re.compile(r"""\s*COMMENT\s+(?:'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)")""", re.IGNORECASE | re.DOTALL)
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\(.)|''|\"\"", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_SPACE = re.compile(r"\s*")
+_LENGTH = re.compile(r"(?:var)?char\b", re.IGNORECASE)
+#: The schema itself is one level.
+_MOST_LEVELS = MOST_LEVELS - 1
 
 
-def parse_sql_type(text: str) -> DataType:
+def parse_sql_type(text: str, *, declared: bool = False) -> DataType:
     """Read a type; all that is in it is nullable.
 
+    :param declared: whether it is the type of a column that is declared: fields of structs may have ``NOT NULL`` and a
+        ``COMMENT``, which goes into their metadata, and ``struct`` alone is one without fields
     :raises UnknownTypeError: if it is none, or something follows it
     """
-    data_type, rest = _type(text, 0)
-    if rest.strip():
-        raise _unexpected(text, rest)
+    parser = _Parser(text, declared=declared)
+    data_type = parser.type_at(0)
+    parser.finish()
     return data_type
 
 
@@ -40,70 +52,150 @@ def render_sql_type(data_type: DataType) -> str:
     return sql_name(data_type, quote)
 
 
-def _type(text: str, level: int) -> tuple[DataType, str]:
-    if level > _MOST_LEVELS:
-        raise UnknownTypeError(f"The type is nested more than {_MOST_LEVELS} deep.")
-    match = _PRIMITIVE.match(text)
-    if match is None:
-        raise UnknownTypeError(f"{text.strip()!r:.80} is no SQL type. Write for instance bigint or array<string>.")
-    rest = text[match.end() :]
-    nested = _NESTED.get(match[1].lower())
-    if nested is None:
-        return parse_type(match[1]), rest
-    data_type, rest = nested(_after(rest, "<"), level + 1)
-    return data_type, _after(rest, ">")
+class _Parser:
+    def __init__(self, text: str, *, declared: bool) -> None:
+        self._text = text
+        self._declared = declared
+        self._at = 0
 
+    def finish(self) -> None:
+        """Check that nothing is left.
 
-def _array(text: str, level: int) -> tuple[DataType, str]:
-    element, rest = _type(text, level)
-    return ArrayType(element), rest
+        :raises UnknownTypeError: if something is
+        """
+        if self._next():
+            raise self._unexpected()
 
+    def type_at(self, level: int) -> DataType:
+        """Read a type.
 
-def _map(text: str, level: int) -> tuple[DataType, str]:
-    key, rest = _type(text, level)
-    value, rest = _type(_after(rest, ","), level)
-    return MapType(key, value), rest
+        :param level: how many types it lies in
+        """
+        if level > _MOST_LEVELS:
+            raise UnknownTypeError(f"The type is nested more than {_MOST_LEVELS} deep.")
+        match = _PRIMITIVE.match(self._text, self._at)
+        if match is None:
+            raise UnknownTypeError(f"{self._rest()!r:.80} is no SQL type. Write for instance bigint or array<string>.")
+        self._at = match.end()
+        nested = _NESTED.get(match[1].lower())
+        if nested is None:
+            return self._primitive(match[1])
+        if nested is _Parser._struct and self._declared and self._next() != "<":
+            return StructType(())
+        self._take("<")
+        data_type = nested(self, level + 1)
+        self._take(">")
+        return data_type
 
+    def _primitive(self, name: str) -> DataType:
+        if _LENGTH.match(name):
+            raise UnknownTypeError(f"{name!r} is no type of Delta, which stores it as string. Write string.")
+        if self._next() == "<":
+            raise UnknownTypeError(f"{name!r} is no SQL type with types in it.{did_you_mean(name, _NESTED)}")
+        try:
+            return parse_type(name)
+        except UnknownTypeError:
+            if self._declared and (meant := did_you_mean(name, _NESTED)):
+                raise UnknownTypeError(f"{name!r} is no SQL type.{meant}") from None
+            raise
 
-def _struct(text: str, level: int) -> tuple[DataType, str]:
-    fields: list[StructField] = []
-    while True:
-        name = _NAME.match(text)
+    def _array(self, level: int) -> DataType:
+        return ArrayType(self.type_at(level))
+
+    def _map(self, level: int) -> DataType:
+        key = self.type_at(level)
+        self._take(",")
+        return MapType(key, self.type_at(level))
+
+    def _struct(self, level: int) -> DataType:
+        fields: list[StructField] = []
+        if self._declared and self._next() == ">":
+            return StructType(())
+        while True:
+            fields.append(self._field(level))
+            if self._next() != ",":
+                break
+            self._take(",")
+        names: set[tuple[str, ...]] = set()
+        for field in fields:
+            if lowered([field.name]) in names:
+                first = next(other.name for other in fields if lowered([other.name]) == lowered([field.name]))
+                raise UnknownTypeError(f"The struct has {first!r} more than once; names differ by more than case.")
+            names.add(lowered([field.name]))
+        return StructType(tuple(fields))
+
+    def _field(self, level: int) -> StructField:
+        name = _NAME.match(self._text, self._at)
         if name is None:
             raise UnknownTypeError(
-                f"{text.strip()!r:.80}: a field of a struct is written name:type, a name with other characters than "
+                f"{self._rest()!r:.80}: a field of a struct is written name:type, a name with other characters than "
                 "letters, digits and _ between backticks."
             )
-        data_type, text = _type(text[name.end() :], level)
-        fields.append(StructField(name[1].replace("``", "`") if name[1] else name[2], data_type))
-        if not text.lstrip().startswith(","):
-            break
-        text = _after(text, ",")
-    folded = [field.name.lower() for field in fields]
-    for field in fields:
-        if folded.count(field.name.lower()) > 1:
-            raise UnknownTypeError(f"The struct has {field.name!r} more than once; names differ by more than case.")
-    return StructType(tuple(fields)), text
-
-
-_NESTED: dict[str, Callable[[str, int], tuple[DataType, str]]] = {"array": _array, "map": _map, "struct": _struct}
-
-
-def _after(text: str, mark: str) -> str:
-    stripped = text.lstrip()
-    if not stripped.startswith(mark):
-        raise _unexpected(text, text, mark)
-    return stripped[1:]
-
-
-def _unexpected(text: str, rest: str, wanted: str = "") -> UnknownTypeError:
-    if clause := _CLAUSE.match(rest):
-        return UnknownTypeError(
-            f"{' '.join(clause[1].upper().split())} is not possible here: a column is added last, nullable, without "
-            "default, generation expression, identity or comment, since the rows that are there read NULL. Give its "
-            "type alone."
+        self._at = name.end()
+        data_type = self.type_at(level)
+        not_null = self._clause(_NOT_NULL)
+        comment = self._clause(_COMMENT)
+        return StructField(
+            name[1].replace("``", "`") if name[1] else name[2],
+            data_type,
+            not_null is None,
+            {} if comment is None else {"comment": _unescaped(comment[1] if comment[1] is not None else comment[2])},
         )
-    if wanted:
-        found = f"before {rest.strip()!r:.40}" if rest.strip() else "at the end"
-        return UnknownTypeError(f"The type is not whole: {wanted!r} is missing {found}.")
-    return UnknownTypeError(f"{text.strip()!r:.80} is no SQL type: {rest.strip()!r:.40} is left over.")
+
+    def _clause(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        match = pattern.match(self._text, self._at) if self._declared else None
+        if match is not None:
+            self._at = match.end()
+        return match
+
+    def _next(self) -> str:
+        """Return the next character that is no space."""
+        space = _SPACE.match(self._text, self._at)
+        self._at = space.end() if space else self._at
+        return self._text[self._at : self._at + 1]
+
+    def _take(self, mark: str) -> None:
+        if self._next() != mark:
+            raise self._unexpected(mark)
+        self._at += 1
+
+    def _rest(self) -> str:
+        return self._text[self._at :].strip()
+
+    def _unexpected(self, wanted: str = "") -> UnknownTypeError:
+        if clause := _CLAUSE.match(self._text, self._at):
+            return UnknownTypeError(f"{' '.join(clause[1].upper().split())} is not possible here: {self._instead()}")
+        rest = self._rest()
+        if wanted:
+            found = f"before {rest!r:.40}" if rest else "at the end"
+            return UnknownTypeError(f"The type is not whole: {wanted!r} is missing {found}.")
+        return UnknownTypeError(f"{self._text.strip()!r:.80} is no SQL type: {rest!r:.40} is left over.")
+
+    def _instead(self) -> str:
+        if self._declared:
+            return (
+                "after the type of a field of a struct come NOT NULL and then COMMENT '…'; what else is declared of a "
+                "column has a key of its own, such as nullable, default or comment."
+            )
+        return (
+            "a column is added last, nullable, without default, generation expression, identity or comment, since the "
+            "rows that are there read NULL. Give its type alone."
+        )
+
+
+_NESTED: dict[str, Callable[[_Parser, int], DataType]] = {
+    "array": _Parser._array,
+    "map": _Parser._map,
+    "struct": _Parser._struct,
+}
+
+
+def _unescaped(literal: str) -> str:
+    """Return the text that a SQL literal stands for, given without its quotes."""
+    return _ESCAPE.sub(_character, literal)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return _ESCAPED.get(match[2], match[2]) if match[2] else match[0][0]

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action, ActionValue, DomainMetadata, read_actions
+from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Commit, DomainMetadata, read_actions
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.row_tracking import RowTracking, row_tracking_of
+from airflow_delta_provider.domain.delta.row_tracking import RowTracking, high_water_mark_of, row_tracking_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,15 @@ class TableState:
     def row_tracking(self) -> RowTracking:
         """What it says of row tracking."""
         return row_tracking_of(self.protocol, self.metadata, self.domains)
+
+    def followed_by(self, version: int, domains: Mapping[str, str]) -> TableState:
+        """Return the state of a later version that has the same protocol and metadata, without files."""
+        state = TableState(version, self.protocol, self.metadata, domains)
+        if "row_tracking" in self.__dict__:  # most of it is found out once
+            mark = high_water_mark_of(domains.get(DOMAIN))
+            same = mark == self.row_tracking.high_water_mark
+            state.__dict__["row_tracking"] = self.row_tracking if same else self.row_tracking.with_mark(mark)
+        return state
 
     def with_files(self, files: Mapping[FileKey, LiveFile]) -> TableState:
         """Return the same state with its files."""
@@ -101,6 +111,25 @@ class Replay:
             if kind in _HANDLERS:
                 _HANDLERS[kind](self, value)
 
+    def apply_commit(self, commit: Commit, values: Iterable[ActionValue]) -> None:
+        """Take a commit that was read already.
+
+        :param values: its actions
+        """
+        removed = [file.key for file in commit.removes]
+        if self._files is None or self._like or not commit.added.keys().isdisjoint(removed):
+            self.apply(values)
+            return
+        for protocol in commit.protocols:
+            self._take_protocol(protocol)
+        for metadata in commit.metadata:
+            self._take_metadata(metadata)
+        for domain in commit.domains:
+            self._take_domain(domain)
+        self._files.update(commit.added)
+        for key in removed:
+            self._files.pop(key, None)
+
     def state(self, version: int) -> TableState:
         """Return the state; its files are not a copy.
 
@@ -113,8 +142,10 @@ class Replay:
 
         :raises BrokenLogError: if there was no protocol or no metaData action
         """
-        if self._head is None or self._head.version != version:
+        if self._head is None:
             self._head = TableState(version, *self._head_actions(version), self._domains)
+        elif self._head.version != version or self._head.domains is not self._domains:
+            self._head = self._head.followed_by(version, self._domains)
         return self._head
 
     def _head_actions(self, version: int) -> tuple[Protocol, Metadata]:
@@ -132,7 +163,6 @@ class Replay:
     def _take_domain(self, domain: DomainMetadata) -> None:
         others = {name: said for name, said in self._domains.items() if name != domain.domain}
         self._domains = others if domain.removed else {**others, domain.domain: domain.configuration}
-        self._head = None
 
     def _take_add(self, file: LiveFile) -> None:
         if self._files is not None:

@@ -110,7 +110,7 @@ def apply_commit(
         replaces_all = _replaces_empty(before, commit)
     else:
         replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
-    replay.apply(values)
+    replay.apply_commit(commit, values)
     return Transition(
         before,
         commit,

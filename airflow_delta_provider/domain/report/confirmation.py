@@ -6,12 +6,12 @@ and its report with it. What was not confirmed is reported again.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Finding, Status
 
 #: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
@@ -287,4 +287,4 @@ def _by_facts(said: str | None, now: str | None) -> str | None:
 
 
 def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()[:16]
+    return short_digest("\0".join(parts))

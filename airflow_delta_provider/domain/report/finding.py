@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
+from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.report.wire import NOT_EMPTY, NOT_NEGATIVE, TIME
 
@@ -123,7 +123,7 @@ class Finding:
         """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences."""
         said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
-        return DIGEST_OF_FACTS + hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
+        return DIGEST_OF_FACTS + short_digest(text)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""

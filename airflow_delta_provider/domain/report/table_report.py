@@ -28,6 +28,7 @@ class TableReport:
     :param evidence: what a check looked at, by name, for jobs that check tables
     :param usage: of ``column-mapping-usage``, the answer and its evidence
     :param timings: seconds by phase
+    :param spec: of ``init-spec``, what declares the table as it is
     :param earliest: when another run can do what this one had to leave undone: the latest of its findings
     :param detail: what the table is at that version, for jobs that are asked for it
     :param receipt: that of the request, if a later job has to confirm that this report was received: until then it
@@ -48,6 +49,7 @@ class TableReport:
     usage: Mapping[str, Any] | None = field(default=None, metadata={**defined("usage"), **LATER})
     timings: Mapping[str, float] = field(default_factory=dict, metadata={"additionalProperties": SECONDS})
     detail: Mapping[str, Any] | None = field(default=None, metadata={**defined("detail"), **LATER})
+    spec: Mapping[str, Any] | None = field(default=None, metadata={**defined("spec"), **LATER})
     earliest: str | None = field(default=None, metadata={"oneOf": [TIME, {"type": "null"}], **LATER})
     receipt: str | None = field(default=None, metadata=LATER)
 

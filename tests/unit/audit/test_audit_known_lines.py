@@ -199,3 +199,33 @@ def check(line: str) -> bool:
         state = AUDIT.state()
         assert list(AUDIT._described([action], state, state, ())) == []
     return values is not None
+
+
+MARK = r'{"domainMetadata":{"domain":"delta.rowTracking","configuration":"{\"rowIdHighWaterMark\":7}","removed":false}}'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_known"),
+    [
+        ("7", "8", True),
+        ("7", "0", True),
+        ("7", "-1", False),
+        ("7", "07", False),
+        ("7", "7.0", False),
+        ("7", "9" * 19, False),
+        ("7", "null", False),
+        ("false", "true", False),
+        ("rowTracking", "clustering", False),
+        ("rowId", "rowid", False),
+        (":{", ": {", False),
+    ],
+)
+def test_high_water_mark_that_is_known_is_what_it_is_taken_for(old: str, new: str, is_known: bool) -> None:
+    audit = HistoryAudit(Replay(with_files=True))
+    commits = [*Table(features=["rowTracking"]).commits, parse_commit("1.json", MARK.encode())]
+    for version, actions in enumerate(commits):
+        audit.take(version, audit.read(f"{version}", content_of(actions)))
+    audit.take(len(commits), audit.read("2.json", MARK.encode()))
+    line = MARK.replace(old, new)
+    values = known(audit, line)
+    assert values == (list(read_actions(parse_commit("7.json", line.encode()))) if is_known else None)

@@ -45,9 +45,43 @@ def test_type_is_read_and_written_so_that_it_is_read_again(text, rendered):
         ("int COMMENT 'x'", "COMMENT is not possible here"),
         ("int FIRST", "FIRST is not possible here"),
         ("decimal(50,2)", "no decimal"),
-        ("array<" * 40 + "int" + ">" * 40, "nested more than 32 deep"),
+        ("array<" * 64 + "int" + ">" * 64, "nested more than 63 deep"),
+        ("varchar(10)", "Write string"),
+        ("strct<a:int>", "Did you mean 'struct'"),
     ],
 )
 def test_what_is_no_type_is_refused_with_what_is_wrong(text, message):
     with pytest.raises(UnknownTypeError, match=message):
         parse_sql_type(text)
+
+
+def test_type_may_be_nested_as_deep_as_that_of_a_schema():
+    text = "array<" * 63 + "int" + ">" * 63
+    assert render_sql_type(parse_sql_type(text)) == text
+
+
+def test_declared_type_has_comments_and_not_null_in_its_structs():
+    parsed = parse_sql_type(
+        "array<struct<a:int NOT NULL COMMENT 'it''s \\'so\\', a>b', `not null` struct comment \"x\", b: struct<>>>",
+        declared=True,
+    )
+    assert [(field.name, field.nullable, dict(field.metadata)) for field in parsed.element.fields] == [
+        ("a", False, {"comment": "it's 'so', a>b"}),
+        ("not null", True, {"comment": "x"}),
+        ("b", True, {}),
+    ]
+    assert render_sql_type(parsed.element.fields[1].data_type) == "struct<>"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("int NOT NULL", "has a key of its own"),
+        ("struct<a:int COMMENT 'x' NOT NULL>", "NOT NULL is not possible here"),
+        ("struct<a:int DEFAULT 1>", "DEFAULT is not possible here"),
+        ("strct", "Did you mean 'struct'"),
+    ],
+)
+def test_what_a_declared_type_cannot_have_is_refused(text, message):
+    with pytest.raises(UnknownTypeError, match=message):
+        parse_sql_type(text, declared=True)

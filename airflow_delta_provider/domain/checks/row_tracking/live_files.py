@@ -20,7 +20,14 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of, in_order, last_ids, overlaps
+from airflow_delta_provider.domain.row_ids.fresh_ids import (
+    RowCount,
+    base_of,
+    end_if_apart,
+    in_order,
+    last_ids,
+    overlaps,
+)
 
 #: Files that one finding names.
 _MOST_PATHS = 3
@@ -117,10 +124,13 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     """
     if tracking.state is FeatureState.ABSENT:
         return
-    files = in_order(_files(state))
+    files, mark = in_order(_files(state)), tracking.high_water_mark
+    end = end_if_apart(files, rows_of)
+    if end is not None and (mark is None or end <= mark + 1):
+        return  # nothing can be wrong
     yield from _unknown_row_counts(files, rows_of)
     yield from _negative_bases(files)
-    yield from _above_mark(files, rows_of, tracking.high_water_mark)
+    yield from _above_mark(files, rows_of, mark)
     yield from _overlapping(files, rows_of)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -11,8 +11,10 @@ from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, REA
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
-from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
 from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
 
 #: Ids that a finding names.
 MOST_ROWS = 5

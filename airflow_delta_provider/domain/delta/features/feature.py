@@ -13,7 +13,6 @@ from typing import Any
 from airflow_delta_provider.domain.delta.data_type import DataType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.engine.lockout import who_is_locked_out
 
 #: Domain metadata: configuration (JSON text) by domain.
 Domains = Mapping[str, str]
@@ -191,6 +190,8 @@ class Feature:
 
         :param writers: who wrote the table recently
         """
+        from airflow_delta_provider.domain.engine.lockout import who_is_locked_out  # late: profiles of all engines
+
         return who_is_locked_out(self.name, writers)
 
     def is_alias(self, name: str) -> bool:

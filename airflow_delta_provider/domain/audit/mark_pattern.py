@@ -1,0 +1,60 @@
+"""How the log writes the high water mark of row ids, where nothing is wrong with that: lines with others are alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.delta.commit import DomainMetadata
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK
+from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, NoPatternError, Open
+
+_KIND = "domainMetadata"
+_CONFIGURATION = (_KIND, "configuration")
+
+
+class MarkPattern:
+    """The pattern of a ``domainMetadata`` action of row tracking.
+
+    :param line: of a commit, with an action that nothing is wrong with
+    :param domain: what it says
+    :raises NoPatternError: if others cannot be known by it
+    """
+
+    kind = _KIND
+
+    def __init__(self, line: str, domain: DomainMetadata) -> None:
+        pattern = JsonPattern(line, _choose)
+        self.match = pattern.match
+        """Matches a line that fits."""
+        found = pattern.match(line) if len(pattern.keys) == 1 else None
+        if found is None or self.read([found]) != [domain]:
+            raise NoPatternError("it is unusual")
+
+    def lacks(self, line: str) -> bool:
+        """Whether a line fits but for what is not known: never."""
+        del line
+        return False
+
+    def take(self, line: str) -> bool:
+        """Whether another action fits."""
+        return self.match(line) is not None
+
+    def read(self, lines: Sequence[re.Match[str]]) -> list[DomainMetadata]:
+        """Return what lines say.
+
+        :param lines: those that fit, as matches
+        """
+        return [DomainMetadata(DOMAIN, _written(line[1])) for line in lines]
+
+
+def _written(mark: str) -> str:
+    return f'{{"{HIGH_WATER_MARK}":{mark}}}'
+
+
+def _choose(keys: Keys, value: Any) -> Open | None:
+    if keys == _CONFIGURATION and isinstance(value, str):
+        return Open.DOCUMENT
+    return Open.NATURAL if keys == (*_CONFIGURATION, HIGH_WATER_MARK) and type(value) is int else None

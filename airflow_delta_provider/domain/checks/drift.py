@@ -1,0 +1,253 @@
+"""``DR``: how a table differs from the spec that declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Union
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.report.finding import Finding
+
+FAMILY = RuleFamily(
+    "DR",
+    "drift",
+    "How a table differs from the spec that declares it. Each finding names the commit that brought the difference "
+    "about, as far as the log is kept.",
+)
+_APPLY = "If the spec is right, apply it (apply-migration); if the table is, declare what it has."
+
+_spec = FAMILY.of(Scope.SPEC)
+
+ANOTHER_TABLE = _spec.error(
+    1,
+    "table has another id",
+    effect="It was replaced, or the spec is for another table; how they differ otherwise says nothing.",
+    remedy="Check the location; if the table was replaced on purpose, declare its id.",
+)
+COLUMN_MISSING = _spec.error(
+    2,
+    "declared column is missing",
+    effect="What was built for the declared columns fails, or reads NULL.",
+    remedy=_APPLY,
+)
+OTHER_NAME = _spec.error(
+    3,
+    "column has another name",
+    effect="What was built for the declared name fails, or reads NULL.",
+    remedy=_APPLY,
+)
+COLUMN_UNDECLARED = _spec.error(
+    4,
+    "column that should not be there",
+    effect="What reads all columns gets one more than declared.",
+    remedy=_APPLY,
+)
+OTHER_TYPE = _spec.error(
+    5,
+    "column has another type",
+    effect="What was built for the declared type fails, overflows or converts.",
+    remedy=_APPLY,
+)
+OTHER_NULLABILITY = _spec.error(
+    6,
+    "column is nullable, or NOT NULL, other than declared",
+    effect="NULL values reach readers that do not expect them, or writers fail that may write them.",
+    remedy=_APPLY,
+)
+OTHER_ORDER = _spec.error(
+    7,
+    "columns are in another order",
+    effect="What goes by position reads and writes the wrong columns.",
+    remedy=_APPLY,
+)
+OTHER_COMMENT = _spec.error(
+    8,
+    "column has another comment",
+    effect="Catalogs and people read something else than was declared.",
+    remedy=_APPLY,
+)
+OTHER_DEFAULT = _spec.error(
+    9,
+    "column has another default",
+    effect="Rows that are written without the column get another value than declared.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, Default Columns",
+)
+OTHER_GENERATION = _spec.error(
+    10,
+    "column is generated otherwise than declared",
+    effect="Rows have other values than declared.",
+    remedy="Declare what the table has; only a new table can have another expression.",
+    source="PROTOCOL.md, Generated Columns",
+)
+OTHER_PROPERTY = _spec.error(
+    11,
+    "table property is not as declared",
+    effect="Engines treat the table otherwise than declared.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, Table Properties",
+)
+FEATURE_MISSING = _spec.error(
+    12,
+    "declared table feature is not enabled",
+    effect="What relies on the feature does not get it.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, Table Features",
+)
+FEATURE_UNWANTED = _spec.error(
+    13,
+    "table feature that should not be there",
+    effect="Engines that do not support the feature are locked out.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, Table Features",
+)
+OTHER_CONSTRAINT = _spec.error(
+    14,
+    "CHECK constraint is not as declared",
+    effect="Rows can be written that the spec forbids, or writers fail on rows that it allows.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, CHECK Constraints",
+)
+OTHER_PARTITIONING = _spec.error(
+    15,
+    "table is partitioned otherwise",
+    effect="Queries that filter by the declared partition columns read more files.",
+    remedy=_APPLY,
+)
+OTHER_CLUSTERING = _spec.error(
+    16,
+    "table is clustered otherwise",
+    effect="Queries that filter by the declared columns read more files.",
+    remedy=_APPLY,
+    source="PROTOCOL.md, Clustered Table",
+)
+OTHER_TABLE_COMMENT = _spec.error(
+    17,
+    "table has another comment",
+    effect="Catalogs and people read something else than was declared.",
+    remedy=_APPLY,
+)
+
+#: What is declared, or is there: a text, several, or nothing.
+Said = Union[str, tuple[str, ...], None]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which a table differs from its spec.
+
+    :param wanted: what is declared; None for nothing
+    :param actual: what the table has; None for nothing
+    """
+
+    rule: Rule
+    wanted: Said
+    actual: Said
+    column: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The commit that brought a difference about.
+
+    :param version: its version
+    :param provenance: fields of a finding that say who made it
+    :param at_or_before: whether the log is not kept far enough back to tell: it was there already at this version
+    """
+
+    version: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    at_or_before: bool = False
+
+    def __str__(self) -> str:
+        if self.at_or_before:
+            return f" since version {self.version} or earlier"
+        operation, engine = self.provenance.get("operation"), self.provenance.get("engine")
+        user, time = self.provenance.get("user"), self.provenance.get("timestamp")
+        made = " ".join(filter(None, (operation, f"by {engine}" if engine else None)))
+        by = ", ".join(filter(None, (made, f"user {user}" if user else None, time)))
+        since = f" since version {self.version}" if self.version else " since the table was created"
+        return f"{since} ({by})" if by else since
+
+
+@on_demand(*FAMILY.rules)
+def drift(difference: Difference, origin: Origin | None) -> Finding:
+    """Return what is said of a difference.
+
+    :param origin: the commit that brought it about; None where that is not known
+    """
+    found = difference.rule.found(
+        _evidence(difference),
+        since=Prose("" if origin is None else origin),
+        column=difference.column,
+        subject=difference.subject,
+        wanted=difference.wanted,
+        actual=difference.actual,
+        declared=Prose(_text(difference.wanted)),
+        there=Prose(_text(difference.actual)),
+    )
+    if origin is None:
+        return found
+    known = {"version": origin.version} if origin.at_or_before else {**origin.provenance, "version": origin.version}
+    return replace(found, at_or_before=origin.at_or_before or None, **known)
+
+
+def _text(said: Said) -> str:
+    if said is None or said == ():
+        return "nothing"
+    return said if isinstance(said, str) else ", ".join(said)
+
+
+def _evidence(difference: Difference) -> str:
+    return _EVIDENCE[difference.rule, difference.wanted is None, difference.actual is None]
+
+
+def _sentences() -> Mapping[tuple[Rule, bool, bool], str]:
+    """Return the sentences by rule, and by whether nothing is declared, and nothing is there."""
+    both = {
+        ANOTHER_TABLE: "The table has the id {there}{since}, but {declared} is declared.",
+        OTHER_NAME: "{column} is called {there}{since}.",
+        OTHER_TYPE: "{column} is {there}{since}, but {declared} is declared.",
+        OTHER_NULLABILITY: "{column} is {there}{since}, but {declared} is declared.",
+        OTHER_ORDER: "The order is {there}{since}, but {declared} is declared.",
+        OTHER_COMMENT: "The comment of {column} is {actual!r}{since}, but {wanted!r} is declared.",
+        OTHER_DEFAULT: "The default of {column} is {there}{since}, but {declared} is declared.",
+        OTHER_GENERATION: "{column} is generated by {there}{since}, but {declared} is declared.",
+        OTHER_PROPERTY: "The property {subject} is {actual!r}{since}, but {wanted!r} is declared.",
+        FEATURE_MISSING: "The feature {subject} is only {there}{since}, but should be {declared}.",
+        OTHER_CONSTRAINT: "The constraint {subject} is CHECK ({there}){since}, but CHECK ({declared}) is declared.",
+        OTHER_PARTITIONING: "The table is partitioned by {there}{since}, but {declared} is declared.",
+        OTHER_CLUSTERING: "The table is clustered by {there}{since}, but {declared} is declared.",
+        OTHER_TABLE_COMMENT: "The comment of the table is {actual!r}{since}, but {wanted!r} is declared.",
+    }
+    undeclared = {
+        COLUMN_UNDECLARED: "{column} ({there}) is in the table{since}, and should not be.",
+        OTHER_COMMENT: "The comment of {column} is {actual!r}{since}, but none is declared.",
+        OTHER_DEFAULT: "The default of {column} is {there}{since}, but none is declared.",
+        OTHER_PROPERTY: "The property {subject} is {actual!r}{since}, and should not be set.",
+        FEATURE_UNWANTED: "The feature {subject} is in the protocol{since}, and should not be.",
+        OTHER_CONSTRAINT: "The constraint {subject}, CHECK ({there}), is there{since}, and should not be.",
+        OTHER_TABLE_COMMENT: "The comment of the table is {actual!r}{since}, but none is declared.",
+    }
+    missing = {
+        COLUMN_MISSING: "{column} ({declared}) is not in the table{since}.",
+        OTHER_COMMENT: "{column} has no comment{since}, but {wanted!r} is declared.",
+        OTHER_DEFAULT: "{column} has no default{since}, but {declared} is declared.",
+        OTHER_GENERATION: "{column} is not generated{since}, but {declared} is declared.",
+        OTHER_PROPERTY: "The property {subject} is not set{since}, but {wanted!r} is declared.",
+        FEATURE_MISSING: "The feature {subject} is not in the protocol{since}, but should be {declared}.",
+        OTHER_CONSTRAINT: "There is no constraint {subject}{since}, but CHECK ({declared}) is declared.",
+        OTHER_TABLE_COMMENT: "The table has no comment{since}, but {wanted!r} is declared.",
+    }
+    return {
+        **{(rule, False, False): text for rule, text in both.items()},
+        **{(rule, True, False): text for rule, text in undeclared.items()},
+        **{(rule, False, True): text for rule, text in missing.items()},
+    }
+
+
+_EVIDENCE = _sentences()

@@ -1,0 +1,165 @@
+"""What a migration does to columns: MG01 to MG09."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.migrations.family import FAMILY
+from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
+from airflow_delta_provider.domain.checks.migrations.value_loss import holds_all
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.column import lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import sql_name
+from airflow_delta_provider.domain.report.finding import Finding
+
+_plan = FAMILY.of(Scope.PLAN)
+
+COLUMN_DROPPED = _plan.warning(
+    1,
+    "column is dropped",
+    effect="Its values are gone from the table, and queries, views and jobs that name it fail. Earlier versions keep "
+    "them only until VACUUM and the clean-up of the log.",
+    remedy="Keep the column until nothing reads it; or copy its values elsewhere first.",
+)
+
+
+@on_plan(COLUMN_DROPPED)
+def _dropped(plan: PlannedMigration) -> Iterator[Finding]:
+    for path in plan.dropped:
+        yield COLUMN_DROPPED.found("{column} is dropped.", column=path_text(path))
+
+
+COLUMN_RENAMED = _plan.warning(
+    2,
+    "column is renamed",
+    effect="Whatever finds the column by its old name fails, or reads NULL: queries, views, jobs, writers.",
+    remedy="Change what uses the old name at the same time; or add a column with the new name, and drop the old one "
+    "once nothing uses it.",
+)
+
+
+@on_plan(COLUMN_RENAMED)
+def _renamed(plan: PlannedMigration) -> Iterator[Finding]:
+    for each in plan.renamed:
+        if lowered(each.old) != lowered(each.new):
+            yield COLUMN_RENAMED.found(
+                "{column} is renamed to {new}.", column=path_text(each.old), new=path_text(each.new)
+            )
+
+
+TYPE_CHANGED = _plan.warning(
+    3,
+    "type of a column changes",
+    effect="What expects the old type fails or converts: typed readers, tables that are filled from this one, writers "
+    "with a schema of their own.",
+    remedy="Change the schemas of readers and of the tables downstream first.",
+)
+NARROWED = _plan.warning(
+    4,
+    "type that does not hold every value of the old one",
+    effect="The migration is refused if the column has a value that the new type cannot hold. Writers that still send "
+    "such values fail afterwards.",
+    remedy="Choose a type that holds all of them, or write the converted values to a new column.",
+)
+LOSS_ALLOWED = _plan.warning(
+    5,
+    "values that the new type cannot hold become NULL",
+    effect="These values are lost, without an error.",
+    remedy="Leave out `on_loss: null`: then the migration is refused if there is such a value.",
+)
+
+
+@on_plan(TYPE_CHANGED, NARROWED, LOSS_ALLOWED)
+def _retyped(plan: PlannedMigration) -> Iterator[Finding]:
+    for each in plan.retyped:
+        column, old, new = path_text(each.path), sql_name(each.old), sql_name(each.new)
+        if each.old == each.new:
+            continue
+        if holds_all(each.old, each.new):
+            yield TYPE_CHANGED.found("{column} changes from {old} to {new}.", column=column, old=old, new=new)
+            continue
+        yield NARROWED.found(
+            "{column} changes from {old} to {new}, which does not hold every {old}.", column=column, old=old, new=new
+        )
+        if each.null_on_loss:
+            yield LOSS_ALLOWED.found(
+                "Values of {column} that are not a {new} become NULL.", column=column, old=old, new=new
+            )
+
+
+NULLS_FORBIDDEN = _plan.warning(
+    6,
+    "column becomes NOT NULL",
+    effect="Writers that leave the column out, or write NULL, fail.",
+    remedy="Make sure that every writer fills the column, or give it a default that they use.",
+    source="PROTOCOL.md, Column Invariants",
+)
+
+
+@on_plan(NULLS_FORBIDDEN)
+def _nulls_forbidden(plan: PlannedMigration) -> Iterator[Finding]:
+    for path in plan.nulls_forbidden:
+        yield NULLS_FORBIDDEN.found("{column} becomes NOT NULL.", column=path_text(path))
+
+
+REORDERED = _plan.warning(
+    7,
+    "columns get another order",
+    effect="Writers and readers that go by position, such as INSERT INTO without a list of columns and UNION, put "
+    "values into the wrong columns or fail.",
+    remedy="Make sure that they name the columns.",
+)
+
+
+@on_plan(REORDERED)
+def _reordered(plan: PlannedMigration) -> Iterator[Finding]:
+    for parent in plan.reordered:
+        if parent:
+            yield REORDERED.found("The fields of {column} get another order.", column=path_text(parent))
+        else:
+            yield REORDERED.found("The columns of the table get another order.")
+
+
+DEFAULT_FOR_NEW_ROWS = _plan.warning(
+    8,
+    "default does not apply to rows that exist",
+    effect="Rows that are there keep the value that they have; in a new column, that is NULL.",
+    remedy="UPDATE those rows after the migration, if they need the value.",
+    source="PROTOCOL.md, Default Columns",
+)
+
+
+@on_plan(DEFAULT_FOR_NEW_ROWS)
+def _defaults(plan: PlannedMigration) -> Iterator[Finding]:
+    if plan.before.files is not None and not plan.before.files:
+        return
+    for path, expression in plan.defaults.items():
+        if expression.strip().lower() != "null":
+            yield DEFAULT_FOR_NEW_ROWS.found(
+                "{column} gets the default {expression}, for rows that are written from then on.",
+                column=path_text(path),
+                expression=expression,
+            )
+
+
+PARTITION_WIDENED = _plan.warning(
+    9,
+    "type of a partition column changes",
+    effect="Files keep their partition values as they were written: one value may then be spelled in several ways, and "
+    "tools that read partitions from the names of directories see them as different.",
+    remedy="Check the tools that go by directories; rewriting the table spells all values alike.",
+    source="PROTOCOL.md, Partition Value Serialization",
+)
+
+
+@on_plan(PARTITION_WIDENED)
+def _partitions(plan: PlannedMigration) -> Iterator[Finding]:
+    partitions = {name.lower() for name in plan.before.metadata.partition_columns}
+    for each in plan.retyped:
+        if len(each.path) == 1 and each.path[0].lower() in partitions and not plan.rewrites_all:
+            yield PARTITION_WIDENED.found(
+                "{column}, by which the table is partitioned, changes from {old} to {new}.",
+                column=path_text(each.path),
+                old=sql_name(each.old),
+                new=sql_name(each.new),
+            )

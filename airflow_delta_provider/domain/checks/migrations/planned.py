@@ -1,0 +1,144 @@
+"""What a migration does to a table, as values: what its rules look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.domain.checks.check import Checks
+from airflow_delta_provider.domain.delta.column import all_columns, lowered
+from airflow_delta_provider.domain.delta.data_type import DataType, StructField, StructType
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+#: A column's names from the top-level column down, with ``element``, ``key`` and ``value`` on the way.
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A column that gets another name.
+
+    :param old: its path before
+    :param new: its path afterwards
+    """
+
+    old: Path
+    new: Path
+
+
+@dataclass(frozen=True)
+class Added:
+    """A column or nested field that is new."""
+
+    path: Path
+    data_type: DataType
+
+
+@dataclass(frozen=True)
+class Retyped:
+    """A column whose type changes.
+
+    :param path: before the migration
+    :param null_on_loss: whether values that the new type cannot hold become NULL
+    """
+
+    path: Path
+    old: DataType
+    new: DataType
+    null_on_loss: bool = False
+
+
+@dataclass(frozen=True)
+class DroppedFeature:
+    """A table feature that goes.
+
+    :param truncate_history: whether the history with traces of it is deleted
+    """
+
+    name: str
+    truncate_history: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedMigration:
+    """What a migration does to a table.
+
+    Paths are those of the schema before it, except those of new columns and new names.
+
+    :param before: the table
+    :param gone: columns that earlier versions had, as far as they are known
+    :param reordered: structs whose fields change their order; the empty path is the table
+    :param defaults: expressions of columns that get one
+    :param constraints: CHECK constraints: expression by name; None for one that goes
+    :param properties: table properties: value by name; None for one that goes
+    :param partition_by: partition columns afterwards; None where they stay
+    :param cluster_by: clustering columns afterwards; None where they stay
+    :param rewritten_files: number of data files that are rewritten
+    :param rewritten_size: their total size, in bytes
+    :param rewrites_all: whether the table is overwritten as a whole
+    :param most_rewritten: bytes that policy lets a migration rewrite; None for no limit
+    """
+
+    before: TableState
+    gone: tuple[Path, ...] = ()
+    added: tuple[Added, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+    dropped: tuple[Path, ...] = ()
+    retyped: tuple[Retyped, ...] = ()
+    reordered: tuple[Path, ...] = ()
+    nulls_forbidden: tuple[Path, ...] = ()
+    nulls_allowed: tuple[Path, ...] = ()
+    defaults: Mapping[Path, str] = field(default_factory=dict)
+    constraints: Mapping[str, str | None] = field(default_factory=dict)
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    features_added: tuple[str, ...] = ()
+    features_dropped: tuple[DroppedFeature, ...] = ()
+    partition_by: tuple[str, ...] | None = None
+    cluster_by: tuple[Path, ...] | None = None
+    rewritten_files: int = 0
+    rewritten_size: int = 0
+    rewrites_all: bool = False
+    most_rewritten: int | None = None
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether it adds columns, changes comments and properties of the users' own, and nothing else."""
+        return not (
+            self.renamed
+            or self.dropped
+            or self.retyped
+            or self.reordered
+            or self.nulls_forbidden
+            or self.nulls_allowed
+            or self.constraints
+            or self.features_added
+            or self.features_dropped
+            or self.partition_by is not None
+            or self.cluster_by is not None
+            or self.rewrites
+            or any(name.lower().startswith("delta.") for name in self.properties)
+        )
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether data files are rewritten."""
+        return self.rewrites_all or self.rewritten_files > 0
+
+    @property
+    def new_names(self) -> Iterator[Path]:
+        """Paths of columns and nested fields that are new, and of those that get another name, not just in case."""
+        for each in self.added:
+            schema = StructType((StructField(each.path[-1], each.data_type),))
+            for column in all_columns(schema):
+                if column.kinds[-1] == "field":
+                    yield (*each.path[:-1], *column.parts)
+        yield from (each.new for each in self.renamed if lowered(each.old[-1:]) != lowered(each.new[-1:]))
+
+    def turns_on(self, name: str) -> bool:
+        """Whether a property is true afterwards."""
+        value = self.properties.get(name, self.before.metadata.configuration.get(name))
+        return value is not None and value.lower() == "true"
+
+
+#: A migration, before anything is changed.
+on_plan: Checks[PlannedMigration] = Checks(lambda _: {})

@@ -1,0 +1,214 @@
+"""What a migration does to the table as a whole: MG18 to MG26."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.checks.migrations.family import FAMILY
+from airflow_delta_provider.domain.checks.migrations.known_properties import HOSTED, is_known, nearest
+from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
+from airflow_delta_provider.domain.delta.expression import called_names, references
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
+from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.features.removal import REMOVALS
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+_plan = FAMILY.of(Scope.PLAN)
+
+CONSTRAINT_DROPPED = _plan.warning(
+    18,
+    "CHECK constraint is dropped",
+    effect="No data changes, but rows that break the condition can be written from then on.",
+    remedy="Keep the constraint, unless nothing relies on the condition.",
+    source="PROTOCOL.md, CHECK Constraints",
+)
+UNSTABLE_CONSTRAINT = _plan.warning(
+    19,
+    "constraint depends on when, by whom or how it is evaluated",
+    effect="A row that was valid when it was written may fail when an UPDATE, MERGE or OPTIMIZE writes it again.",
+    remedy="Compare columns with each other or with constants.",
+    source="PROTOCOL.md, CHECK Constraints",
+)
+#: Functions of Spark SQL whose result depends on more than their arguments.
+_UNSTABLE = frozenset(
+    """
+    rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
+    input_file_block_start input_file_block_length current_date curdate current_timestamp now localtimestamp
+    current_time current_timezone current_user user session_user current_catalog current_database current_schema version
+    """.split()  # noqa: SIM905
+)
+#: Those that need no parentheses.
+_UNSTABLE_WORDS = frozenset(
+    ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user", "localtimestamp")
+)
+
+
+@on_plan(CONSTRAINT_DROPPED, UNSTABLE_CONSTRAINT)
+def _constraints(plan: PlannedMigration) -> Iterator[Finding]:
+    for name, expression in plan.constraints.items():
+        if expression is None:
+            yield CONSTRAINT_DROPPED.found("The CHECK constraint {subject} is dropped.", subject=name)
+        elif unstable := _unstable(expression, plan):
+            yield UNSTABLE_CONSTRAINT.found(
+                "The CHECK constraint {subject} ({expression}) calls {functions}.",
+                subject=name,
+                expression=expression,
+                functions=unstable,
+            )
+
+
+def _unstable(expression: str, plan: PlannedMigration) -> list[str]:
+    columns = {field.name.lower() for field in plan.before.metadata.schema.fields}
+    columns |= {path[0].lower() for path in plan.new_names if len(path) == 1}
+    called = _UNSTABLE.intersection(called_names(expression))
+    words = {
+        reference.parts[0].lower()
+        for reference in references(expression)
+        if len(reference.parts) == 1 and not reference.quoted
+    }
+    return sorted(called | (words & _UNSTABLE_WORDS) - columns)
+
+
+UNKNOWN_PROPERTY = _plan.error(
+    20,
+    "property with the prefix delta. that Delta does not know",
+    effect="Delta Spark refuses to set it; where it is set all the same, it has no effect.",
+    remedy="Correct the name; for a property of your own, leave out the prefix.",
+    source="PROTOCOL.md, Table Properties; DeltaConfig.scala of Delta Spark v4.4.0",
+)
+
+
+@on_plan(UNKNOWN_PROPERTY)
+def _properties(plan: PlannedMigration) -> Iterator[Finding]:
+    for name, value in plan.properties.items():
+        if value is None or is_known(name):
+            continue
+        meant = nearest(name)
+        hosted = name in HOSTED
+        yield UNKNOWN_PROPERTY.found(
+            "Only Databricks knows the property {subject}."
+            if hosted
+            else "Delta does not know the property {subject}." + (" Did you mean {meant}?" if meant else ""),
+            severity=Severity.WARNING if hosted else None,
+            subject=name,
+            meant=None if hosted else meant,
+        )
+
+
+CLUSTERING_ENDS = _plan.warning(
+    21,
+    "clustering ends",
+    effect="What is written from then on is not clustered, so queries that filter by these columns read more and more "
+    "files.",
+    remedy="Name the columns to cluster by instead.",
+    source="PROTOCOL.md, Clustered Table",
+)
+
+
+@on_plan(CLUSTERING_ENDS)
+def _clustering(plan: PlannedMigration) -> Iterator[Finding]:
+    if plan.cluster_by == () and clustering_columns(plan.before.domains.get(CLUSTERING)):
+        yield CLUSTERING_ENDS.found("The table is no longer clustered.")
+
+
+PARTITIONING_CHANGES = _plan.warning(
+    22,
+    "table gets another partitioning",
+    effect="Queries that filter by the old partition columns read all files; jobs that overwrite partitions replace "
+    "other rows than before.",
+    remedy="Check what reads and overwrites single partitions; clustering may do without partitions.",
+)
+
+
+@on_plan(PARTITIONING_CHANGES)
+def _partitioning(plan: PlannedMigration) -> Iterator[Finding]:
+    before = plan.before.metadata.partition_columns
+    after = plan.partition_by
+    if after is not None and [name.lower() for name in after] != [name.lower() for name in before]:
+        yield PARTITIONING_CHANGES.found(
+            "The table is partitioned by {after} instead of {before}.",
+            after=list(after) or "nothing",
+            before=list(before) or "nothing",
+        )
+
+
+LARGE_REWRITE = _plan.error(
+    23,
+    "migration rewrites more than the policy allows",
+    effect="The rewrite takes time and money, and conflicts with every writer until it is done.",
+    remedy="Make the change in another way; or raise max_rewrite_gb for this table.",
+)
+_GIGABYTE = 10**9
+
+
+@on_plan(LARGE_REWRITE)
+def _rewrite(plan: PlannedMigration) -> Iterator[Finding]:
+    if plan.most_rewritten is not None and plan.rewritten_size > plan.most_rewritten:
+        yield LARGE_REWRITE.found(
+            "{files:data file} with {size:.1f} GB are rewritten; the policy allows {most:.1f} GB.",
+            files=plan.rewritten_files,
+            size=plan.rewritten_size / _GIGABYTE,
+            most=plan.most_rewritten / _GIGABYTE,
+        )
+
+
+ROW_IDS_LOST = _plan.warning(
+    24,
+    "rewrite gives rows other row ids",
+    effect="Whatever keeps row ids takes every row for a new one.",
+    remedy="Add a column with the new type, fill it with UPDATE, which keeps row ids, and drop the old one.",
+    source="PROTOCOL.md, Row Tracking",
+)
+
+
+@on_plan(ROW_IDS_LOST)
+def _row_ids(plan: PlannedMigration) -> Iterator[Finding]:
+    if plan.rewrites_all and plan.before.metadata.properties.row_tracking:
+        yield ROW_IDS_LOST.found("The table is overwritten, so all of its rows get new row ids.")
+
+
+PROTOCOL_UPGRADE = _plan.warning(
+    25,
+    "protocol upgrade",
+    effect="Engines that do not support the feature are locked out. RESTORE does not undo it.",
+    remedy="Check that every engine that uses the table supports the feature.",
+    source="PROTOCOL.md, Protocol Evolution",
+)
+
+
+@on_plan(PROTOCOL_UPGRADE)
+def _upgrade(plan: PlannedMigration) -> Iterator[Finding]:
+    for name in plan.features_added:
+        yield PROTOCOL_UPGRADE.found(
+            "The feature {subject} is added, which {who} have to support.",
+            subject=name,
+            who="writers" if feature_named(name).kind is FeatureKind.WRITER else "readers and writers",
+        )
+
+
+HISTORY_PROTECTED = _plan.warning(
+    26,
+    "dropping a feature adds checkpointProtection",
+    effect="Writers that do not support checkpointProtection are locked out, and old history is cleaned up only as a "
+    "whole. RESTORE does not undo it.",
+    remedy="Drop the feature with TRUNCATE HISTORY, where its history is not needed.",
+    source="RFC checkpoint-protection.md",
+)
+
+
+@on_plan(HISTORY_PROTECTED)
+def _protection(plan: PlannedMigration) -> Iterator[Finding]:
+    if CHECKPOINT_PROTECTION.name in plan.before.protocol.features:
+        return
+    for feature in plan.features_dropped:
+        removal = REMOVALS.get(feature.name)
+        if removal is not None and removal.protects and not feature.truncate_history:
+            yield HISTORY_PROTECTED.found(
+                "Dropping {subject} adds checkpointProtection to the protocol, because the history keeps traces of "
+                "{subject}.",
+                subject=feature.name,
+            )
