@@ -80,7 +80,7 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
 def looks_at_files(options: EnableFeatureOptions) -> bool:
     """Whether planning and verifying need the live files: row tracking assigns ids to each."""
     features = [feature_named(name) for name in options.features]
-    features += [feature for name in options.properties for feature in _enabled_by(name)]
+    features += [feature for name in options.properties for feature in enabled_by(name)]
     return any(feature.incomplete_file for feature in features)
 
 
@@ -179,19 +179,19 @@ def _property_problem(
         return "versions follow from the features.", "Omit it and list the features that you need."
     if folded.startswith("delta.constraints."):
         return "it is a CHECK constraint.", "Use ALTER TABLE … ADD CONSTRAINT, which checks the data."
-    for feature in _enabled_by(name):
+    for feature in enabled_by(name):
         if problem := feature.unreachable and feature.unreachable(value, state.metadata):
             return problem, None
         if feature in features and not feature.is_enabling(value):
             return f"{value!r} contradicts features, which has {feature.name}.", "Omit one of them."
-    alike = [feature for feature in _enabled_by(name) if feature.is_enabling(value)]
+    alike = [feature for feature in enabled_by(name) if feature.is_enabling(value)]
     asked = any(feature in features or state.protocol.supports(feature) for feature in alike)
     if alike and alike[0].access is FeatureAccess.SPECIAL and not (options.allow_special or asked):
         return f"it enables {alike[0].name}, which needs allow_special=True (--allow-special).", None
     return None
 
 
-def _enabled_by(property_name: str) -> list[Feature]:
+def enabled_by(property_name: str) -> list[Feature]:
     """Return the features that a property, in any case, can enable, first the one that it brings by itself."""
     enabled = [
         feature
@@ -228,7 +228,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
 
 def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
     """Return the features that setting ``properties`` adds by itself to those that are ``present``."""
-    enabled = [[f for f in _enabled_by(name) if f.is_enabling(value)] for name, value in properties.items()]
+    enabled = [[f for f in enabled_by(name) if f.is_enabling(value)] for name, value in properties.items()]
     return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
 
 

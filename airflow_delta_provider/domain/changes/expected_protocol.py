@@ -10,7 +10,14 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
-from airflow_delta_provider.domain.changes.step import AddColumns, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.changes.step import (
+    AddColumns,
+    RewriteTable,
+    SetProperties,
+    Step,
+    WidenColumns,
+    each_step,
+)
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType
@@ -18,6 +25,7 @@ from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -29,17 +37,35 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
 
     :param metadata: the action as it is
     """
-    properties = {name: value for step in steps if isinstance(step, SetProperties) for name, value in step.properties}
-    new = StructType(tuple(StructField("c", data_type) for step in steps for data_type in _new_types(step)))
+    each = list(each_step(steps))
+    properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
+    new = StructType(tuple(StructField("c", data_type) for step in each for data_type in _new_types(step)))
     types = sorted({c.data_type.name for c in all_columns(new) if isinstance(c.data_type, PrimitiveType)})
     if not (properties or types):
         return None
+    if not types:
+        return {**metadata, "configuration": {**metadata.get("configuration", {}), **properties}}
     schema = json.loads(metadata["schemaString"])
     schema["fields"] += [
         {"name": f"c{uuid.uuid4().hex}", "type": name, "nullable": True, "metadata": {}} for name in types
     ]
     configuration = {**metadata.get("configuration", {}), **properties}
     return {**metadata, "configuration": configuration, "schemaString": json.dumps(schema)}
+
+
+def one_at_a_time(metadata: Mapping[str, Any], proposed: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return a proposed metaData action as an engine takes it: column mapping is enabled before columns are added.
+
+    :param metadata: the action as it is
+    """
+    before, after = metadata.get("configuration", {}), proposed["configuration"]
+    mode = before.get(COLUMN_MAPPING_MODE, "none")
+    if after.get(COLUMN_MAPPING_MODE, mode) == mode or proposed["schemaString"] == metadata["schemaString"]:
+        return (proposed,)
+    return (
+        {**proposed, "schemaString": metadata["schemaString"]},
+        {**proposed, "configuration": {**after, COLUMN_MAPPING_MODE: mode}},
+    )
 
 
 def with_expected_protocol(
@@ -85,3 +111,5 @@ def _new_types(step: Step) -> Iterator[DataType]:
         yield from (parse_sql_type(column.type) for column in step.columns)
     elif isinstance(step, WidenColumns):
         yield from (parse_sql_type(column.new) for column in step.columns)
+    elif isinstance(step, RewriteTable):
+        yield from (parse_sql_type(cast.new) for cast in step.casts)

@@ -115,6 +115,90 @@ def _(step: steps.DropFeature) -> str:
     return f"drop {step.feature}{rewrites}{truncates} ({_commits(step.commits)})"
 
 
+@explain.register
+def _(step: steps.UnsetProperties) -> str:
+    return f"unset {', '.join(step.names)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.RenameColumns) -> str:
+    return f"rename {_renames(step.columns)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.OrderFields) -> str:
+    where = f" of {path_text(step.parent)}" if step.parent else ""
+    names = ", ".join(path_text((name,)) for name in step.names)
+    return f"put the columns{where} in the order {names} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.AllowNulls) -> str:
+    return f"allow NULL in {', '.join(map(path_text, step.columns))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.ForbidNulls) -> str:
+    columns = ", ".join(map(path_text, step.columns))
+    return f"forbid NULL in {columns}, after all rows were checked ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.CommentColumns) -> str:
+    return f"set the comment of {_texts(step.columns)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.SetDefaults) -> str:
+    return f"set the default of {_texts(step.columns)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.CommentTable) -> str:
+    if step.text is None:
+        return f"remove the comment of the table ({_commits(step.commits)})"
+    return f"set the comment of the table to {step.text!r} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.AddConstraint) -> str:
+    return (
+        f"add the CHECK constraint {step.name} ({step.expression}), after all rows were checked "
+        f"({_commits(step.commits)})"
+    )
+
+
+@explain.register
+def _(step: steps.DropConstraint) -> str:
+    return f"drop the CHECK constraint {step.name} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.ClusterBy) -> str:
+    if not step.columns:
+        return f"no longer cluster the table ({_commits(step.commits)})"
+    return f"cluster the table by {', '.join(map(path_text, step.columns))} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.RewriteTable) -> str:
+    casts = [f"{path_text(cast.parts)} {cast.old} -> {cast.new}" for cast in step.casts]
+    if step.partition_by is not None:
+        by = ", ".join(path_text((name,)) for name in step.partition_by)
+        casts.append(f"partitioned by {by}" if by else "without partitions")
+    return f"rewrite {counted(step.files, step.size)} with {', '.join(casts)} ({_commits(step.commits)})"
+
+
+@explain.register
+def _(step: steps.InOneCommit) -> str:
+    parts = [explain(each).rpartition(" (")[0] for each in step.steps]
+    return f"{'; '.join(parts)} ({_commits(step.commits)})"
+
+
+def _texts(columns: Iterable[steps.ColumnText]) -> str:
+    return ", ".join(f"{path_text(c.parts)} to {'nothing' if c.text is None else repr(c.text)}" for c in columns)
+
+
 def counted(files: int, size: int) -> str:
     """Return the number of data files and their total size, as text."""
     return f"{files_text(files)} ({size_text(size)})"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 
 from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.request.table_name import TableName
 
@@ -67,6 +69,102 @@ def _(step: steps.DropFeature, table: TableName) -> str | None:
     if step.without_sql:
         return None
     return f"ALTER TABLE {table.sql} DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
+
+
+@render_sql.register
+def _(step: steps.UnsetProperties, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, step.names))})"
+
+
+@render_sql.register
+def _(step: steps.RenameColumns, table: TableName) -> str:
+    """One statement each; where names are exchanged, by way of a name that nothing has."""
+    taken = {lowered(column.parts) for column in step.columns}
+    first, last = [], []
+    for index, column in enumerate(step.columns):
+        if lowered(column.renamed) in taken and lowered(column.renamed) != lowered(column.parts):
+            passing = steps.ColumnName(column.parts, f"_renaming_{index}")
+            first.append(passing)
+            last.append(steps.ColumnName(passing.renamed, column.new))
+        else:
+            last.append(column)
+    return ";\n".join(
+        f"ALTER TABLE {table.sql} RENAME COLUMN {_path(column.parts)} TO {quote(column.new)}"
+        for column in (*first, *last)
+    )
+
+
+@render_sql.register
+def _(step: steps.OrderFields, table: TableName) -> str:
+    paths = [_path((*step.parent, name)) for name in step.names]
+    places = ["FIRST", *(f"AFTER {quote(name)}" for name in step.names)]
+    return _alter_columns(table, (f"{path} {place}" for path, place in zip(paths, places)))
+
+
+@render_sql.register
+def _(step: steps.AllowNulls, table: TableName) -> str:
+    return _alter_columns(table, (f"{_path(parts)} DROP NOT NULL" for parts in step.columns))
+
+
+@render_sql.register
+def _(step: steps.ForbidNulls, table: TableName) -> str:
+    return _alter_columns(table, (f"{_path(parts)} SET NOT NULL" for parts in step.columns))
+
+
+@render_sql.register
+def _(step: steps.CommentColumns, table: TableName) -> str:
+    return _alter_columns(table, (f"{_path(c.parts)} COMMENT {literal(c.text or '')}" for c in step.columns))
+
+
+@render_sql.register
+def _(step: steps.SetDefaults, table: TableName) -> str:
+    return _alter_columns(
+        table,
+        (
+            f"{_path(c.parts)} DROP DEFAULT" if c.text is None else f"{_path(c.parts)} SET DEFAULT {c.text}"
+            for c in step.columns
+        ),
+    )
+
+
+@render_sql.register
+def _(step: steps.CommentTable, table: TableName) -> str:
+    return f"COMMENT ON TABLE {table.sql} IS {'NULL' if step.text is None else literal(step.text)}"
+
+
+@render_sql.register
+def _(step: steps.AddConstraint, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} ADD CONSTRAINT {quote(step.name)} CHECK ({step.expression})"
+
+
+@render_sql.register
+def _(step: steps.DropConstraint, table: TableName) -> str:
+    return f"ALTER TABLE {table.sql} DROP CONSTRAINT {quote(step.name)}"
+
+
+@render_sql.register
+def _(step: steps.ClusterBy, table: TableName) -> str:
+    columns = f"({', '.join(map(_path, step.columns))})" if step.columns else "NONE"
+    return f"ALTER TABLE {table.sql} CLUSTER BY {columns}"
+
+
+@render_sql.register
+def _(step: steps.RewriteTable, table: TableName) -> str:
+    by = "" if step.partition_by is None else f" PARTITIONED BY ({', '.join(map(quote, step.partition_by))})"
+    casts = "".join(
+        f", {'try_cast' if cast.null_on_loss else 'cast'}({_path(cast.parts)} AS {cast.new}) AS {quote(cast.parts[-1])}"
+        for cast in step.casts
+    )
+    return f"REPLACE TABLE {table.sql} USING delta{by} AS SELECT *{casts} FROM {table.sql}"
+
+
+@render_sql.register
+def _(step: steps.InOneCommit, table: TableName) -> str:
+    return ";\n".join(filter(None, (render_sql(each, table) for each in step.steps)))
+
+
+def _alter_columns(table: TableName, changes: Iterable[str]) -> str:
+    return f"ALTER TABLE {table.sql} ALTER COLUMN {', '.join(changes)}"
 
 
 def literal(text: str) -> str:

@@ -5,6 +5,7 @@ Steps without SQL are committed by the provider itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 
 from airflow_delta_provider.domain.delta.data_type import DataType
@@ -187,3 +188,147 @@ class DropFeature(Step):
     without_sql: bool = False
     files: int = 0
     size: int = 0
+
+
+@dataclass(frozen=True)
+class UnsetProperties(Step):
+    """Remove table properties.
+
+    :param names: sorted
+    """
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RenameColumns(Step):
+    """Rename columns, all at once: names may be exchanged, and one may take the name that another gives up.
+
+    Paths are those before any of the renames.
+    """
+
+    columns: tuple[ColumnName, ...]
+
+
+@dataclass(frozen=True)
+class OrderFields(Step):
+    """Put the columns of the table, or the fields of a struct, in another order.
+
+    :param parent: path of the struct; empty for the table
+    :param names: all of its fields, in their new order
+    """
+
+    parent: Parts
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AllowNulls(Step):
+    """Remove NOT NULL from columns."""
+
+    columns: tuple[Parts, ...]
+
+
+@dataclass(frozen=True)
+class ForbidNulls(Step):
+    """Set columns NOT NULL, after it was proven that none holds NULL."""
+
+    columns: tuple[Parts, ...]
+
+
+@dataclass(frozen=True)
+class ColumnText:
+    """A column and a text of it: a comment, or the expression of a default. None removes it."""
+
+    parts: Parts
+    text: str | None
+
+
+@dataclass(frozen=True)
+class CommentColumns(Step):
+    """Set or remove the comments of columns."""
+
+    columns: tuple[ColumnText, ...]
+
+
+@dataclass(frozen=True)
+class SetDefaults(Step):
+    """Set or remove the defaults of columns: of rows written from then on."""
+
+    columns: tuple[ColumnText, ...]
+
+
+@dataclass(frozen=True)
+class CommentTable(Step):
+    """Set the comment of the table; None removes it."""
+
+    text: str | None
+
+
+@dataclass(frozen=True)
+class AddConstraint(Step):
+    """Add a CHECK constraint; the engine checks all rows first."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class DropConstraint(Step):
+    """Drop a CHECK constraint."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ClusterBy(Step):
+    """Cluster what is written from then on by other columns; none ends it."""
+
+    columns: tuple[Parts, ...]
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A column whose type or nullability changes by rewriting it.
+
+    :param old: SQL type before
+    :param new: SQL type afterwards
+    :param null_on_loss: whether values that the cast loses become NULL
+    """
+
+    parts: Parts
+    old: str
+    new: str
+    null_on_loss: bool = False
+
+
+@dataclass(frozen=True)
+class RewriteTable(Step):
+    """Rewrite all data files, in one transaction, with other types or another partitioning.
+
+    :param casts: columns that get another type
+    :param partition_by: partition columns afterwards; None where they stay
+    :param files: number of data files
+    :param size: their total size in bytes
+    """
+
+    casts: tuple[Cast, ...]
+    partition_by: tuple[str, ...] | None = None
+    files: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class InOneCommit(Step):
+    """Several changes of metadata in one commit."""
+
+    steps: tuple[Step, ...]
+
+
+def each_step(planned: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps, and instead of those in one commit each of them."""
+    for step in planned:
+        if isinstance(step, InOneCommit):
+            yield from step.steps
+        else:
+            yield step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
@@ -55,13 +55,13 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     if blocked := check_table(table.text, state.protocol, engine):
         return Planned(None, blocked)
     if not engine.widens_types:
-        return Planned(None, (_engine_too_old(engine),))
+        return Planned(None, (engine_too_old(engine),))
     widenings, refusals = resolve_widenings(options, state.metadata)
     pending = [w for w in widenings if w.column.data_type != w.new]
-    refusals += [refusal for w in pending for refusal in _check_widening(w, state)]
+    refusals += [refusal for w in pending for refusal in check_widening(w, state)]
     if refusals:
         return Planned(None, tuple(refusals))
-    preparation, needed = _preparation(pending, state)
+    preparation, needed = widening_preparation([w.new for w in pending], state)
     steps: tuple[Step, ...] = (*preparation, *_alterations(pending, engine))
     notes = (
         ()
@@ -163,7 +163,8 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
             )
 
 
-def _engine_too_old(engine: Engine) -> Finding:
+def engine_too_old(engine: Engine) -> Finding:
+    """Return the refusal of an engine that does not widen all types."""
     return requests.UNSUPPORTED_BY_ENGINE.found(
         "{engine} widens only byte, short and int, and then refuses to read a table with any other type change.",
         remedy="Use Delta 4.0 or later.",
@@ -171,7 +172,8 @@ def _engine_too_old(engine: Engine) -> Finding:
     )
 
 
-def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
+def check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
+    """Yield why a column cannot be widened."""
     column, new = widening.column, widening.new
     if not can_widen(column.data_type, new):
         targets = legal_targets(column.data_type)
@@ -195,10 +197,11 @@ def _check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
                 asked=sql_name(new),
                 feature=compat,
             )
-    yield from _check_dependents(column, state.metadata)
+    yield from check_dependents(column, state.metadata)
 
 
-def _check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
+def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
+    """Yield the expressions that keep a column from getting another type."""
     for name, expression in metadata.check_constraints.items():
         if refers_to(expression, column.parts):
             yield requests.COLUMN_IN_USE.found(
@@ -232,9 +235,11 @@ def _widening_disabled(table: TableName) -> Finding:
     )
 
 
-def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetProperties, ...], list[str]]:
+def widening_preparation(
+    new_types: Sequence[DataType], state: TableState
+) -> tuple[tuple[SetProperties, ...], list[str]]:
     """Return the step that enables the changes, and the features that it adds."""
-    if not pending:
+    if not new_types:
         return (), []
     properties: dict[str, str] = {}
     needed: list[str] = []
@@ -242,7 +247,7 @@ def _preparation(pending: list[Widening], state: TableState) -> tuple[tuple[SetP
         needed.append(TYPE_WIDENING.name)
     if _widening_is_off(state):
         properties[ENABLE_TYPE_WIDENING] = "true"
-    if any(w.new == TIMESTAMP_NTZ for w in pending) and not state.protocol.supports(TIMESTAMP_NTZ_FEATURE):
+    if TIMESTAMP_NTZ in new_types and not state.protocol.supports(TIMESTAMP_NTZ_FEATURE):
         needed.append(TIMESTAMP_NTZ_FEATURE.name)
         properties[TIMESTAMP_NTZ_FEATURE.support_property] = "supported"
     if not properties:

@@ -48,12 +48,10 @@ class DropSurvey:
 
     :param rewritten: by feature
     :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
-    :param writers: recent writers of the table, as far as they identify themselves
     """
 
     rewritten: Mapping[str, RewriteCost] = field(default_factory=dict)
     earliest: Mapping[str, datetime] = field(default_factory=dict)
-    writers: Collection[str] = ()
 
 
 def plan_drop(
@@ -79,7 +77,7 @@ def plan_drop(
     steps = tuple(_step(name, options, state, survey) for name in present if not _waits(name, options, survey, now))
     after = protocol_after(state.protocol, steps)
     plan = Plan(table, steps, state.protocol, after, tuple(_notes(options, present, steps, state, after, survey, now)))
-    return Planned(plan, tuple(_check_permissions(plan, options, survey)))
+    return Planned(plan, tuple(_check_permissions(plan, options)))
 
 
 def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protocol:
@@ -192,17 +190,17 @@ def _notes(
         if _waits(name, options, survey, now):
             yield f"{name} is not dropped yet: {waiting(name, state.version, survey.earliest[name]).evidence}"
     if CHECKPOINT_PROTECTION.name in after.features - state.protocol.features:
-        yield CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers)
+        yield CHECKPOINT_PROTECTION.who_is_locked_out(())
 
 
-def _check_permissions(plan: Plan, options: DropFeatureOptions, survey: DropSurvey) -> Iterator[Finding]:
+def _check_permissions(plan: Plan, options: DropFeatureOptions) -> Iterator[Finding]:
     steps = [step for step in plan.steps if isinstance(step, DropFeature)]
     if CHECKPOINT_PROTECTION.name in plan.protocol_after.features - plan.protocol_before.features:
         protected = [step.feature for step in steps if REMOVALS[step.feature].protects and not step.truncate_history]
         if not options.allow_protocol_upgrade:
             yield requests.PROTOCOL_UPGRADE.found(
                 "Dropping {features} adds {subject} to the protocol of {table}, because its history keeps traces.",
-                effect=CHECKPOINT_PROTECTION.who_is_locked_out(survey.writers),
+                effect=CHECKPOINT_PROTECTION.who_is_locked_out(()),
                 remedy="If every writer can follow, repeat the request with allow_protocol_upgrade=True "
                 "(--allow-protocol-upgrade); or truncate the history with truncate_history=True (--truncate-history).",
                 features=protected,
