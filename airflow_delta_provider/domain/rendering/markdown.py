@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, where
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape, paragraph
+from airflow_delta_provider.domain.rendering.plan_markdown import steps_and_diff
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.problem import Problem, problems
 from airflow_delta_provider.domain.rendering.table_lines import answers, versions
@@ -56,8 +57,16 @@ def _head(report: JobReport) -> Iterator[str]:
         yield "\n".join(["| verdict | table | version | rules |", "|---|---|---|---|", *map(_row, bad[:_MAX_TABLES])])
     if len(bad) > _MAX_TABLES:
         yield f"… and {counted(len(bad) - _MAX_TABLES, 'more table')}, none worse."
-    answered = ((table, "\n".join(answers(table, _WIDTH))) for table in ranked[:_MAX_TABLES])
+    answered = ((table, _answer(table)) for table in ranked[:_MAX_TABLES])
     yield from _answers((table, text) for table, text in answered if text)
+
+
+def _answer(table: TableReport) -> str:
+    plan = table.plan or {}
+    if plan.get("diff") and plan["steps"]:
+        return "\n\n".join(steps_and_diff(plan))
+    # Indented by four, and so code, which nothing in it can end.
+    return shortened("\n".join(answers(table, _WIDTH)), _MAX_ANSWER)
 
 
 def _row(table: TableReport) -> str:
@@ -70,13 +79,11 @@ def _answers(answered: Iterable[tuple[TableReport, str]]) -> Iterator[str]:
     """Yield the plans and the metadata that were asked for, as far as there is room."""
     left = MAX_BYTES // 3
     for table, text in answered:
-        text = shortened(text, _MAX_ANSWER)
         left -= len(text.encode(errors="replace"))
         if left < 0:
             yield "… and more, which there is no room for."
             return
         yield f"{_name(table.table)}:"
-        # Indented by four, and so code, which nothing in it can end.
         yield text
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.rendering.plan_lines import plan_lines, wrapped
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
@@ -32,12 +31,11 @@ def heading(verdict: str, name: str, table: TableReport) -> str:
 
 def answers(table: TableReport, width: int) -> Iterator[str]:
     """Yield the plan, the metadata and the usage of column mapping, as far as the job was asked for them."""
-    for step in (table.plan or {}).get("steps", ()):
-        yield f"    {visible(step['explanation'])}"
-    for note in (table.plan or {}).get("notes", ()):
-        yield from _wrapped(note, width, 4, 6, bullet="- ")
+    yield from plan_lines(table.plan or {}, width)
+    yield from _spec(table.spec)
     yield from _detail(table.detail or {}, width)
     yield from _usage(table.usage, width)
+    yield from _engines(table.evidence or {}, width)
 
 
 def times(table: TableReport) -> Iterator[str]:
@@ -55,7 +53,16 @@ def _detail(detail: Mapping[str, Any], width: int) -> Iterator[str]:
         elif isinstance(value, (list, tuple)):
             value = ", ".join(map(str, value))
         if isinstance(value, str) and value:
-            yield from _wrapped(f"{name.replace('_', ' ')}: {value}", width, 4, 8)
+            yield from wrapped(f"{name.replace('_', ' ')}: {value}", width, 4, 8)
+
+
+def _spec(spec: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the lines of a spec file."""
+    if spec is not None:
+        # Imported late: most reports have none.
+        from airflow_delta_provider.domain.spec.writing import Written, file_text
+
+        yield from (f"    {line}" for line in file_text([Written(spec)], head=False).splitlines())
 
 
 def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
@@ -64,13 +71,22 @@ def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
         return
     yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
     for piece in usage["evidence"][:_MAX_PIECES]:
-        yield from _wrapped(piece["text"], width, 8, 10)
+        yield from wrapped(piece["text"], width, 8, 10)
     if len(usage["evidence"]) > _MAX_PIECES:
         yield f"        … and {len(usage['evidence']) - _MAX_PIECES} more pieces of evidence"
 
 
-def _wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> Iterator[str]:
-    text = " ".join(text.splitlines())
-    yield from textwrap.wrap(
-        visible(text.expandtabs(1)), width, initial_indent=" " * first + bullet, subsequent_indent=" " * rest
-    )
+def _engines(evidence: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield what becomes of the engines that use a table, and which others are locked out."""
+    for engine in evidence.get("engines", ()):
+        wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
+        yield from wrapped(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", width, 4, 8)
+    known = evidence.get("known_lockouts", {})
+    for access, engines in known.items():
+        if engines:
+            yield from wrapped(f"known not to {access} such tables: {', '.join(engines)}", width, 4, 8)
+    probe = evidence.get("probe")
+    if probe is not None:
+        said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
+        tried = " ".join(filter(None, (probe["engine"], probe["version"])))
+        yield from wrapped(f"tried: {tried} {said}", width, 4, 8)

@@ -1,0 +1,86 @@
+"""An approved plan: read back from its JSON, and held against the table that it is to be applied to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.migrations.plan import MigrationPlan, checksum_of, digest_of, step_digest
+from airflow_delta_provider.domain.report.finding import Finding
+
+
+class PlanFileError(ValueError):
+    """A text that is not a plan."""
+
+
+@dataclass(frozen=True)
+class ApprovedPlan:
+    """What of a plan is held against a table.
+
+    :param spec: JSON of the spec
+    :param version: that it was made on
+    :param steps: digests of the steps
+    :param is_intact: whether its parts still have the digest that the plan names
+    """
+
+    digest: str
+    table_id: str
+    version: int
+    base: str
+    spec: Mapping[str, Any]
+    steps: tuple[str, ...]
+    is_intact: bool
+
+    @classmethod
+    def from_json(cls, wire: Any) -> ApprovedPlan:
+        """Read the ``plan`` of a report.
+
+        :raises PlanFileError: if it is not the plan of a migration
+        """
+        try:
+            steps = tuple({step["step"]: step["digest"] for step in wire["steps"]}.values())
+            digest, table_id, base = (str(wire[key]) for key in ("digest", "table_id", "base"))
+            version, spec = int(wire["version"]), dict(wire["spec"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlanFileError(f"This is not the plan of a migration: {error!r}.") from None
+        intact = digest == digest_of(spec, table_id, base, list(steps)) and wire.get("checksum") == checksum_of(wire)
+        return cls(digest, table_id, version, base, spec, steps, intact)
+
+
+def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | None) -> Iterator[Finding]:
+    """Yield why an approved plan must not be applied to a table.
+
+    Steps that were done already are no longer in the plan of now; what is left has to be the end of what was approved.
+
+    :param now: the plan of the same spec for the table as it is
+    :param moved: why protocol or metadata are not what the plan was made on, apart from its own commits
+    """
+    table = now.table.text
+    if not approved.is_intact:
+        yield requests.OTHER_PLAN.found(
+            "The plan for {table} was edited: its digest is not that of its parts.", table=table
+        )
+    elif approved.table_id != now.before.metadata.id:
+        yield requests.ANOTHER_TABLE.found(
+            "The plan is for a table with the id {wanted}, and {table} has the id {id}.",
+            table=table,
+            wanted=approved.table_id,
+            id=now.before.metadata.id,
+        )
+    elif moved is not None:
+        yield requests.OTHER_PLAN.found(
+            "{table} is no longer what the plan was made on (version {planned}): {moved}.",
+            table=table,
+            planned=approved.version,
+            moved=moved,
+        )
+    else:
+        left = tuple(map(step_digest, now.steps))
+        if left != approved.steps[len(approved.steps) - len(left) :]:
+            yield requests.OTHER_PLAN.found(
+                "{table} now needs other steps than those that were approved: {steps}.",
+                table=table,
+                steps=[step["explanation"] for step in now.to_json()["steps"]],
+            )

@@ -1,0 +1,126 @@
+"""SQL for the values of a table whose columns get other types, and for which of them a cast would lose.
+
+A value is lost where the cast has no result, and where its result is another value: rounded, cut off, or out of the
+range in which the new type is exact. Zeros and blanks that do not count in a number are no loss: ``' 007'`` is 7.
+A cast that loses nothing gives the same value in every session, except between strings or dates and timestamps,
+where the session's time zone counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_delta_provider.domain.changes.sql import literal
+from airflow_delta_provider.domain.changes.step import Cast, Parts
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.data_type import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    sql_name,
+)
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.engine.sql_identifier import quote
+
+_STRING, _BINARY = PrimitiveType("string"), PrimitiveType("binary")
+_TIMESTAMP = PrimitiveType("timestamp")
+_INTEGERS = tuple(map(PrimitiveType, ("byte", "short", "integer", "long")))
+_DATE = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}$"
+_DATE_FIRST = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}([ T].*)?$"
+_LOCAL_TIME = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}([ T][0-9]{1,2}(:[0-9]{1,2}){0,2}([.][0-9]*)?)?$"
+#: More digits of a second than a timestamp keeps.
+_NANOSECONDS = r"[.][0-9]{6}0*[1-9]"
+#: The largest value of each type below that of bigint: what is above it becomes a number that bigint does not have.
+_LARGEST_BELOW_LONG = {DOUBLE: 9223372036854774784, FLOAT: 9223371487098961920}
+
+
+def recast(names: Mapping[str, DataType], casts: tuple[Cast, ...]) -> list[str]:
+    """Return SQL for each top-level column as it is after the casts, under its name.
+
+    :param names: types of the top-level columns before, by name
+    """
+    by_path = {lowered(cast.parts): cast for cast in casts}
+    return [
+        f"{_recast(quote(name), data_type, (name,), by_path)} AS {quote(name)}" for name, data_type in names.items()
+    ]
+
+
+def _recast(value: str, data_type: DataType, path: Parts, casts: Mapping[Parts, Cast]) -> str:
+    key = lowered(path)
+    if key in casts:
+        return _converted(value, data_type, casts[key])
+    if not any(other[: len(key)] == key for other in casts):
+        return value
+    variable = f"v{len(path)}"
+    if isinstance(data_type, StructType):
+        members: list[str] = []
+        for field in data_type.fields:
+            member = f"{value}.{quote(field.name)}"
+            members += (literal(field.name), _recast(member, field.data_type, (*path, field.name), casts))
+        return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(members)}) END"
+    if isinstance(data_type, ArrayType):
+        element = _recast(variable, data_type.element, (*path, "element"), casts)
+        return f"transform({value}, {variable} -> {element})"
+    if isinstance(data_type, MapType):
+        entry_key = _recast(f"{variable}.key", data_type.key, (*path, "key"), casts)
+        entry_value = _recast(f"{variable}.value", data_type.value, (*path, "value"), casts)
+        entry = f"named_struct('key', {entry_key}, 'value', {entry_value})"
+        return f"map_from_entries(transform(map_entries({value}), {variable} -> {entry}))"
+    return value
+
+
+def _converted(value: str, old: DataType, cast: Cast) -> str:
+    converted = f"try_cast({value} AS {cast.new})"
+    if not cast.null_on_loss:
+        return converted
+    return f"CASE WHEN NOT {is_lost(value, old, parse_sql_type(cast.new), cast.new)} THEN {converted} END"
+
+
+def is_lost(value: str, old: DataType, new: DataType, new_sql: str) -> str:
+    """Return SQL for whether a cast loses a value; false for NULL.
+
+    :param value: SQL of it
+    :param new_sql: the new type in SQL
+    """
+    converted = f"try_cast({value} AS {new_sql})"
+    return f"({value} IS NOT NULL AND coalesce({converted} IS NULL OR {_differs(value, converted, old, new)}, true))"
+
+
+def _differs(value: str, converted: str, old: DataType, new: DataType) -> str:
+    """Return SQL for whether a value that is not NULL is another one after a cast that has a result."""
+    if old == _STRING:
+        return _parsed_differently(value, converted, new)
+    if (old, new) == (_BINARY, _STRING):
+        return f"NOT is_valid_utf8(CAST({value} AS string))"
+    differs = f"NOT (try_cast({converted} AS {sql_name(old, quote)}) <=> {value})"
+    if old == LONG and new in _LARGEST_BELOW_LONG:
+        differs += f" OR {value} > {_LARGEST_BELOW_LONG[new]}"
+    return differs
+
+
+def _parsed_differently(text: str, converted: str, new: DataType) -> str:
+    """Return SQL for whether what a string says is not all in the value that it was parsed to."""
+    trimmed = f"trim({text})"
+    if isinstance(new, DecimalType) or new in (*_INTEGERS, FLOAT, DOUBLE):
+        return f"{_significant(text)} <> {_significant(f'CAST({converted} AS string)')}"
+    if new == DATE:
+        midnight = f"try_cast({trimmed} AS timestamp_ntz) <=> CAST({converted} AS timestamp_ntz)"
+        return f"NOT ({trimmed} RLIKE {literal(_DATE)} OR {midnight})"
+    if new in (_TIMESTAMP, TIMESTAMP_NTZ):
+        form = _LOCAL_TIME if new == TIMESTAMP_NTZ else _DATE_FIRST
+        return f"NOT {trimmed} RLIKE {literal(form)} OR {trimmed} RLIKE {literal(_NANOSECONDS)}"
+    return "false"
+
+
+def _significant(text: str) -> str:
+    """Return SQL for the significant digits of a number in a string: two that round to each other differ in them."""
+    mantissa = f"regexp_replace({text}, '[eE][+-]?[0-9]+', '')"
+    return f"regexp_replace(regexp_replace({mantissa}, '[^0-9]', ''), '^0+|0+$', '')"

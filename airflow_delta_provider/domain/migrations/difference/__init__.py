@@ -1,0 +1,1 @@
+"""How a table differs from what its spec declares."""

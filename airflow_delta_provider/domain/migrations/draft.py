@@ -1,0 +1,60 @@
+"""A plan in the making: its steps, and the table as they leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
+from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.migrations.difference.columns import column_changes
+from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+
+
+class Draft:
+    """Collects steps and refusals, and follows what the steps make of the table.
+
+    :param survey: what dropping features costs
+    """
+
+    def __init__(
+        self, table: TableName, spec: TableSpec, state: TableState, engine: Engine, survey: DropSurvey
+    ) -> None:
+        self.table = table
+        self.spec = spec
+        self.before = self.state = state
+        self.engine = engine
+        self.survey = survey
+        self.columns = column_changes(state.metadata.schema, spec)
+        self.steps: list[Step] = []
+        self.refusals: list[Finding] = list(self.columns.refusals)
+        self.notes: list[str] = []
+        self._wants_files = False
+
+    @property
+    def wants_files(self) -> bool:
+        """Whether the live files have to be read to plan in full."""
+        return self._wants_files and self.before.files is None
+
+    def take(self, *steps: Step) -> None:
+        """Take steps, and go on with the table as they leave it."""
+        for step in steps:
+            self.steps.append(step)
+            wire = edited(step, self.state.metadata.to_json())
+            self.state = replace(self.state, metadata=Metadata.from_json(wire))
+
+    def support(self, names: Iterable[str]) -> None:
+        """Go on with a table whose protocol supports more features."""
+        self.state = replace(self.state, protocol=self.state.protocol.supporting(names))
+
+    def files(self) -> Sequence[LiveFile]:
+        """Return the live files of the table; none where they were not read yet, which is noted."""
+        self._wants_files = True
+        return list((self.before.files or {}).values())

@@ -1,0 +1,222 @@
+"""How a table differs from its spec, and since which commit.
+
+What differs is what a plan would change, or refuse to change: without a difference, a plan is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from airflow_delta_provider.domain.checks import drift as rules
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.drift import Difference, Origin
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import StructType, sql_name
+from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.difference.columns import ColumnChanges, column_changes
+from airflow_delta_provider.domain.migrations.difference.table import (
+    clustered_by,
+    is_clustered_otherwise,
+    is_partitioned_otherwise,
+    new_comment,
+    new_constraints,
+    new_properties,
+    old_constraints,
+    old_properties,
+)
+from airflow_delta_provider.domain.migrations.edit import COMMENT, CURRENT_DEFAULT
+from airflow_delta_provider.domain.migrations.planned import renamed_path
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec
+
+
+def differences(spec: TableSpec, state: TableState) -> tuple[Difference, ...]:
+    """Return how a table differs from its spec; of a table with another id, only that.
+
+    :param spec: with the columns of the table that it is ``like``
+    :raises BrokenLogError: if the schema cannot be read
+    """
+    found = state.metadata.id
+    if spec.table_id is not None and spec.table_id != found:
+        return (Difference(rules.ANOTHER_TABLE, spec.table_id, found),)
+    return (
+        *_Columns(spec, state.metadata).differences(),
+        *_properties(spec, state.metadata),
+        *_features(spec, state),
+        *_constraints(spec, state.metadata),
+        *_layout(spec, state),
+    )
+
+
+class _Columns:
+    """How the columns of a table differ: as if all could be rewritten, since the planner refuses no type then."""
+
+    def __init__(self, spec: TableSpec, metadata: Metadata) -> None:
+        self._changes = column_changes(metadata.schema, replace(spec, rewrite=True))
+        self._renames = {rename.parts: rename.new for rename in self._changes.renames}
+        self._columns = {
+            lowered(renamed_path(column.parts, self._renames)): column for column in all_columns(metadata.schema)
+        }
+        self._schema = metadata.schema
+        self._added = [(*add.parent.new, add.name) for add in self._changes.adds]
+
+    def differences(self) -> Iterator[Difference]:
+        changes = self._changes
+        for path, add in zip(self._added, changes.adds):
+            yield Difference(rules.COLUMN_MISSING, add.type, None, path_text(path))
+        for parts in self._renames:
+            new = path_text(renamed_path(parts, self._renames))
+            yield Difference(rules.OTHER_NAME, new, path_text(parts), new)
+        for place in changes.drops:
+            column = self._columns[lowered(place.new)]
+            yield Difference(rules.COLUMN_UNDECLARED, None, sql_name(column.data_type), path_text(place.old))
+        for widening in changes.widenings:
+            yield Difference(rules.OTHER_TYPE, widening.new, widening.old, path_text(widening.parts))
+        for cast in changes.casts:
+            yield Difference(rules.OTHER_TYPE, cast.new, cast.old, path_text(cast.parts))
+        for path in changes.nullable:
+            yield Difference(rules.OTHER_NULLABILITY, "nullable", "NOT NULL", path_text(path))
+        for path in filter(self._is_there, changes.required):
+            yield Difference(rules.OTHER_NULLABILITY, "NOT NULL", "nullable", path_text(path))
+        yield from self._orders(changes)
+        yield from self._texts(rules.OTHER_COMMENT, changes.comments, COMMENT)
+        yield from self._texts(rules.OTHER_DEFAULT, changes.defaults, CURRENT_DEFAULT)
+        yield from self._refused(changes)
+
+    def _is_there(self, path: Path) -> bool:
+        """Whether a column is not one that is missing, nor in such a one."""
+        return not any(lowered(path[: len(added)]) == lowered(added) for added in self._added)
+
+    def _orders(self, changes: ColumnChanges) -> Iterator[Difference]:
+        for parent, members in changes.orders:
+            wanted = tuple(name for name, goes in members if not goes and self._is_there((*parent, name)))
+            kept = {name.lower() for name in wanted}
+            names = map(self._name_afterwards, self._fields_of(parent))
+            actual = tuple(name for name in names if name.lower() in kept)
+            if actual != wanted:
+                yield Difference(rules.OTHER_ORDER, wanted, actual, path_text(parent) if parent else None)
+
+    def _fields_of(self, parent: Path) -> Iterator[Path]:
+        """Yield the paths of a struct's fields, as the table has them."""
+        if not parent:
+            yield from ((field.name,) for field in self._schema.fields)
+            return
+        column = self._columns[lowered(parent)]
+        assert isinstance(column.data_type, StructType)
+        yield from ((*column.parts, field.name) for field in column.data_type.fields)
+
+    def _name_afterwards(self, path: Path) -> str:
+        return self._renames.get(path, path[-1])
+
+    def _texts(self, rule: Rule, changes: Iterable[Any], key: str) -> Iterator[Difference]:
+        for change in changes:
+            if self._is_there(change.parts):
+                known = self._columns[lowered(change.parts)].field.metadata.get(key)
+                yield Difference(
+                    rule, change.text, None if known in (None, "") else str(known), path_text(change.parts)
+                )
+
+    def _refused(self, changes: ColumnChanges) -> Iterator[Difference]:
+        """Yield what only a new table can have; other refusals are about what is a difference already."""
+        missing = {path_text(added) for added in self._added}
+        for refusal in changes.refusals:
+            facts = refusal.facts or {}
+            if refusal.code in (requests.UNKNOWN_COLUMN.code, requests.UNSUPPORTED_COLUMN.code):
+                yield Difference(rules.COLUMN_MISSING, facts.get("type", "of any type"), None, refusal.column)
+            elif refusal.code == requests.ILLEGAL_TYPE_CHANGE.code:
+                yield Difference(rules.OTHER_TYPE, facts["asked"], facts["type"], refusal.column)
+            elif refusal.code == requests.ONLY_AT_CREATION.code and "wanted" in facts and refusal.column not in missing:
+                yield Difference(rules.OTHER_GENERATION, facts["wanted"], facts["known"], refusal.column)
+
+
+def _properties(spec: TableSpec, metadata: Metadata) -> Iterator[Difference]:
+    known = metadata.configuration
+    for name, value in new_properties(metadata, spec).items():
+        yield Difference(rules.OTHER_PROPERTY, value, known.get(name), subject=name)
+    unset = old_properties(metadata, spec)
+    for name in unset.names if unset is not None else ():
+        yield Difference(rules.OTHER_PROPERTY, None, known[name], subject=name)
+
+
+def _features(spec: TableSpec, state: TableState) -> Iterator[Difference]:
+    for feature in map(feature_named, spec.features):
+        actual = feature_state(feature, state.protocol, state.metadata)
+        if actual is not FeatureState.ENABLED:
+            there = None if actual is FeatureState.ABSENT else actual.value
+            yield Difference(rules.FEATURE_MISSING, FeatureState.ENABLED.value, there, subject=feature.name)
+    for feature in map(feature_named, spec.drop_features):
+        if feature.name in state.protocol.features:
+            yield Difference(rules.FEATURE_UNWANTED, None, "supported", subject=feature.name)
+
+
+def _constraints(spec: TableSpec, metadata: Metadata) -> Iterator[Difference]:
+    known = {name.lower(): expression for name, expression in metadata.check_constraints.items()}
+    wanted = {constraint.name.lower(): constraint for constraint in new_constraints(metadata, spec)}
+    for name, constraint in wanted.items():
+        yield Difference(rules.OTHER_CONSTRAINT, constraint.expression, known.get(name), subject=constraint.name)
+    for gone in old_constraints(metadata, spec):
+        if gone.name.lower() not in wanted:
+            yield Difference(rules.OTHER_CONSTRAINT, None, known[gone.name.lower()], subject=gone.name)
+
+
+def _layout(spec: TableSpec, state: TableState) -> Iterator[Difference]:
+    metadata = state.metadata
+    if is_partitioned_otherwise(metadata, spec):
+        yield Difference(rules.OTHER_PARTITIONING, tuple(spec.partition_by or ()), metadata.partition_columns)
+    if is_clustered_otherwise(state, spec):
+        wanted = tuple(map(path_text, spec.cluster_by or ()))
+        yield Difference(rules.OTHER_CLUSTERING, wanted, tuple(map(path_text, clustered_by(state))))
+    comment = new_comment(metadata, spec)
+    if comment is not None:
+        yield Difference(rules.OTHER_TABLE_COMMENT, comment.text, metadata.description or None)
+
+
+class DriftHistory:
+    """Follows since when a table has differences, by its states in their order.
+
+    :param standing: the differences that it has in the end
+    :param base: the state that the first commit found; None where that created the table
+    """
+
+    def __init__(self, spec: TableSpec, standing: Iterable[Difference], base: TableState | None) -> None:
+        self._spec = spec
+        self._standing = tuple(standing)
+        self.origins: dict[Difference, Origin] = {}
+        """The commits that brought the differences about, as far as they are known."""
+        if base is not None:
+            self._look(base, Origin(base.version, at_or_before=True))
+
+    def take(self, state: TableState, provenance: Mapping[str, Any]) -> None:
+        """Take the state after a commit that changed protocol, metadata or clustering.
+
+        :param provenance: fields of a finding that say who made it
+        """
+        self._look(state, Origin(state.version, provenance))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the commit behind each difference is known."""
+        found = [self.origins.get(difference) for difference in self._standing]
+        return all(origin is not None and not origin.at_or_before for origin in found)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is said of the differences."""
+        return tuple(rules.drift(difference, self.origins.get(difference)) for difference in self._standing)
+
+    def _look(self, state: TableState, origin: Origin) -> None:
+        try:
+            here = frozenset(differences(self._spec, state))
+        except BrokenLogError:  # of an earlier version: the next one tells
+            return
+        for difference in self._standing:
+            if difference not in here:
+                self.origins.pop(difference, None)
+            else:
+                self.origins.setdefault(difference, origin)

@@ -1,0 +1,106 @@
+"""What reads or rewrites the rows: other types and partitions, NOT NULL, constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.changes.widen_types import (
+    check_dependents,
+)
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    MapType,
+    StructType,
+    sql_name,
+)
+from airflow_delta_provider.domain.delta.expression import unknown_names
+from airflow_delta_provider.domain.migrations.difference.table import (
+    is_partitioned_otherwise,
+    new_constraints,
+)
+from airflow_delta_provider.domain.migrations.draft import Draft
+from airflow_delta_provider.domain.report.finding import Finding
+
+_APPEND_ONLY = "Set delta.appendOnly to false first, or declare what the table has."
+
+
+def rewrite(draft: Draft) -> None:
+    """Types that widening does not reach, and other partition columns."""
+    partitions = draft.spec.partition_by if is_partitioned_otherwise(draft.state.metadata, draft.spec) else None
+    if not draft.columns.casts and partitions is None:
+        return
+    if partitions is not None and not draft.spec.rewrite:
+        draft.refusals.append(
+            requests.NEEDS_REWRITE.found(
+                "{table} is partitioned by {now} and should be by {wanted}.",
+                table=draft.table.text,
+                now=list(draft.before.metadata.partition_columns) or "nothing",
+                wanted=list(partitions) or "nothing",
+            )
+        )
+    present = {lowered(column.parts): column for column in all_columns(draft.state.metadata.schema)}
+    for cast in draft.columns.casts:
+        draft.refusals += _check_cast(draft, present[lowered(cast.parts)])
+    for name in partitions or ():
+        column = present.get(lowered((name,)))
+        if column is None or isinstance(column.data_type, (StructType, ArrayType, MapType)):
+            evidence = "There is no column {column} that the table can be partitioned by."
+            draft.refusals.append(requests.UNKNOWN_COLUMN.found(evidence, column=name))
+    if draft.state.metadata.properties.append_only:
+        evidence = "{table} is append-only, so its data cannot be rewritten."
+        draft.refusals.append(requests.NEEDS_REWRITE.found(evidence, table=draft.table.text, remedy=_APPEND_ONLY))
+    if not draft.refusals:
+        files = draft.files()
+        size = sum(file.size for file in files)
+        draft.take(steps.RewriteTable(tuple(draft.columns.casts), partitions, files=len(files), size=size))
+
+
+def _check_cast(draft: Draft, column: Column) -> Iterator[Finding]:
+    yield from check_dependents(column, draft.state.metadata)
+    if set(column.kinds) != {"field"}:
+        yield requests.ILLEGAL_TYPE_CHANGE.found(
+            "{column} is {type}, in an array or a map: its values are not rewritten.",
+            remedy="Declare a column of another name, fill it, and drop this one later.",
+            column=column,
+            type=sql_name(column.data_type),
+        )
+
+
+def forbid_nulls(draft: Draft) -> None:
+    """Columns that are to be NOT NULL, which is proven when it is done."""
+    required = draft.columns.required
+    if not required:
+        return
+    added = [(*add.parent.new, add.name) for add in draft.columns.adds if add.required]
+    if added and draft.files():
+        for path in added:
+            draft.refusals.append(
+                requests.UNSUPPORTED_COLUMN.found(
+                    "{column} cannot be added NOT NULL: it is NULL in the rows that are there.",
+                    remedy="Declare it nullable, fill it, and then declare it nullable: false.",
+                    column=path_text(path),
+                )
+            )
+    draft.take(steps.ForbidNulls(tuple(required)))
+
+
+def add_constraints(draft: Draft) -> None:
+    """New CHECK constraints: the engine checks the rows."""
+    columns = list(all_columns(draft.state.metadata.schema))
+    constraints = new_constraints(draft.state.metadata, draft.spec)
+    for constraint in constraints:
+        unknown = unknown_names(constraint.expression, columns)
+        if unknown.names and unknown.certain:
+            draft.refusals.append(
+                requests.UNKNOWN_COLUMN.found(
+                    "The CHECK constraint {constraint} ({expression}) names {names}, which no column is called.",
+                    subject=constraint.name,
+                    constraint=constraint.name,
+                    expression=constraint.expression,
+                    names=list(unknown.names),
+                )
+            )
+    draft.take(*constraints)

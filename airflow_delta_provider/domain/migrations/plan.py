@@ -1,0 +1,142 @@
+"""The plan of a migration: what would be done to a table so that it is what its spec declares."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.step import DropFeature, InOneCommit, RewriteTable, Step
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.declared_text import declared_lines, diff
+from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.domain.migrations.effects import effects_of
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrationPlan(Plan):
+    """Steps that make a table what its spec declares.
+
+    :param spec: what is declared
+    :param before: the table that it was planned on
+    :param lint: what is questionable about it
+    :param locked_out: engines that can no longer read or write the table afterwards
+    :param approval: why somebody has to approve it; empty where the policy lets it be applied unasked
+    """
+
+    spec: TableSpec
+    before: TableState
+    lint: tuple[Finding, ...] = ()
+    locked_out: tuple[Finding, ...] = ()
+    approval: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """SHA-256 of the protocol and metadata that it was planned on."""
+        return base_of(self.before)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the spec, the id of the table, its protocol and metadata, and the steps; not the version."""
+        return digest_of(self.spec.to_json(), self.before.metadata.id, self.base, list(map(step_digest, self.steps)))
+
+    @property
+    def permissions(self) -> tuple[str, ...]:
+        """Options that the one who applies it has to set."""
+        rewrites = any(
+            isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files) for step in self.steps
+        )
+        needed = {"allow_protocol_upgrade": self.upgrades_protocol, "allow_rewrite": rewrites}
+        return tuple(name for name, is_needed in needed.items() if is_needed)
+
+    @property
+    def metadata_after(self) -> Metadata:
+        """The metadata that it leads to, but for what the engine assigns."""
+        wire = self.before.metadata.to_json()
+        for step in self.steps:
+            wire = edited(step, wire)
+        return Metadata.from_json(wire)
+
+    @property
+    def diff(self) -> list[str]:
+        """What changes of the declared state, as the lines of a unified diff; empty where nothing does."""
+        if not self.steps:
+            return []
+        before = declared_lines(self.before.metadata, self.protocol_before, self.before)
+        after = declared_lines(self.metadata_after, self.protocol_after, self.before, self.steps)
+        return diff(before, after)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form used in reports, and in the file of an approved plan."""
+        wire = {
+            **super().to_json(),
+            "steps": list(self._steps_to_json()),
+            "changed": bool(self.steps),
+            "table": self.table.text,
+            "table_id": self.before.metadata.id,
+            "version": self.before.version,
+            "base": self.base,
+            "spec": self.spec.to_json(),
+            "permissions": list(self.permissions),
+            "diff": self.diff,
+            "lint": [finding.to_json() for finding in self.lint],
+            "approval": list(self.approval),
+            "locked_out": [finding.to_json() for finding in self.locked_out],
+        }
+        return {**wire, "checksum": checksum_of(wire)}
+
+    def _steps_to_json(self) -> Iterator[dict[str, Any]]:
+        for number, step in enumerate(self.steps, start=1):
+            for each in step.steps if isinstance(step, InOneCommit) else (step,):
+                yield {
+                    "sql": render_sql(each, self.table),
+                    "explanation": explain(each),
+                    "step": number,
+                    "digest": step_digest(step),
+                    **effects_of(each, self.before).to_json(),
+                }
+
+
+def base_of(state: TableState) -> str:
+    """Return the SHA-256 of protocol and metadata, which appends do not change."""
+    return _sha256({"protocol": state.protocol.to_json(), "metadata": state.metadata.to_json()})
+
+
+def checksum_of(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a plan's JSON, so that an edited text is found out, too."""
+    return _sha256({key: value for key, value in plan.items() if key != "checksum"})
+
+
+def step_digest(step: Step) -> str:
+    """Return the SHA-256 of a step: equal for steps that do the same, whatever they cost."""
+    return _sha256(_comparable(step))
+
+
+def digest_of(spec: Any, table_id: str, base: str, steps: list[str]) -> str:
+    """Return the digest of a plan from its parts, so that a file that was edited is found out."""
+    return _sha256({"spec": spec, "table_id": table_id, "base": base, "steps": steps})
+
+
+#: What a step costs, which may change while it waits for approval.
+_COSTS = ("files", "size", "commits")
+
+
+def _comparable(step: Step) -> dict[str, Any]:
+    if isinstance(step, InOneCommit):
+        return {"step": "InOneCommit", "steps": [_comparable(each) for each in step.steps]}
+    values = {name: value for name, value in asdict(step).items() if name not in _COSTS}
+    return {"step": type(step).__name__, **values}
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,57 @@
+"""The plan of a change as lines: what would be done, in which commits, and what of the declared state changes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_delta_provider.domain.rendering.visible import visible
+
+#: Lines of a diff beyond these are counted.
+_MAX_DIFF = 60
+
+
+def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the steps of a plan and its notes; of a migration, also its diff and what has to be set to apply it."""
+    by_commit = steps_by_commit(plan)
+    for number, steps in by_commit.items():
+        texts = [visible(step["explanation"]) for step in steps]
+        if number is None:
+            yield from (f"    {text}" for text in texts)
+        elif len(texts) == 1:
+            yield from wrapped(texts[0], width, 4, 7, bullet=f"{number}. ")
+        else:
+            yield f"    {number}. in one commit:"
+            for text in texts:
+                yield from wrapped(without_commits(text), width, 7, 9, bullet="- ")
+    for note in plan.get("notes", ()):
+        yield from wrapped(note, width, 4, 6, bullet="- ")
+    diff = plan.get("diff", ())
+    if diff:
+        yield "    what is declared:"
+        yield from (f"      {visible(line)}" for line in diff[:_MAX_DIFF])
+        if len(diff) > _MAX_DIFF:
+            yield f"      … and {len(diff) - _MAX_DIFF} more lines"
+    if permissions := plan.get("permissions"):
+        yield f"    to apply it, set: {', '.join(permissions)}"
+
+
+def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[str, Any]]]:
+    """Return the steps by the number of what is done at once; by None, those of plans without such numbers."""
+    found: dict[int | None, list[Mapping[str, Any]]] = {}
+    for step in plan.get("steps", ()):
+        found.setdefault(step.get("step"), []).append(step)
+    return found
+
+
+def without_commits(explanation: str) -> str:
+    """Return an explanation without the number of commits at its end."""
+    return explanation.rpartition(" (")[0] or explanation
+
+
+def wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> Iterator[str]:
+    """Yield the lines of a text, indented."""
+    text = " ".join(text.splitlines()).expandtabs(1)
+    blanks = " " * rest
+    yield from textwrap.wrap(visible(text), width, initial_indent=" " * first + bullet, subsequent_indent=blanks)

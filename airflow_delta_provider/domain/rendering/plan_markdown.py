@@ -1,0 +1,106 @@
+"""The plan of a migration as Markdown, for those who approve it: what changes, what breaks, who is locked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.rendering.counts import shortened
+from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape
+from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
+from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Characters of the whole: comments on GitHub take 65,536.
+_MAX = 60_000
+#: Characters of the diff and of a line, and findings beyond which they are counted.
+_MAX_DIFF, _MAX_LINE, _MAX_FINDINGS = 20_000, 1500, 40
+
+
+def render_plan(plan: Mapping[str, Any]) -> str:
+    """Return what somebody has to know who approves a plan.
+
+    :param plan: of a migration, as JSON: see ``report.schema.json``
+    """
+    whole = "\n\n".join(_parts(plan))
+    return whole if len(whole) <= _MAX else f"{whole[:_MAX]}\n\n… and more, which there is no room for.\n"
+
+
+def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## Migration of {code(visible(plan['table']))}"
+    if not plan["steps"]:
+        yield "Nothing to do: the table is what its spec says."
+        return
+    yield f"Planned on version {plan['version']}. Digest {code(plan['digest'])}."
+    yield from steps_and_diff(plan)
+    if breaks := list(dict.fromkeys(text for step in plan["steps"] for text in step["breaks"])):
+        yield "### What breaks"
+        yield _list(breaks)
+    yield from _findings("### Who is locked out", plan.get("locked_out", ()))
+    yield from _findings("### Findings", plan.get("lint", ()))
+    yield "### How it is undone"
+    yield _list(list(dict.fromkeys(step["undo"] for step in plan["steps"])))
+    if notes := plan.get("notes"):
+        yield "### Notes"
+        yield _list(notes)
+    if permissions := plan.get("permissions"):
+        yield f"To apply it, set: {', '.join(map(code, permissions))}."
+    if approval := plan.get("approval"):
+        yield f"**Needs approval.** {escape(' '.join(approval))}"
+    else:
+        yield "The policy lets it be applied without approval."
+
+
+def steps_and_diff(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the plan of a migration does, and what of the declared state changes, as blocks."""
+    yield "\n".join(_steps(plan))
+    if diff := plan.get("diff"):
+        yield "\n".join(["~~~~diff", *_diff(diff), "~~~~"])
+
+
+def _diff(lines: Sequence[str]) -> Iterator[str]:
+    left = _MAX_DIFF
+    for number, line in enumerate(lines):
+        shown = shortened(visible(line), _MAX_LINE).replace("~~~~", "~ ~ ~ ~")
+        left -= len(shown) + 1
+        if left < 0:
+            yield f"… and {len(lines) - number} more lines"
+            return
+        yield shown
+
+
+def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
+    for number, steps in steps_by_commit(plan).items():
+        if len(steps) == 1:
+            yield f"{number}. {_step(steps[0])}"
+            continue
+        yield f"{number}. in one commit:"
+        yield from (f"   - {_step(step)}" for step in steps)
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    text = escape(shortened(visible(without_commits(step["explanation"])), _MAX_LINE))
+    return text if step["metadata_only"] else f"{text} — reads all rows, or writes files"
+
+
+def _findings(title: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not found:
+        return
+    yield title
+    lines = [_finding(Finding.from_json(wire)) for wire in found[:_MAX_FINDINGS]]
+    if len(found) > _MAX_FINDINGS:
+        lines.append(f"- … and {len(found) - _MAX_FINDINGS} more")
+    yield "\n".join(lines)
+
+
+def _finding(finding: Finding) -> str:
+    wording = Wording.of(finding)
+    said = " ".join(wording.paragraphs)
+    accepted = f" Accepted by {finding.waiver.owner}: {finding.waiver.reason}" if finding.waiver else ""
+    text = escape(shortened(visible(f"{said}{accepted}"), _MAX_LINE))
+    return f"- **{finding.severity.value} {finding.code}** {text}"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {escape(shortened(visible(text), _MAX_LINE))}" for text in texts)

@@ -1,0 +1,186 @@
+"""The metaData action after each step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.migrations.edit import edited
+
+
+def field(name: str, data_type: Any, *, nullable: bool = True, **metadata: Any) -> dict[str, Any]:
+    return {"name": name, "type": data_type, "nullable": nullable, "metadata": metadata}
+
+
+def struct(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields)}
+
+
+def array(element: Any) -> dict[str, Any]:
+    return {"type": "array", "elementType": element, "containsNull": True}
+
+
+SCHEMA = struct(
+    field("Id", "integer", nullable=False, comment="old"),
+    field("day", "date"),
+    field("lines", array(struct(field("qty", "short"), field("price", "decimal(10,2)")))),
+    field("scores", {"type": "map", "keyType": "string", "valueType": "float", "valueContainsNull": True}),
+)
+
+
+def metadata(schema: Any = SCHEMA, partition_by: tuple[str, ...] = ("day",), **configuration: str) -> dict[str, Any]:
+    return {
+        "id": "1",
+        "description": "Orders",
+        "schemaString": json.dumps(schema),
+        "partitionColumns": list(partition_by),
+        "configuration": configuration,
+    }
+
+
+def schema_after(step: steps.Step) -> Any:
+    before = metadata()
+    after = edited(step, before)
+    assert before == metadata()
+    return json.loads(after["schemaString"])
+
+
+def test_types_are_changed_where_they_are_and_recorded_on_the_nearest_field() -> None:
+    step = steps.WidenColumns(
+        (
+            steps.ColumnType(("id",), "int", "bigint"),
+            steps.ColumnType(("lines", "element", "qty"), "smallint", "int"),
+            steps.ColumnType(("scores", "value"), "float", "double"),
+        )
+    )
+    after = schema_after(step)
+    identifier, _, lines, scores = after["fields"]
+    assert (identifier["type"], identifier["metadata"]) == (
+        "long",
+        {"comment": "old", "delta.typeChanges": [{"fromType": "integer", "toType": "long"}]},
+    )
+    assert lines["type"]["elementType"]["fields"][0] == field(
+        "qty", "integer", **{"delta.typeChanges": [{"fromType": "short", "toType": "integer"}]}
+    )
+    assert scores["type"]["valueType"] == "double"
+    assert scores["metadata"] == {
+        "delta.typeChanges": [{"fromType": "float", "toType": "double", "fieldPath": "value"}]
+    }
+
+
+def test_names_are_exchanged_and_nested_ones_changed_at_once() -> None:
+    step = steps.RenameColumns(
+        (
+            steps.ColumnName(("lines",), "items"),
+            steps.ColumnName(("lines", "element", "qty"), "price"),
+            steps.ColumnName(("lines", "element", "price"), "qty"),
+            steps.ColumnName(("day",), "date"),
+        )
+    )
+    after = edited(step, metadata())
+    fields = json.loads(after["schemaString"])["fields"]
+    assert [each["name"] for each in fields] == ["Id", "date", "items", "scores"]
+    assert [each["name"] for each in fields[2]["type"]["elementType"]["fields"]] == ["price", "qty"]
+    assert after["partitionColumns"] == ["date"]
+
+
+def test_columns_are_ordered_in_any_struct() -> None:
+    after = schema_after(
+        steps.InOneCommit(
+            (
+                steps.OrderFields((), ("scores", "Id", "lines", "day")),
+                steps.OrderFields(("lines", "element"), ("price", "qty")),
+            )
+        )
+    )
+    assert [each["name"] for each in after["fields"]] == ["scores", "Id", "lines", "day"]
+    assert [each["name"] for each in after["fields"][2]["type"]["elementType"]["fields"]] == ["price", "qty"]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (steps.AllowNulls((("Id",),)), field("Id", "integer", comment="old")),
+        (
+            steps.CommentColumns((steps.ColumnText(("id",), "new"),)),
+            field("Id", "integer", nullable=False, comment="new"),
+        ),
+        (steps.CommentColumns((steps.ColumnText(("id",), None),)), field("Id", "integer", nullable=False)),
+        (
+            steps.SetDefaults((steps.ColumnText(("id",), "1 + 1"),)),
+            field("Id", "integer", nullable=False, comment="old", CURRENT_DEFAULT="1 + 1"),
+        ),
+    ],
+)
+def test_a_column_keeps_the_rest_of_what_is_said_of_it(step: steps.Step, expected: dict[str, Any]) -> None:
+    after = schema_after(step)
+    assert after["fields"][0] == expected
+    assert after["fields"][1:] == SCHEMA["fields"][1:]
+
+
+def test_columns_come_and_go() -> None:
+    after = schema_after(
+        steps.InOneCommit(
+            (
+                steps.AddColumns((steps.NewColumn(("lines", "element", "tax"), "double"),)),
+                steps.DropColumns((("lines", "element", "qty"), ("scores",))),
+                steps.ForbidNulls((("day",),)),
+            )
+        )
+    )
+    assert [each["name"] for each in after["fields"]] == ["Id", "day", "lines"]
+    assert after["fields"][1]["nullable"] is False
+    assert after["fields"][2]["type"]["elementType"]["fields"] == [
+        field("price", "decimal(10,2)"),
+        field("tax", "double"),
+    ]
+
+
+def test_properties_constraints_and_comment() -> None:
+    step = steps.InOneCommit(
+        (
+            steps.SetProperties((("a", "1"), ("b", "2"))),
+            steps.UnsetProperties(("B", "unknown")),
+            steps.AddConstraint("Positive", "Id > 0"),
+            steps.DropConstraint("old"),
+            steps.CommentTable(None),
+        )
+    )
+    after = edited(step, metadata(**{"delta.constraints.old": "x", "kept": "y"}))
+    assert after["configuration"] == {"a": "1", "kept": "y", "delta.constraints.positive": "Id > 0"}
+    assert "description" not in after
+
+
+def test_rewritten_columns_have_no_record_of_changes() -> None:
+    step = steps.RewriteTable(
+        (steps.Cast(("Id",), "int", "string"), steps.Cast(("scores", "key"), "string", "int")), ()
+    )
+    after = edited(step, metadata())
+    fields = json.loads(after["schemaString"])["fields"]
+    assert fields[0] == field("Id", "string", nullable=False, comment="old")
+    assert fields[3]["type"]["keyType"] == "integer"
+    assert after["partitionColumns"] == []
+
+
+def test_rewriting_forgets_only_what_is_recorded_of_the_type_that_changes() -> None:
+    of_key = {"fromType": "integer", "toType": "long", "fieldPath": "key"}
+    of_value = {"fromType": "byte", "toType": "short", "fieldPath": "value"}
+    by_key = {"type": "map", "keyType": "long", "valueType": "short", "valueContainsNull": True}
+    kept = {"comment": "c", "delta.columnMapping.id": 1}
+    schema = struct(
+        {**field("m", by_key), "metadata": {**kept, "delta.typeChanges": [of_key, of_value]}},
+        {**field("v", "string"), "metadata": {**kept, "__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}},
+    )
+    casts = (steps.Cast(("m", "key"), "bigint", "string"), steps.Cast(("v",), "string", "date"))
+    after = edited(steps.RewriteTable(casts), {"schemaString": json.dumps(schema)})
+    fields = json.loads(after["schemaString"])["fields"]
+    assert [each["metadata"] for each in fields] == [{**kept, "delta.typeChanges": [of_value]}, kept]
+
+
+@pytest.mark.parametrize("parts", [("gone",), ("lines", "qty"), ("Id", "x"), ("lines", "element", "gone")])
+def test_a_column_that_does_not_exist(parts: tuple[str, ...]) -> None:
+    with pytest.raises(LookupError):
+        edited(steps.CommentColumns((steps.ColumnText(parts, "x"),)), metadata())

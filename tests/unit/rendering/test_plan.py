@@ -1,0 +1,84 @@
+"""The plan of a migration, as lines and as Markdown for those who approve it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.domain.rendering.markdown import render
+from airflow_delta_provider.domain.rendering.plan_lines import plan_lines
+from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+from tests.unit.migrations.declared import col, planned
+from tests.unit.migrations.test_planner import by_name
+
+
+def plan(*columns: Any, **known: Any) -> dict[str, Any]:
+    found = planned(by_name(), *columns, **known).plan
+    assert found is not None
+    return found.to_json()
+
+
+def test_lines_number_what_is_done_at_once() -> None:
+    wire = plan(col("id", comment="x"), drop=(("name",),), constraints={"c": "id > 0"})
+    assert list(plan_lines(wire, 100)) == [
+        "    1. set delta.feature.checkConstraints=supported, which enables checkConstraints (1 commit)",
+        "    2. set the comment of id to 'x' (1 commit)",
+        "    3. add the CHECK constraint c (id > 0), after all rows were checked (1 commit)",
+        "    4. drop name (1 commit)",
+        "    what is declared:",
+        "      -`id` bigint",
+        "      +`id` bigint COMMENT 'x'",
+        "       `qty` int COMMENT 'pieces'",
+        "      -`name` string",
+        "       `s` struct<`x`:int,`y`:string>",
+        "       `lines` array<struct<`price`:double,`tax`:float>>",
+        "      +CONSTRAINT c CHECK (id > 0)",
+        "       PROPERTY delta.columnMapping.maxColumnId = '9'",
+        "       PROPERTY delta.columnMapping.mode = 'name'",
+        "       PROPERTY delta.enableTypeWidening = 'true'",
+        "       FEATURE appendOnly",
+        "      +FEATURE checkConstraints",
+        "       FEATURE columnMapping",
+        "       FEATURE invariants",
+        "    to apply it, set: allow_protocol_upgrade",
+    ]
+
+
+def test_several_changes_in_one_commit() -> None:
+    lines = list(plan_lines(plan(col("id", comment="x"), drop=(("name",),)), 100))
+    assert lines[:3] == ["    1. in one commit:", "       - set the comment of id to 'x'", "       - drop name"]
+
+
+def test_markdown_says_what_an_approver_has_to_know() -> None:
+    text = render_plan(plan(col("id", comment="*x*"), drop=(("name",),)))
+    for part in (
+        "## Migration of `/lake/t`",
+        "\n\n~~~~diff\n-`id` bigint\n+`id` bigint COMMENT '*x*'\n",
+        "1. in one commit:\n   - set the comment of id to '\\*x\\*'\n   - drop name",
+        "### What breaks\n\n- Streams that read the table stop",
+        "### How it is undone",
+    ):
+        assert part in text
+
+
+def test_markdown_of_a_plan_without_steps() -> None:
+    assert render_plan(plan()) == "## Migration of `/lake/t`\n\nNothing to do: the table is what its spec says."
+
+
+def test_markdown_has_a_limit_and_nothing_ends_the_block_of_the_diff() -> None:
+    columns = [col(f"c{number}", "int", comment="~~~~ " * 90) for number in range(500)]
+    text = render_plan(plan(*columns))
+    assert len(text) < 65_000
+    assert text.count("~~~~") == 2
+    assert "more lines" in text
+
+
+def test_a_report_in_markdown_has_steps_and_diff() -> None:
+    wire = plan(col("id", comment="x"), drop=(("name",),))
+    report = JobReport("plan-migration", "", "", (TableReport.judged("/lake/t", version=3, plan=wire),), {})
+    text = render(report)
+    assert (
+        "`/lake/t`:\n\n1. in one commit:\n   - set the comment of id to 'x'\n   - drop name\n\n~~~~diff\n-`id` bigint"
+        in text
+    )
