@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.request.change_options import ChangeOptions
+from airflow_delta_provider.domain.request.change_options import KeepsFleet
 from airflow_delta_provider.domain.request.names import DistinctNames
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.pairs import NewNames, SqlTypes
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlterColumnsOptions(ChangeOptions):
+class AlterColumnsOptions(KeepsFleet):
     """Drop, rename and add columns, in this order."""
 
     kind: ClassVar[str] = "alter-columns"

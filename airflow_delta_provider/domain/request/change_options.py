@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.request.fleet import FleetFile
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.value import Flag
@@ -22,7 +24,19 @@ class ChangeOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpgradesProtocol(ChangeOptions):
+class KeepsFleet(ChangeOptions):
+    """Options of a change that may lock engines out."""
+
+    fleet: Mapping[str, Any] | None = option(
+        FleetFile(),
+        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file: what "
+        "locks one of these out is refused",
+        metavar="FILE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpgradesProtocol(KeepsFleet):
     """Options of a change that may add table features."""
 
     allow_protocol_upgrade: bool = option(Flag(), "allow protocol upgrades that lock out older readers and writers")

@@ -54,6 +54,7 @@ class JobRequest:
         if not self.tables:
             raise RequestError("{tables} is empty. Name at least one table.")
         check_text("a table", self.tables)
+        self.options.check_tables(self.tables)
         for option, value in self.options.to_json().items():
             check_text(option, value)
         check_text("a label", self.labels)

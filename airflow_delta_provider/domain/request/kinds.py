@@ -24,6 +24,7 @@ class Kind:
     :param name: its name in requests, in reports and on the command line
     :param summary: what its job does, in a sentence without its full stop
     :param job: function that does what a request asks for to one table, and reports on it; on Spark
+    :param operator: that runs it; None where the command line alone does
     :param reading_job: the same as far as it only reads logs and footers, without Spark; None where nothing does
     """
 
@@ -31,7 +32,7 @@ class Kind:
     summary: str
     options: str
     job: str
-    operator: str
+    operator: str | None = None
     reading_job: str | None = None
 
 
@@ -83,6 +84,14 @@ KINDS: Mapping[str, Kind] = {
             operator="operators.audit_protocol:DeltaAuditProtocolOperator",
         ),
         Kind(
+            "check-drift",
+            "Check whether tables still are what is declared of them",
+            options="domain.request.check_drift:CheckDriftOptions",
+            job="jobs.migrations.drift:run",
+            reading_job="jobs.migrations.drift:run",
+            operator="operators.check_drift:DeltaCheckDriftOperator",
+        ),
+        Kind(
             "detail",
             "Show table metadata: schema, protocol, features, …",
             options="domain.request.detail:DetailOptions",
@@ -99,6 +108,21 @@ KINDS: Mapping[str, Kind] = {
             operator="operators.column_mapping_usage:DeltaColumnMappingUsageOperator",
         ),
         Kind(
+            "init-spec",
+            "Write the spec of existing tables: what declares them as they are",
+            options="domain.request.init_spec:InitSpecOptions",
+            job="jobs.migrations.init_spec:run",
+            reading_job="jobs.migrations.init_spec:run",
+        ),
+        Kind(
+            "check-compatibility",
+            "Find out which engines a table locks out, or would lock out with more features",
+            options="domain.request.check_compatibility:CheckCompatibilityOptions",
+            job="jobs.migrations.compatibility:run",
+            reading_job="jobs.migrations.compatibility:run",
+            operator="operators.compatibility_check:DeltaCompatibilityCheckOperator",
+        ),
+        Kind(
             "disable-column-mapping",
             "Disable column mapping",
             options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
@@ -111,6 +135,21 @@ KINDS: Mapping[str, Kind] = {
             options="domain.request.drop_feature:DropFeatureOptions",
             job="jobs.changes.kinds:drop_feature",
             operator="operators.drop_feature:DeltaDropFeatureOperator",
+        ),
+        Kind(
+            "plan-migration",
+            "Plan what makes tables what is declared of them",
+            options="domain.request.plan_migration:PlanMigrationOptions",
+            job="jobs.migrations.plan:run",
+            reading_job="jobs.migrations.plan:run",
+            operator="operators.plan_migration:DeltaPlanMigrationOperator",
+        ),
+        Kind(
+            "apply-migration",
+            "Make tables what is declared of them, as planned and approved",
+            options="domain.request.apply_migration:ApplyMigrationOptions",
+            job="jobs.changes.kinds:apply_migration",
+            operator="operators.apply_migration:DeltaApplyMigrationOperator",
         ),
         Kind(
             "check-paimon-row-tracking",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.delta.features.feature import FeatureKind
-from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
+from airflow_delta_provider.domain.delta.features.mistyped import is_feature_name, meant_by
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Value
@@ -43,44 +41,20 @@ class DistinctNames(Names):
         return names
 
 
-_FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
-#: How alike a mistyped name and its own are.
-_ALIKE = 0.85
-#: What distinguishes a future feature from the one that it follows: its number, or a stage.
-_EDITION = re.compile(r"v?\d+$|-[a-z0-9]+$", re.IGNORECASE)
-
-
 class FeatureNames(Names):
     """A list of names of table features, of which an engine may know more than this package."""
 
     def check_names(self, option: str, value: Any) -> None:
         """Refuse what cannot be the name of a feature, and what is likely a mistyped one."""
         for name in value:
-            if not _FEATURE.fullmatch(name):
+            if not is_feature_name(name):
                 raise RequestError(
                     "{option} has {name!r}, which is not the name of a table feature, such as 'typeWidening'.{hint}",
                     option=option,
                     name=name,
                     hint=did_you_mean(name.rpartition(".")[2], FEATURES),
                 )
-            if is_unknown(name) and (meant := _meant(name)):
+            if meant := meant_by(name):
                 raise RequestError(
                     "There is no table feature {name!r}. Did you mean {meant!r}?", option=option, name=name, meant=meant
                 )
-
-
-def is_unknown(feature: str) -> bool:
-    """Whether this package does not know a table feature of this name; an engine may."""
-    return feature_named(feature).kind is FeatureKind.UNKNOWN
-
-
-def _meant(name: str) -> str | None:
-    """Return the feature whose name was mistyped; None for a name of its own, which an engine may know."""
-    folded = name.casefold()
-    for known in FEATURES:
-        other = known.casefold()
-        if _EDITION.sub("", folded) == _EDITION.sub("", other):
-            return None
-        if difflib.SequenceMatcher(None, folded, other).ratio() >= _ALIKE:
-            return known
-    return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.request.names import FeatureNames, is_unknown
+from airflow_delta_provider.domain.delta.features.mistyped import is_unknown
+from airflow_delta_provider.domain.request.names import FeatureNames
 from airflow_delta_provider.domain.request.option import Option
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -39,6 +40,18 @@ class Options:
 
         :raises RequestError: naming them
         """
+
+    @property
+    def declared_tables(self) -> tuple[str, ...]:
+        """The tables that the options name themselves; a request without other names is about those."""
+        return ()
+
+    def check_tables(self, tables: Iterable[str]) -> None:
+        """Check the names of tables against the options.
+
+        :raises RequestError: if they do not fit
+        """
+        del tables
 
     @classmethod
     @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -9,9 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.formats.yaml_text import parse_yaml, unmarked
 from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.suggestion import did_you_mean
+
+_MAX_DAYS = 36_500
 
 
 class Value(ABC):
@@ -166,6 +170,35 @@ class Directory(Value):
         return value or None
 
 
+class Days(Value):
+    """A number of days above 0."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the number."""
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 < value <= _MAX_DAYS:
+            raise RequestError(
+                "{option} is {value!r}; it has to be a number of days, above 0 and at most {most}.",
+                option=option,
+                value=value,
+                most=_MAX_DAYS,
+            )
+        return value
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the number; a text of digits is one."""
+        del option
+        text = value.strip() if isinstance(value, str) else ""
+        return int(text) if text.isdecimal() else value
+
+    def from_text(self, text: str) -> float:
+        """Return the number."""
+        try:
+            return int(text) if text.isdecimal() else float(text)
+        except ValueError:
+            raise RequestError("{value!r} is not a number of days.", value=text) from None
+
+
 class Seconds(Value):
     """A number of seconds above 0; or none."""
 
@@ -209,3 +242,37 @@ class Entries(Value):
     def from_template(self, option: str, value: Any) -> Any:
         """Return the list; a text is read as one if it is written as one."""
         return tuple(rendered.as_list(option, value or ()))
+
+
+class Document(Value):
+    """A mapping, which people keep in a file, YAML or JSON; or none."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the content."""
+        del option
+        return unmarked(value)
+
+    def of_files(self, files: Iterable[tuple[str, str]]) -> Any:
+        """Return the value that files hold.
+
+        :param files: names and texts; several only where a folder may be named
+        :raises YamlError: if one is neither JSON nor YAML
+        """
+        ((_, text),) = files
+        try:
+            return json.loads(text)
+        except ValueError:
+            return parse_yaml(text)
+
+    def names_file(self, value: Any) -> bool:
+        """Whether an argument, as it is written, names a file, or a folder of them: its text ends like one."""
+        return isinstance(value, str) and value.endswith((".yaml", ".yml"))
+
+    def takes_file(self, name: str) -> bool:
+        """Whether a file of a folder is one of those that are read; where none is, no folder may be named."""
+        del name
+        return False
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping; a text is read as one."""
+        return rendered.as_mapping(option, value) if value else None

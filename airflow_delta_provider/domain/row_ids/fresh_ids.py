@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
@@ -29,7 +30,7 @@ class Overlap(Generic[F]):
 
 def in_order(files: Iterable[F]) -> list[F]:
     """Return the files that have a base, by their bases."""
-    return sorted((file for file in files if file.base_row_id is not None), key=base_of)
+    return sorted([file for file in files if file.base_row_id is not None], key=attrgetter("base_row_id"))
 
 
 def base_of(file: RowFile) -> int:
@@ -65,6 +66,20 @@ def are_apart(files: Iterable[RowFile]) -> bool:
             return False
         end = base + rows
     return True
+
+
+def end_if_apart(ordered: Iterable[RowFile], rows_of: RowCount) -> int | None:
+    """Return the id behind the last one, if all that files assign are known, not negative, and of one file each. Fast.
+
+    :param ordered: files by their bases
+    """
+    end = 0
+    for file in ordered:
+        base, rows = file.base_row_id, rows_of(file)
+        if base is None or rows is None or base < end:
+            return None
+        end = base + rows
+    return end
 
 
 def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:

@@ -1,0 +1,35 @@
+"""The option that gives the policy for migrations."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from airflow_delta_provider.domain.formats.yaml_text import unmarked
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
+
+
+class PolicyFile(Document):
+    """What a policy file holds."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the content as plain JSON."""
+        if value is None:
+            return None
+        content = _plain(unmarked(value))
+        try:
+            Policy.parse(content)
+        except PolicyError as error:
+            raise RequestError("{option}: {error}", option=option, error=error) from None
+        return content
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of YAML as JSON has it: dates are texts."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,125 @@
+"""The option that declares tables: values, or files of specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.request import rendered
+from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_list import place_of
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.spec.problem import SpecError
+from airflow_delta_provider.domain.spec.spec_file import SUFFIXES, is_spec_file, parse_files, read_specs
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+
+class Specs(Document):
+    """Declared tables, as plain values: one, or a list of them."""
+
+    default: ClassVar[tuple[Any, ...]] = ()
+
+    def checked(self, option: str, value: Any) -> tuple[dict[str, Any], ...]:
+        """Return the specs as plain JSON."""
+        if not isinstance(value, (Mapping, TableSpec, list, tuple)):
+            raise RequestError(
+                "{option} has to be a spec, or a list of specs, not {value!r}.", option=option, value=value
+            )
+        values = [value] if isinstance(value, (Mapping, TableSpec)) else value
+        try:
+            if values and not all(isinstance(each, TableSpec) for each in values):
+                listed = list(map(_plain, values))
+                values = read_specs(listed[0] if len(listed) == 1 else listed)
+            return tuple(map(_plain, values))
+        except SpecError as error:
+            raise RequestError("{option}: {error}", option=option, error=error) from None
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the specs; a text is read as a mapping or a list of such, as it is written."""
+        if isinstance(value, str):
+            is_one = value.lstrip().startswith("{")
+            return rendered.as_mapping(option, value) if is_one else rendered.as_list(option, value)
+        return value or ()
+
+    def of_files(self, files: Iterable[tuple[str, str]]) -> Any:
+        """Return the specs of files.
+
+        :param files: names and texts
+        """
+        try:
+            return parse_files(files)
+        except SpecError as error:
+            raise RequestError("{error}", error=error) from None
+
+    def names_file(self, value: Any) -> bool:
+        """Whether an argument, as it is written, names a file, or a folder of them: its text ends like one."""
+        return isinstance(value, str) and value.endswith((*SUFFIXES, "/"))
+
+    def takes_file(self, name: str) -> bool:
+        """Whether a file of a folder is one of those that are read."""
+        return is_spec_file(name)
+
+
+def _plain(value: Any) -> Any:
+    return value.to_json() if isinstance(value, TableSpec) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaresTables(Options):
+    """Options of a kind that holds tables against what is declared of them."""
+
+    spec: tuple[Mapping[str, Any], ...] = option(
+        Specs(),
+        "what tables should be: a YAML or JSON file, or a folder of such",
+        metavar="FILE",
+        one="one table with what it should be",
+    )
+
+    @property
+    def declared_tables(self) -> tuple[str, ...]:
+        """The tables that the specs name."""
+        return tuple(spec["table"] for spec in self.spec if "table" in spec)
+
+    def check_tables(self, tables: Iterable[str]) -> None:
+        """Check that there is a spec for each table.
+
+        :raises RequestError: naming one without
+        """
+        for table in tables:
+            self._of_table(table)
+
+    def spec_of(self, table: str) -> TableSpec:
+        """Return the spec of a table: the one that names it, or the only one, if it names none.
+
+        :raises RequestError: if there is none
+        """
+        return TableSpec.from_json(self._of_table(table))
+
+    def _of_table(self, table: str) -> Mapping[str, Any]:
+        only = self.spec[0]
+        found = only if len(self.spec) == 1 and "table" not in only else self._by_place.get(named_place(table))
+        if found is None:
+            raise RequestError(
+                "{spec} has nothing for {table!r}.{hint}",
+                table=table,
+                hint=did_you_mean(table, self.declared_tables),
+            )
+        return found
+
+    @cached_property
+    def _by_place(self) -> Mapping[Any, Mapping[str, Any]]:
+        return {named_place(spec["table"]): spec for spec in self.spec if "table" in spec}
+
+
+def named_place(table: str) -> Any:
+    """Return what is equal for texts that name one table."""
+    try:
+        return place_of(TableName.parse(table))
+    except TableNameError:
+        return table
