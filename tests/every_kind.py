@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
@@ -14,7 +17,9 @@ from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
 from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 #: For tables with the column ``quantity``, an int, and the feature ``checkConstraints`` without a constraint, in this
@@ -23,9 +28,15 @@ REQUESTS: Mapping[str, Options] = {
     options.kind: options
     for options in (
         DetailOptions(),
+        InitSpecOptions(),
         AuditOptions(level="data"),
+        PlanMigrationOptions(spec=({"comment": "as it was"},)),
+        CheckDriftOptions(spec=({"columns": [{"name": "quantity", "type": "int"}]},)),
         CheckRowTrackingOptions(),
         ColumnMappingUsageOptions(),
+        CheckCompatibilityOptions(
+            columns={"quantity": "bigint"}, fleet={"engines": [{"engine": "Delta Spark", "version": "4.4.0"}]}
+        ),
         PaimonCheckRowTrackingOptions(level="data"),
         CreateTableOptions(columns={"id": "int"}, acknowledge_writer_lockout=True),
         EnableFeatureOptions(features=("appendOnly",)),
@@ -33,6 +44,7 @@ REQUESTS: Mapping[str, Options] = {
         DropFeatureOptions(features=("checkConstraints",)),
         DisableColumnMappingOptions(),
         AlterColumnsOptions(add={"note": "string"}),
+        ApplyMigrationOptions(spec=({"comment": "as declared"},)),
     )
 }
 #: Those that change tables.

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.deletion_vectors import check_vectors
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.log_level import LogLevel
 from airflow_delta_provider.jobs.audit.row_conditions import RowConditions
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
@@ -34,41 +35,27 @@ _GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
 _MOVED = frozenset({FOREIGN_ROW_ID.code, FOREIGN_COMMIT_VERSION.code})
 
 
-class DataLevel:
-    """Looks at the files of one table, after its commits were judged.
+class DataLevel(LogLevel):
+    """Looks at the files of one table, too, after its commits were judged.
 
-    :param level: ``log``, at which nothing is read, ``footers`` or ``data``
-    :param proofs: reads rows; None at the other levels
-    :param budget: when it is spent, what was not read yet is given up
+    :param proofs: reads rows; None at level ``footers``
     """
+
+    reads = True
 
     def __init__(
         self,
         session: DeltaSession,
         table: OpenTable,
-        level: str,
         proofs: RowProofs | None,
         budget: TimeBudget,
         timings: Timings,
         progress: Progress,
     ) -> None:
+        super().__init__(table, budget, timings, progress)
         self._session = session
-        self._table = table
-        self._name = table.name.text
-        self._level = level
         self._proofs = proofs
-        self._budget = budget
-        self._timings = timings
-        self._progress = progress
         self._rewrites = None if proofs is None else Rewrites()
-
-        self.given_up = False
-        """Whether the time was over before all was read."""
-
-    @property
-    def reads(self) -> bool:
-        """Whether anything is read."""
-        return self._level != "log"
 
     def judging(self) -> Judging:
         """Return what judges the commits as this level needs it."""
@@ -79,7 +66,7 @@ class DataLevel:
             self._timings,
             self._progress,
             self._budget,
-            with_files=self.reads,
+            with_files=True,
             follow=None if self._rewrites is None else self._rewrites.add,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
@@ -27,15 +27,17 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.value import time_or_none
-from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.log_level import LogLevel
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.state_store import StateStore
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 
 
 def run(
@@ -78,7 +80,11 @@ class ProtocolAudit:
         self._timings = Timings()
         budget = TimeBudget(options.seconds_per_table)
         proofs = proofs if options.needs_rows else None
-        self._data = DataLevel(session, table, options.level, proofs, budget, self._timings, progress)
+        self._level = LogLevel(table, budget, self._timings, progress)
+        if options.level != "log":
+            from airflow_delta_provider.jobs.audit.data_level import DataLevel  # late: most audits are of the log alone
+
+            self._level = DataLevel(session, table, proofs, budget, self._timings, progress)
         self._store = memory_store(session, options, progress)
         self._receipt = receipt
         self._received = received or {}
@@ -96,19 +102,19 @@ class ProtocolAudit:
         if isinstance(last, Finding):
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
-        if memory is not None and memory.version == last and memory.may_stand(names) and not self._data.reads:
+        if memory is not None and memory.version == last and memory.may_stand(names) and not self._level.reads:
             return self._report(list(memory.findings), memory, memory, last)
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
             looked: Mapping[str, Any] = {}
-            if self._data.reads and audit.version == last:
-                looked = self._data.look(audit, newest=last == newest_version(names))
+            if self._level.reads and audit.version == last:
+                looked = self._level.look(audit, newest=last == newest_version(names))
             findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         now = None
-        if audit.version == last and not self._data.given_up and audit.is_readable:
+        if audit.version == last and not self._level.given_up and audit.is_readable:
             facts = None if self._store is None else judging.facts(audit)
             now = AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
         return self._report(findings, memory, now, audit.version, judging, looked)
@@ -118,7 +124,7 @@ class ProtocolAudit:
 
         :raises BrokenLogError: if no state can be made of the log
         """
-        judging, since = self._data.judging(), self._options.since_version
+        judging, since = self._level.judging(), self._options.since_version
         if memory is not None and (since is None or judging.leads_on(memory, last)):
             return judging, judging.go_on(memory, last)
         span = find_span(names, last, since)

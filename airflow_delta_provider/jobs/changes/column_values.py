@@ -67,9 +67,14 @@ def differing_columns(
             yield compared[index].column, measures + rows
 
 
-def row_sums(session: SparkDeltaSession, location: str, version: int) -> tuple[int, dict[str, int]]:
-    """Read all rows of a version; return their number and, by top-level column, a sum of hashes of its values."""
-    rows: Any = session.spark.read.format("delta").option("versionAsOf", version).load(location)
+def row_sums(
+    session: SparkDeltaSession, location: str, version: int, values: Sequence[str] = ("*",)
+) -> tuple[int, dict[str, int]]:
+    """Read all rows of a version; return their number and, by top-level column, a sum of hashes of its values.
+
+    :param values: SQL of the columns, if others are summed up than the table has
+    """
+    rows: Any = session.spark.read.format("delta").option("versionAsOf", version).load(location).selectExpr(*values)
     hashes = [
         f"sum(xxhash64(to_json(named_struct('value', {quote(name)}, 'is null', {quote(name)} IS NULL))) % {_MODULUS})"
         for name in rows.columns
@@ -106,7 +111,7 @@ def _measured(
 
 def _value(widening: Widening, parts: tuple[str, ...]) -> tuple[str, bool]:
     """Return SQL for a row's value as the wider type, and whether it is an array of values."""
-    leaf, in_collection = _leaf(parts, widening.column.kinds)
+    leaf, in_collection = leaf_values(parts, widening.column.kinds)
     new_type = sql_name(widening.new)
     return f"CAST({leaf} AS {f'array<{new_type}>' if in_collection else new_type})", in_collection
 
@@ -122,7 +127,7 @@ def _measures(index: int, value: str, *, in_collection: bool) -> Iterator[str]:
         yield f"{expression} AS {quote(f'{measure} {index}')}"
 
 
-def _leaf(parts: tuple[str, ...], kinds: tuple[str, ...]) -> tuple[str, bool]:
+def leaf_values(parts: tuple[str, ...], kinds: tuple[str, ...]) -> tuple[str, bool]:
     """Return SQL for the values of a column, and whether it is an array of them for each row."""
     expression, in_collection = "", False
     for part, kind in zip(parts, kinds):

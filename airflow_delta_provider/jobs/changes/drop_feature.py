@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
 
-from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, plan_drop
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
 from airflow_delta_provider.domain.changes.plan import Planned
@@ -19,21 +18,16 @@ from airflow_delta_provider.domain.delta.log_files import (
     commit_name,
     commit_versions,
     earliest_version,
-    newest_version,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.changes.own_commits import audited
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.changes.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,6 @@ class DropFeatures(PlannedChange):
         survey = DropSurvey(
             rewrite_costs(DeltaFiles(self.session.storage, self.table.location), features, self.state),
             self.earliest,
-            recent_writers(self.table.log) if features else (),
         )
         now = datetime.now(timezone.utc)
         return plan_drop(self.table.name, self.options, self.state, self.session.engine, survey, now)
@@ -74,7 +67,7 @@ class DropFeatures(PlannedChange):
         promised = self.planned.plan.protocol_after if self.planned.plan and commits else None
         return (
             *verify_dropped(self.options, after, earliest, promised=promised),
-            *_audit(self.table, self.state, commits),
+            *audited(self.table, self.state, commits),
         )
 
 
@@ -110,14 +103,3 @@ def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:
     """Return the metadata that held before the first commit that is kept."""
     first = earliest_version(names)
     return None if not first else table.log.read_state(version=first).metadata
-
-
-def _audit(table: OpenTable, before: TableState, commits: Mapping[int, list[Action]]) -> Iterator[Finding]:
-    """Yield the rules of the log that commits of this run broke; nothing if their history was truncated."""
-    names = table.log.list_names()
-    first = earliest_version(names)
-    if not commits or first is None or first > before.version:
-        return
-    span = find_span(names, newest_version(names), before.version)
-    audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(span, known=True)
-    yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.changes.expected_protocol import proposed_metadata
+from airflow_delta_provider.domain.changes.expected_protocol import one_at_a_time, proposed_metadata
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
@@ -27,5 +27,14 @@ def expected_protocol(session: SparkDeltaSession, location: str, steps: Sequence
     jvm: Any = session.spark._jvm
     jvm.org.apache.spark.util.Utils.classForName(_COMMAND, True, False)
     transaction = EngineTransaction(session, location)
-    proposed = proposed_metadata(transaction.metadata, steps)
-    return None if proposed is None else Protocol.from_json(transaction.protocol_with(proposed))
+    metadata = transaction.metadata
+    proposed = proposed_metadata(metadata, steps)
+    if proposed is None:
+        return None
+    features: frozenset[str] = frozenset()
+    for each in one_at_a_time(metadata, proposed):
+        transaction = EngineTransaction(session, location)
+        transaction.update_metadata(each)
+        written = Protocol.from_json(transaction.protocol)
+        features |= written.features
+    return written.supporting(features)

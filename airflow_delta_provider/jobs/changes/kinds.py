@@ -16,6 +16,7 @@ from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
+from airflow_delta_provider.jobs.changes.migration.apply import ApplyMigration
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.changes.usage_tracking import (
@@ -61,5 +62,6 @@ class ChangeJob:
 enable_feature = ChangeJob(EnableFeatures, EnableTracking, concerns_tracking, looks_at_files)
 widen_types = ChangeJob(WidenTypes)
 alter_columns = ChangeJob(AlterColumns, AlterTrackedColumns)
+apply_migration = ChangeJob(ApplyMigration)
 drop_feature = ChangeJob(DropFeatures, needs_files=lambda _: True)
 disable_column_mapping = ChangeJob(DisableMappingByEngine, DisableTrackedMapping, needs_files=lambda _: True)

@@ -36,11 +36,18 @@ class PlannedChange(ABC):
 
     #: Conditions of engine errors that end a step without failing it: verifying finds out what is left to do.
     unfinished: ClassVar[frozenset[str]] = frozenset()
+    #: Steps that :meth:`commit` does although SQL describes them.
+    own_commits: ClassVar[tuple[type[Step], ...]] = ()
 
     @property
     @abstractmethod
     def planned(self) -> Planned:
         """The plan, or why there is none."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels of its commits, besides those of the request and the digest of the plan."""
+        return {}
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit a step that has no SQL; return the change as planned on the version that the commit follows.

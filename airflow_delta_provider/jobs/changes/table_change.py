@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.expected_protocol import with_expecte
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
@@ -26,6 +26,7 @@ from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_s
 from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.preflight import Preflight
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
@@ -82,9 +83,13 @@ class TableChange:
         }
         if earlier:
             known |= self._changed_before(earlier)
+        preflight = Preflight(self._table, before, getattr(self._options, "fleet", None))
         if refusals or plan is None:
+            if plan is not None:
+                plan, refusals = preflight.check(plan, refusals)
+                known["plan"] = plan.to_json()
             return TableReport.refused(self._name, *refusals, **known)
-        if not plan.steps or self._done_before(plan):
+        if not plan.steps or self._done_before(change, plan):
             self._progress(f"{self._name}: nothing to do at version {before.version}")
             with self._timings.phase("verify"):
                 findings = change.verify(before, {})
@@ -93,8 +98,8 @@ class TableChange:
             self._session, self._name, self._table.location, allow_unsafe=self._options.allow_unsafe_log_store
         ):
             return TableReport.refused(self._name, unsafe, **known)
-        plan, refusals = self._with_expected_protocol(plan)
-        known["protocol_after"] = plan.protocol_after.to_json()
+        plan, refusals = preflight.check(*self._with_expected_protocol(plan))
+        known |= {"protocol_after": plan.protocol_after.to_json(), "plan": plan.to_json()}
         if refusals:
             return TableReport.refused(self._name, *refusals, **known)
         for note in plan.notes:
@@ -140,17 +145,18 @@ class TableChange:
             found["protocol_before"] = self._table.log.read_state(version=before).protocol.to_json()
         return found
 
-    def _done_before(self, plan: Plan) -> bool:
+    def _done_before(self, change: PlannedChange, plan: Plan) -> bool:
         """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
-        return plan.once and bool(self._request.labels) and bool(self._own_commits(-1, self._labels_of(plan)))
+        labels = self._labels_of(change, plan)
+        return plan.once and bool(self._request.labels) and bool(self._own_commits(-1, labels))
 
-    def _labels_of(self, plan: Plan) -> dict[str, Any]:
-        return {**self._request.labels, "plan_digest": plan.digest}
+    def _labels_of(self, change: PlannedChange, plan: Plan) -> dict[str, Any]:
+        return {**self._request.labels, "plan_digest": plan.digest, **change.labels}
 
     def _carry_out(self, change: PlannedChange, plan: Plan, known: dict[str, Any]) -> TableReport:
         planned_on = change.state.version
         failure: BaseException | None = None
-        labels = self._labels_of(plan)
+        labels = self._labels_of(change, plan)
         with self._timings.phase("apply"), self._session.labelled(labels):
             try:
                 for step in plan.steps:
@@ -196,8 +202,9 @@ class TableChange:
 
     def _execute(self, change: PlannedChange, step: Step, version: int) -> PlannedChange:
         """Do a step on a version or a later one that differs in files only."""
-        statement = render_sql(step, self._table.name)
-        for attempt in range(1, _TRIES + 1):
+        statement = None if isinstance(step, change.own_commits) else render_sql(step, self._table.name)
+        tries = 1 if isinstance(step, RewriteTable) else _TRIES
+        for attempt in range(1, tries + 1):
             self._session.submitter.check()
             try:
                 if statement is None:
@@ -213,9 +220,9 @@ class TableChange:
                 condition = understand(error).condition
                 if condition in change.unfinished:
                     break
-                if attempt == _TRIES or condition not in FILE_CONFLICTS:
+                if attempt == tries or condition not in FILE_CONFLICTS:
                     raise
-                self._progress(f"{self._name}: another writer was faster, try {attempt + 1} of {_TRIES}")
+                self._progress(f"{self._name}: another writer was faster, try {attempt + 1} of {tries}")
         return change
 
     def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:

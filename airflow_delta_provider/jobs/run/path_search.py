@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.request.path_pattern import PathPattern, States, is_hidden
@@ -40,6 +39,8 @@ class PathSearch:
         ``**`` enters neither tables nor folders whose names begin with ``_`` or ``.``, nor a directory twice that
         links lead to.
         """
+        from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
+
         parsed = PathPattern(pattern)
         level: Mapping[str, States] = {parsed.root: parsed.start}
         self._entered = set()

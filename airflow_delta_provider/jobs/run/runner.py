@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.checks import faults, requests
@@ -83,6 +81,8 @@ def _run_tables(
     if not (request.options.overlaps and _wait(named, session)):
         yield from map(run_one, named)
         return
+    from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
+
     with ThreadPoolExecutor(session.tables_at_once) as pool:
         yield from pool.map(run_one, named)
 
@@ -120,6 +120,8 @@ def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, 
     except Exception as failure:
         meaning = session.understand(failure)
         if meaning.rule is faults.UNEXPECTED:
+            import traceback  # late, as it takes long to import
+
             progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
         return TableReport(text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.finding(),))
 

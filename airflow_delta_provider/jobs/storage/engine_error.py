@@ -21,6 +21,7 @@ from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 LASTING: Mapping[int, tuple[str, str]] = {
     errno.ENOTDIR: ("There is a file where a directory must be.", "Choose another location, or move the file."),
     errno.EISDIR: ("There is a directory where a file must be.", "Choose another location, or move the directory."),
+    errno.ENOTSUP: ("There is a pipe or a device where a file must be.", "Choose another location, or move it."),
     errno.EROFS: ("The file system is mounted read-only.", "Mount it writable, or choose another location."),
     errno.ENAMETOOLONG: ("A name in the path is longer than the file system allows.", "Choose a shorter one."),
     errno.ELOOP: ("Symbolic links in the path form a loop.", "Fix them."),

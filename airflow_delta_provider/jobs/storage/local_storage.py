@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import hashlib
 import io
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -46,7 +47,7 @@ class LocalStorage:
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
         try:
-            with open(_path(path), "rb", buffering=0) as file:
+            with _opened(path) as file:
                 return file.read()
         except (FileNotFoundError, NotADirectoryError):
             raise MissingFileError(path) from None
@@ -76,7 +77,7 @@ class LocalStorage:
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
-        with _missing_reported(path), open(_path(path), "rb", buffering=0) as file:
+        with _missing_reported(path), _opened(path) as file:
             file.seek(start)
             return _read_fully(file, end - start)
 
@@ -124,7 +125,9 @@ class LocalStorage:
 
 def stamp_of(content: bytes) -> str:
     """Return the stamp of a content, for storages that have none."""
-    return hashlib.sha256(content).hexdigest()
+    from hashlib import sha256  # late: it loads OpenSSL, and few files need a stamp
+
+    return sha256(content).hexdigest()
 
 
 def replaced(storage: Storage, path: str, content: bytes, stamp: str | None) -> bool:
@@ -160,6 +163,23 @@ def _path(location: str) -> str:
     if path is None:
         raise ValueError(f"{location} is not a file: URI")
     return path
+
+
+def _opened(path: str) -> io.FileIO:
+    """Open a file to read it.
+
+    :raises OSError: if it is none, but a pipe or a device, which would be waited for without end
+    """
+    local = _path(path)
+    file = io.FileIO(local, opener=_without_waiting)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.ENOTSUP, "Not a regular file", local)
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @contextmanager

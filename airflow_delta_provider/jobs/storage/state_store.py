@@ -8,12 +8,12 @@ what of that was received, so at worst something is reported twice.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
@@ -92,7 +92,7 @@ class StateStore(Generic[S]):
 
     def _path(self, location: str) -> str:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", location.rstrip("/").rsplit("/", 1)[-1])[:60]
-        digest = hashlib.sha256(location.encode()).hexdigest()[:16]
+        digest = short_digest(location)
         return f"{self._directory}/{name}-{digest}{self._variant}.json"
 
 

@@ -156,36 +156,28 @@ _CLASSES: Mapping[str, _Meaning] = {
     "UnknownConfigurationKeyError": _OPTION,
 }
 #: What texts say that have neither, the most telling first.
-_TEXTS: tuple[tuple[re.Pattern[str], _Meaning], ...] = (
+_TEXTS: tuple[tuple[str, _Meaning], ...] = (
     # Where there are no credentials, clients ask the machine's own service for them, which only clouds have.
     (
-        re.compile(
-            r"/latest/(api/token|meta-data)|token request|169\.254\.169\.254|metadata\.google\.internal"
-            r"|unable to locate credentials|account must be specified|could not find .*credentials",
-            re.IGNORECASE,
-        ),
+        r"(?i)/latest/(api/token|meta-data)|token request|169\.254\.169\.254|metadata\.google\.internal"
+        r"|unable to locate credentials|account must be specified|could not find .*credentials",
         _NO_CREDENTIALS,
     ),
     (
-        re.compile(
-            r"Invalid Access Key|Access Key Id you provided|signature we calculated|token has expired"
-            r"|service account file|decode credentials",
-            re.IGNORECASE,
-        ),
+        r"(?i)Invalid Access Key|Access Key Id you provided|signature we calculated|token has expired"
+        r"|service account file|decode credentials",
         _BAD_CREDENTIALS,
     ),
-    (re.compile(r"pre-conditions? you specified"), _CHANGED),
-    (re.compile(r"incorrectly configured region"), _WRONG_REGION),
-    (re.compile(r"Could not parse path|illegal character"), _NAME),
-    (re.compile(r"kind: Timeout|TimedOut|timed out"), _SLOW),
-    (re.compile(r"kind: Connect|dns error|Could not connect|Cannot connect"), _UNREACHABLE),
+    (r"pre-conditions? you specified", _CHANGED),
+    (r"incorrectly configured region", _WRONG_REGION),
+    (r"Could not parse path|illegal character", _NAME),
+    (r"kind: Timeout|TimedOut|timed out", _SLOW),
+    (r"kind: Connect|dns error|Could not connect|Cannot connect", _UNREACHABLE),
 )
-_CODE = re.compile(r"<Code>(\w+)</Code>|\((\w+)\) when calling")
-_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = r"<Code>(\w+)</Code>|\((\w+)\) when calling"
+_STATUS = r"status code: (\d{3})"
 #: What messages of one client begin with, and where their details begin.
-_PREFIX = re.compile(
-    r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - "
-)
+_PREFIX = r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - "
 _DETAILS = "\n\nDebug source"
 _LONGEST = 300
 
@@ -226,7 +218,7 @@ def reported(path: str) -> Iterator[None]:
 def _of_text_or_class(error: BaseException) -> _Meaning | None:
     """Return what one exception means by itself; where credentials are missing, classes say something else."""
     text = str(error)
-    by_text = next((meaning for pattern, meaning in _TEXTS if pattern.search(text)), None)
+    by_text = next((meaning for pattern, meaning in _TEXTS if re.search(pattern, text)), None)
     if by_text in (_NO_CREDENTIALS, _BAD_CREDENTIALS, _CHANGED):
         return by_text
     by_status = _STATUSES.get(_status(error))
@@ -260,7 +252,7 @@ def _code(error: BaseException) -> str:
         return "" if code.isdecimal() else code
     if isinstance(of_azure := getattr(error, "error_code", None), str):
         return of_azure
-    match = _CODE.search(str(error))
+    match = re.search(_CODE, str(error))
     return (match[1] or match[2] or "") if match else ""
 
 
@@ -268,13 +260,13 @@ def _status(error: BaseException) -> int:
     for name in ("status", "status_code", "code"):
         if isinstance(status := getattr(error, name, None), int):
             return status
-    match = _STATUS.search(str(error))
+    match = re.search(_STATUS, str(error))
     return int(match[1]) if match else 0
 
 
 def _short(error: BaseException) -> str:
     """Return the gist of a message, in one line, without secrets."""
     text = str(error).split(_DETAILS)[0]
-    while (shorter := _PREFIX.sub("", text, count=1)) != text:
+    while (shorter := re.sub(_PREFIX, "", text, count=1)) != text:
         text = shorter
     return masked_text(" ".join(text.split()))[:_LONGEST]

@@ -9,10 +9,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from typing import Any
 
-from airflow_delta_provider.jobs.storage import object_stores
-from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError, reported
 
@@ -39,9 +36,10 @@ class Storages:
     def __init__(self, options: Mapping[str, str] | None = None, filesystems: Mapping[str, Any] | None = None) -> None:
         self._options = options or {}
         self._opening = threading.Lock()
+        self._object_stores: Storage | None = None
         self._by_scheme: dict[str, Storage] = {_LOCAL: LocalStorage()}
         for scheme, filesystem in (filesystems or {}).items():
-            self._by_scheme[scheme.lower()] = FsspecStorage(filesystem)
+            self._by_scheme[scheme.lower()] = _of_fsspec(filesystem)
 
     def of(self, location: str) -> Storage:
         """Return the storage of a location; a path without a scheme is one of this machine.
@@ -56,9 +54,12 @@ class Storages:
             return self._by_scheme[scheme]
 
     def _open(self, scheme: str) -> Storage:
-        if scheme in object_stores.SCHEMES and find_spec("obstore"):
-            of_obstore = (stores for stores in self._by_scheme.values() if isinstance(stores, ObjectStorage))
-            return next(of_obstore, None) or ObjectStorage(self._options)
+        from airflow_delta_provider.jobs.storage.object_stores import SCHEMES
+
+        if scheme in SCHEMES and find_spec("obstore"):
+            if self._object_stores is None:
+                self._object_stores = _of_obstore(self._options)
+            return self._object_stores
         if find_spec("fsspec") is None:
             raise _unserved(scheme)
         from fsspec import filesystem, get_filesystem_class
@@ -69,7 +70,7 @@ class Storages:
         except (ImportError, ValueError) as error:
             raise _unserved(scheme) from error
         with reported(f"{scheme}://"):
-            return FsspecStorage(filesystem(name, **self._options))
+            return _of_fsspec(filesystem(name, **self._options))
 
     def list_names(self, directory: str) -> list[str]:
         """Return the names of what is directly in ``directory``."""
@@ -134,6 +135,18 @@ class Storages:
     def real_location(self, location: str) -> str:
         """Return the absolute URI of where a location really lies."""
         return self.of(location).real_location(location)
+
+
+def _of_obstore(options: Mapping[str, str]) -> Storage:
+    from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
+
+    return ObjectStorage(options)
+
+
+def _of_fsspec(filesystem: Any) -> Storage:
+    from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
+
+    return FsspecStorage(filesystem)
 
 
 def _unserved(scheme: str) -> NoStorageError:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import BoundedSemaphore
+from typing import TYPE_CHECKING
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.storage.engine_error import EngineError, understand, unexpected
 from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages
 from airflow_delta_provider.jobs.tables.reach import Reach
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.formats.avro.codecs import Codec
 
 #: Files of a log that takes room in memory, and how many of those are read at once.
 _LONG, _LONG_AT_ONCE = 2000, 4
@@ -106,6 +108,8 @@ class TableSession:
 
     def codecs(self) -> Mapping[str, Codec]:
         """Return what decompresses blocks of Avro files, by Avro's names."""
+        from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages  # late: Delta has no Avro
+
         return codecs_of_packages()
 
 

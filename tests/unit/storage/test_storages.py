@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import util
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from airflow_delta_provider.domain.checks import faults
 from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.storage.engine_error import understand
 from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError, StorageError
@@ -93,3 +95,13 @@ def test_errors_of_storages_are_faults_without_secrets() -> None:
     assert "hush" not in str(finding)
     assert "cannot be reached" in finding.message
     assert session.understand(failed.value).retryable
+
+
+def test_a_pipe_where_a_file_must_be_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for read in (Storages().read, lambda path: Storages().read_range(path, 0, 1)):
+        with pytest.raises(OSError, match="Not a regular file") as failure:
+            read(f"file:{tmp_path}/pipe")
+        meaning = understand(failure.value)
+        assert meaning is not None
+        assert (meaning.rule, meaning.retryable) == (faults.STORAGE, False)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any
+
+from pyspark.sql import DataFrame
 
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
@@ -35,24 +38,99 @@ class EngineTransaction:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metaData action that it sees."""
+        """The metaData action that it sees, or once that was updated, the one that its commit writes."""
         wire: dict[str, Any] = json.loads(self._transaction.metadata().json())["metaData"]
         return wire
 
-    def protocol_with(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the protocol action that a commit of this metaData action would write, without committing.
-
-        Do not use the transaction for anything else afterwards.
-        """
-        action = getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson(json.dumps({"metaData": metadata}))
-        self._transaction.updateMetadata(action, False)
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """The protocol action, likewise."""
         wire: dict[str, Any] = json.loads(self._transaction.protocol().json())["protocol"]
         return wire
 
+    def update_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Let the commit write this metaData action, once. The engine gives new columns their ids and physical names.
+
+        It also adds the features to the protocol that properties and types need.
+
+        :raises Py4JJavaError: if the engine refuses a property or the schema
+        """
+        before = self.metadata.get("configuration", {})
+        after: Mapping[str, str] = metadata.get("configuration", {})
+        same = {name: value for name, value in after.items() if before.get(name) == value}
+        new = {name: value for name, value in after.items() if name not in same}
+        configuration = {**same, **self._validated(new)}
+        self._transaction.updateMetadata(
+            self._action({"metaData": {**metadata, "configuration": configuration}}), False
+        )
+
+    def commit_metadata(self) -> int:
+        """Commit the updated metadata; return the version. The operation is one that the engine has for such a change.
+
+        That is ``UPDATE SCHEMA`` if the schema changes, else ``SET TBLPROPERTIES`` or ``UNSET TBLPROPERTIES``.
+        """
+        old, new = self._transaction.snapshot().metadata(), self._transaction.metadata()
+        was, now = (json.loads(each.json())["metaData"] for each in (old, new))
+        before, after = (each.get("configuration", {}) for each in (was, now))
+        changed = {name: value for name, value in after.items() if before.get(name) != value}
+        if was.get("description") != now.get("description"):
+            changed["comment"] = now.get("description") or ""
+        gone = sorted(before.keys() - after.keys())
+        if was["schemaString"] != now["schemaString"]:
+            operation = self._operation("UpdateSchema", old.schema(), new.schema())
+        elif gone and not changed:
+            operation = self._operation("UnsetTableProperties", self._sequence(gone), True)
+        else:
+            operation = self._operation("SetTableProperties", self._jvm.PythonUtils.toScalaMap(changed))
+        return self._commit([], operation)
+
+    def overwrite(self, rows: DataFrame) -> int:
+        """Write rows in place of all that it sees, in new files, and commit them with the updated metadata.
+
+        The commit fails with ``DELTA_CONCURRENT_APPEND`` and the like if another one adds or removes files in the
+        meantime. The engine checks constraints and NOT NULL; it does not cast: the rows have the types of the schema.
+
+        :raises Py4JJavaError: if the engine refuses a row, or another writer was faster
+        """
+        self.bar_new_files()
+        removed = [file.remove() for file in _each(self._transaction.filterFiles())]
+        added = list(_each(self._transaction.writeFiles(rows._jdf)))
+        return self._commit([*added, *removed], self._overwriting())
+
     def remove_column_mapping(self, actions: Sequence[Mapping[str, Any]]) -> int:
         """Commit ``actions`` as the operation ``REMOVE COLUMN MAPPING``; return the version."""
-        read = getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson
-        listed = [read(json.dumps(action)) for action in actions]
-        operation = getattr(self._jvm, f"{_DELTA}.DeltaOperations$RemoveColumnMapping")
         nothing = getattr(getattr(self._jvm, "scala.None$"), "MODULE$")
-        return int(self._transaction.commit(self._jvm.PythonUtils.toSeq(listed), operation(nothing)))
+        return self._commit(list(map(self._action, actions)), self._operation("RemoveColumnMapping", nothing))
+
+    def _validated(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return properties as SET TBLPROPERTIES would, in Delta's own spelling."""
+        known = getattr(getattr(self._jvm, f"{_DELTA}.DeltaConfigs$"), "MODULE$")
+        pairs = known.validateConfigurations(self._jvm.PythonUtils.toScalaMap(dict(properties)))
+        return {pair._1(): pair._2() for pair in _each(pairs)}
+
+    def _overwriting(self) -> Any:
+        """Return the operation ``WRITE`` in mode Overwrite; how many more parameters it has depends on the release."""
+        write = getattr(getattr(self._jvm, f"{_DELTA}.DeltaOperations$Write$"), "MODULE$")
+        methods = {method.getName() for method in write.getClass().getMethods()}
+        defaults = takewhile(methods.__contains__, (f"apply$default${number}" for number in count(2)))
+        arguments = [getattr(write, name)() for name in defaults]
+        return self._operation("Write", self._jvm.org.apache.spark.sql.SaveMode.Overwrite, *arguments)
+
+    def _commit(self, actions: Sequence[Any], operation: Any) -> int:
+        return int(self._transaction.commit(self._sequence(actions), operation))
+
+    def _action(self, wire: Mapping[str, Any]) -> Any:
+        return getattr(self._jvm, f"{_DELTA}.actions.Action").fromJson(json.dumps(wire))
+
+    def _operation(self, name: str, *arguments: Any) -> Any:
+        return getattr(self._jvm, f"{_DELTA}.DeltaOperations${name}")(*arguments)
+
+    def _sequence(self, values: Sequence[Any]) -> Any:
+        return self._jvm.PythonUtils.toSeq(list(values))
+
+
+def _each(values: Any) -> Iterator[Any]:
+    """Yield what is in a collection of Scala."""
+    iterator = values.iterator()
+    while iterator.hasNext():
+        yield iterator.next()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
+from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.storage.storage import Storage
 
@@ -82,6 +82,8 @@ class CheckpointFiles:
 
         :param refusal: why it cannot; None where it was not asked
         """
+        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few need it
+
         name = path.rsplit("/", 1)[-1]
         if refusal is not None:
             raise BrokenLogError(f"checkpoint file {name} is damaged: {refusal}")

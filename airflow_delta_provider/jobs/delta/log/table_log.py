@@ -77,14 +77,14 @@ class TableLog:
         segment = select_segment(self.list_names(), version)
         return self._replay(segment, with_files=with_files).state(segment.version)
 
-    def read_commit_base(self) -> CommitBase:
-        """Return the newest version as a commit of ours has to follow it: with its files, and as the log has it.
+    def read_commit_base(self, version: int | None = None) -> CommitBase:
+        """Return a version, by default the newest, as a commit of ours has to follow it: with its files, and as logged.
 
         :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
         names = self.list_names()
-        segment = select_segment(names)
+        segment = select_segment(names, version)
         head: dict[str, Any] = {}
         state = self._replay(segment, with_files=True, head=head).state(segment.version)
         name = commit_name(segment.version)

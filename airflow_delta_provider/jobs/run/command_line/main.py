@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
+from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
 from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
 
 #: Exit codes: a report was written; there is none, or every table is in FAULT; the command line is invalid.
@@ -61,6 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"--report {parsed.report}: {why(failure)}")
         return INVALID
     try:
+        spec_file = SpecFile.of(request.options)
+        if spec_file is not None:
+            spec_file.check(session.storage)
+    except Exception as failure:
+        names = {"out": "--out", "force": "--force"}
+        _say(failure.naming(names) if isinstance(failure, RequestError) else f"--out: {why(failure)}")
+        return INVALID
+    try:
         report = run(request, session, progress)
     except Exception as failure:
         _say(why(failure))
@@ -75,6 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
     if unwritten:
         _say(unwritten)
+        return FAULT
+    try:
+        if spec_file is not None:
+            spec_file.write(report, session.storage)
+    except Exception as failure:
+        _say(f"the specs could not be written: {why(failure)}")
         return FAULT
     confirm(session, request, report, progress)
     return FAULT if all(t.verdict is Verdict.FAULT for t in report.tables) else REPORTED

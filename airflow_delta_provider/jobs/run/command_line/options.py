@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.domain.formats.yaml_text import unmarked
 from airflow_delta_provider.domain.request.option import Option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.value import Choice, Entries, Flag
+from airflow_delta_provider.domain.request.value import Choice, Document, Entries, Flag, Value
 
 
 def flags_of(options: type[Options]) -> Mapping[str, str]:
@@ -54,7 +55,7 @@ def _parsing(declared: Option) -> dict[str, Any]:
         return {"action": "store_true"}
     if isinstance(value, Choice):
         return {"choices": value.words}
-    read = _entries if isinstance(value, Entries) else _reading(value.from_text)
+    read = _reader(value)
     return {"metavar": declared.metavar, "type": read, "action": "append" if value.repeatable else "store"}
 
 
@@ -68,18 +69,37 @@ def _reading(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return one
 
 
-def _entries(path: str) -> tuple[Any, ...]:
-    """Read a file of entries; YAML where PyYAML is installed, JSON anywhere."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        try:
-            entries = json.loads(text)
-        except ValueError:
-            import yaml
+def _reader(value: Value) -> Callable[[str], Any]:
+    if isinstance(value, Document):
+        return partial(_document, value)
+    return _entries if isinstance(value, Entries) else _reading(value.from_text)
 
-            entries = yaml.safe_load(text) or []
-    except ImportError:
-        raise argparse.ArgumentTypeError(f"{path} is not JSON; for YAML install PyYAML") from None
+
+def _entries(path: str) -> tuple[Any, ...]:
+    """Read a file of entries."""
+    entries = unmarked(_document(Document(), path)) or []
+    return tuple(entries) if isinstance(entries, list) else (entries,)
+
+
+def _document(value: Document, path: str) -> Any:
+    """Read a file, or the files of a folder: YAML where PyYAML is installed, JSON anywhere."""
+    place = Path(path)
+    file = place
+    try:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        taken = [file for file in files if file == place or value.takes_file(file.name)]
+        if not taken:
+            lacks = " without files *.yaml, *.yml or *.json" if value.takes_file("a.yaml") else "; name a file"
+            raise argparse.ArgumentTypeError(f"{path} is a folder{lacks}")
+        texts = []
+        for file in taken:
+            texts.append((str(file), file.read_text(encoding="utf-8")))
+        return value.of_files(texts)
+    except (argparse.ArgumentTypeError, RequestError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{file} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise argparse.ArgumentTypeError(f"{file} is not a text in UTF-8") from None
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
-    return tuple(entries) if isinstance(entries, list) else (entries,)

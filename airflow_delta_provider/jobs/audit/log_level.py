@@ -1,0 +1,47 @@
+"""The level of an audit that reads nothing but the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.process.timings import Timings
+
+
+class LogLevel:
+    """Judges the commits of one table.
+
+    :param budget: when it is spent, what was not read yet is given up
+    """
+
+    reads = False
+    """Whether anything else is read."""
+
+    def __init__(self, table: OpenTable, budget: TimeBudget, timings: Timings, progress: Progress) -> None:
+        self._table = table
+        self._name = table.name.text
+        self._budget = budget
+        self._timings = timings
+        self._progress = progress
+
+        self.given_up = False
+        """Whether the time was over before all was read."""
+
+    def judging(self) -> Judging:
+        """Return what judges the commits as this level needs it."""
+        return Judging(self._table.log, self._table.log_names, self._name, self._timings, self._progress, self._budget)
+
+    def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
+        """Look at what the level reads after the commits were judged.
+
+        Let ``audit`` take what is wrong with it; return what was looked at.
+
+        :param newest: whether the version that was judged last is the newest of the table
+        :raises BrokenLogError: if the log cannot be read
+        """
+        del audit, newest
+        return {}

@@ -1,0 +1,142 @@
+"""The kind ``apply-migration``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
+from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.preconditions import check_upgrade
+from airflow_delta_provider.domain.changes.step import DropFeature, ForbidNulls, InOneCommit, RewriteTable, Step
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.migrations.outcome import still_needed
+from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan, check_approved
+from airflow_delta_provider.domain.migrations.plan import MigrationPlan, base_of
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
+from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
+from airflow_delta_provider.jobs.changes.earlier_tries import is_own
+from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
+from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
+from airflow_delta_provider.jobs.changes.own_commits import audited
+from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.migrations.planning import Planning, plan_for
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+@dataclass(frozen=True)
+class ApplyMigration(PlannedChange):
+    """Make a table what its spec declares; an approved plan is carried out as approved, or not at all.
+
+    What is done already is not in the plan of the table as it is, so a run that follows a failure goes on.
+
+    :param rewritten: how rows that were rewritten differ from what they should be
+    """
+
+    options: ApplyMigrationOptions
+    rewritten: tuple[Finding, ...] = ()
+
+    unfinished = DropFeatures.unfinished
+    own_commits: ClassVar[tuple[type[Step], ...]] = (InOneCommit, ForbidNulls, RewriteTable)
+
+    @cached_property
+    def approved(self) -> ApprovedPlan | None:
+        """The approved plan, if there is one."""
+        plan = self.options.plan_of(self.table.name.text)
+        return None if plan is None else ApprovedPlan.from_json(plan)
+
+    @cached_property
+    def spec(self) -> TableSpec:
+        """What is declared; that of the approved plan, if there is one."""
+        if self.approved is None:
+            return self.options.spec_of(self.table.name.text)
+        return TableSpec.from_json(self.approved.spec)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The digest of the plan that was approved, whatever is left of it, and who approved it."""
+        approver = {"approved_by": self.options.approved_by} if self.options.approved_by else {}
+        return approver if self.approved is None else {"plan_digest": self.approved.digest, **approver}
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The steps that are left to do."""
+        planning = self._plan_on(self.state)
+        if planning.plan is None:
+            return planning.planned
+        against = (*self._not_approved(planning), *self._not_allowed(planning.plan))
+        return replace(planning.planned, refusals=(*planning.planned.refusals, *against))
+
+    def commit(self, step: Step, since: TableState) -> PlannedChange:
+        """Commit changes of metadata in one transaction of the engine, or rewrite the table in one."""
+        if isinstance(step, RewriteTable):
+            _, differing = rewrite_table(self.session, self.table, since, step)
+            return replace(self, rewritten=(*self.rewritten, *differing))
+        if isinstance(step, self.own_commits):
+            commit_metadata(self.session, self.table, since, step)
+            return self
+        return super().commit(step, since)
+
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return what a new plan would still do, which rules the commits of this run broke, and rows that differ."""
+        if not commits:
+            return ()
+        return (*self.rewritten, *self._not_as_declared(after), *audited(self.table, self.state, commits))
+
+    def _plan_on(self, state: TableState) -> Planning:
+        return plan_for(self.session, self.table, self.spec, self.options, self.session.engine, state)
+
+    def _not_approved(self, planning: Planning) -> Iterator[Finding]:
+        """Yield why the plan is not the approved one; without one, what the policy does not let pass unapproved."""
+        if self.approved is None:
+            yield from (finding for finding in planning.findings if finding.severity is Severity.ERROR)
+        elif planning.plan is not None:
+            yield from check_approved(self.approved, planning.plan, moved=self._moved(self.approved))
+
+    def _moved(self, approved: ApprovedPlan) -> str | None:
+        """Return who changed protocol or metadata since the plan was made, apart from its own commits."""
+        if base_of(self.state) == approved.base:
+            return None
+        try:
+            if base_of(self.table.log.read_state(version=approved.version)) != approved.base:
+                return f"version {approved.version} does not have the protocol and metadata that the plan names"
+            for version, actions in self.table.log.commits_after(approved.version):
+                if changes_metadata(actions) and not is_own(actions, {"plan_digest": approved.digest}):
+                    info = commit_info(actions)
+                    by = info.get("engineInfo") or "an unknown engine"
+                    return f"version {version} changed protocol or metadata ({info.get('operation')}, by {by})"
+        except (BrokenLogError, MissingFileError):
+            return f"protocol or metadata changed, and the log no longer leads from version {approved.version} on"
+        return None
+
+    def _not_allowed(self, plan: MigrationPlan) -> Iterator[Finding]:
+        yield from check_upgrade(plan, allowed=self.options.allow_protocol_upgrade)
+        for step in plan.steps:
+            rewrites = isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files)
+            if rewrites and not self.options.allow_rewrite:
+                yield requests.REWRITE_NOT_ALLOWED.found(
+                    "The plan for {table} would {what}.",
+                    table=self.table.name.text,
+                    what=Prose(explain(step).rpartition(" (")[0]),
+                )
+
+    def _not_as_declared(self, after: TableState) -> Iterator[Finding]:
+        if self.spec.drop_features:
+            options = DropFeatureOptions(features=self.spec.drop_features)
+            with_files = self.table.log.read_state(with_files=True, version=after.version)
+            promised = self.planned.plan.protocol_after if self.planned.plan else None
+            yield from verify_dropped(options, with_files, {}, promised=promised)
+        plan = self._plan_on(after).plan
+        left = [step for step in plan.steps if not isinstance(step, DropFeature)] if plan else []
+        yield from still_needed(self.table.name.text, list(map(explain, left)), after.version)

@@ -1,0 +1,67 @@
+"""Which values of a table casts would lose: how many, and some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from airflow_delta_provider.domain.changes.step import Cast
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.casting import is_lost
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.column_values import leaf_values
+
+_EXAMPLES = 5
+
+
+def find_lost(rows: DataFrame, state: TableState, casts: Sequence[Cast]) -> tuple[Finding, ...]:
+    """Return a refusal for each cast that would lose values of ``rows``, all of which are read, once.
+
+    :param rows: of the state
+    """
+    losses = [_Loss.of(state, cast) for cast in casts if not cast.null_on_loss]
+    if not losses:
+        return ()
+    (counts,) = rows.selectExpr(*(loss.count for loss in losses)).collect()
+    return tuple(
+        requests.VALUES_LOST.found(
+            "{lost} of {column} would be lost as {new}, among them {examples}.",
+            column=path_text(loss.cast.parts),
+            lost=f"{lost:,} value{'s' * (lost != 1)}",
+            new=loss.cast.new,
+            examples=[row[0] for row in rows.selectExpr(f"{loss.values}").limit(_EXAMPLES).collect()],
+        )
+        for loss, lost in zip(losses, counts)
+        if lost
+    )
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """SQL for what a cast loses.
+
+    :param count: aggregate: the number of values
+    :param values: generator: each of them, as a string
+    """
+
+    cast: Cast
+    count: str
+    values: str
+
+    @classmethod
+    def of(cls, state: TableState, cast: Cast) -> _Loss:
+        column = next(each for each in all_columns(state.metadata.schema) if lowered(each.parts) == lowered(cast.parts))
+        values, in_collection = leaf_values(column.parts, column.kinds)
+        listed = values if in_collection else f"array({values})"
+        lost = is_lost("x", column.data_type, parse_sql_type(cast.new), cast.new)
+        found = f"filter({listed}, x -> {lost})"
+        return cls(
+            cast,
+            f"coalesce(sum(greatest(size({found}), 0)), 0)",
+            f"explode(transform({found}, x -> CAST(x AS string)))",
+        )

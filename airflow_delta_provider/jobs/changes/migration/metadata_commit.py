@@ -1,0 +1,97 @@
+"""One commit of changes that concern metadata only, through a transaction of the engine."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.changes.commit.edit import lines_of
+from airflow_delta_provider.domain.changes.commit.rule_check import check_commit
+from airflow_delta_provider.domain.changes.step import ForbidNulls, InOneCommit, Parts, Step
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit_base import CommitBase
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.migration.null_values import find_nulls
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+
+
+def commit_metadata(session: SparkDeltaSession, table: OpenTable, since: TableState, step: Step) -> int | None:
+    """Commit what a step changes of the metadata; return the version, None where it changes nothing.
+
+    Commits that other writers make in the meantime may add and remove files, but no file if NULL is to be forbidden.
+
+    :param since: a state of the table from which on other writers may only add and remove files
+    :raises TableMovedError: if another writer changed protocol or metadata since
+    :raises CommitRefusedError: if the commit would break a rule, or a column that shall forbid NULL holds it
+    :raises Py4JJavaError: if the engine refuses the change, or another writer was faster
+    """
+    transaction = EngineTransaction(session, table.location)
+    base = base_of(transaction, table, since)
+    old = (transaction.protocol, transaction.metadata)
+    if forbidden := list(_forbids_nulls(step)):
+        transaction.bar_new_files()
+        columns = [(parts, earlier_path(parts, before)) for parts, before in forbidden]
+        if found := find_nulls(session, table, base.state, columns):
+            raise CommitRefusedError(*found)
+    transaction.update_metadata(edited(step, transaction.metadata))
+    if (transaction.protocol, transaction.metadata) == old:
+        return None
+    intended = _intended_actions(transaction, base, old)
+    if broken := check_commit(table.name.text, base, lines_of(intended), KeptLog(table.log)):
+        raise CommitRefusedError(*broken)
+    return transaction.commit_metadata()
+
+
+def base_of(transaction: EngineTransaction, table: OpenTable, since: TableState) -> CommitBase:
+    """Return the version that a transaction sees.
+
+    :raises TableMovedError: if protocol or metadata are others than those of ``since``
+    """
+    base = table.log.read_commit_base(transaction.version)
+    if (base.state.protocol, base.state.metadata) != (since.protocol, since.metadata):
+        raise TableMovedError(
+            f"Protocol or metadata of {table.name.text} in version {transaction.version} differ from version "
+            f"{since.version}, on which this was planned. This step was not done."
+        )
+    return base
+
+
+def _forbids_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, tuple[Step, ...]]]:
+    """Yield the columns that a step sets NOT NULL, each with the steps that come before."""
+    if isinstance(step, ForbidNulls):
+        yield from ((parts, tuple(before)) for parts in step.columns)
+    elif isinstance(step, InOneCommit):
+        for index, each in enumerate(step.steps):
+            yield from _forbids_nulls(each, (*before, *step.steps[:index]))
+
+
+def _intended_actions(
+    transaction: EngineTransaction, base: CommitBase, old: tuple[dict[str, Any], dict[str, Any]]
+) -> list[Action]:
+    """Return the actions that the transaction will commit; of the provenance, which the engine writes, what must be."""
+    now = int(time.time() * 1000)
+    previous = base.previous.info.get("inCommitTimestamp") if base.previous is not None else None
+    timestamp = max(now, previous + 1) if isinstance(previous, int) else now
+    info = {
+        "inCommitTimestamp": timestamp,
+        "timestamp": timestamp,
+        "operation": "UPDATE SCHEMA",
+        "operationParameters": {},
+        "engineInfo": "Delta-Lake",
+        "txnId": str(uuid.uuid4()),
+    }
+    protocol, metadata = transaction.protocol, transaction.metadata
+    actions: list[Action] = [{"commitInfo": info}]
+    if protocol != old[0]:
+        actions.append({"protocol": protocol})
+    if metadata != old[1]:
+        actions.append({"metaData": metadata})
+    return actions

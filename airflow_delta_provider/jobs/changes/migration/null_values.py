@@ -1,0 +1,55 @@
+"""Which columns hold NULL, in how many rows, and in which file, for example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.changes.step import Parts
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.column_values import leaf_values
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+
+
+def find_nulls(
+    session: SparkDeltaSession, table: OpenTable, state: TableState, columns: Sequence[tuple[Parts, Parts | None]]
+) -> tuple[Finding, ...]:
+    """Return a refusal for each column that holds NULL in rows of a version; all rows of it are read, once.
+
+    A nested field is NULL, too, where the struct that has it is.
+
+    :param columns: for each its path, and that in the version; None where the version does not have it
+    """
+    tests = [_is_null(state, earlier) for _, earlier in columns]
+    measures = [
+        measure
+        for test in tests
+        for measure in (f"count_if({test})", f"min(CASE WHEN {test} THEN _metadata.file_path END)")
+    ]
+    rows: Any = session.spark.read.format("delta").option("versionAsOf", state.version).load(table.location)
+    (found,) = rows.selectExpr("count(*)", *measures).collect()
+    return tuple(
+        requests.NULLS_FOUND.found(
+            "{column} is NULL in {nulls:row} of {rows} of version {version}, for example in {path}.",
+            column=path_text(parts),
+            version=state.version,
+            nulls=found[2 * index + 1],
+            rows=found[0],
+            path=found[2 * index + 2],
+        )
+        for index, (parts, _) in enumerate(columns)
+        if found[2 * index + 1]
+    )
+
+
+def _is_null(state: TableState, parts: Parts | None) -> str:
+    """Return SQL for whether a row has NULL in a column."""
+    if parts is None:
+        return "true"
+    column = next(each for each in all_columns(state.metadata.schema) if lowered(each.parts) == lowered(parts))
+    values, in_collection = leaf_values(column.parts, column.kinds)
+    return f"exists({values}, x -> x IS NULL)" if in_collection else f"{values} IS NULL"

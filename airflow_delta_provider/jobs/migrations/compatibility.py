@@ -1,0 +1,99 @@
+"""The kind ``check-compatibility``: which engines a table locks out, or would lock out after a change."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any, cast
+
+from airflow_delta_provider.domain.changes.lockouts import (
+    check_known,
+    check_probe,
+    check_table,
+    check_window,
+    outcomes,
+)
+from airflow_delta_provider.domain.changes.preflight import demands_with
+from airflow_delta_provider.domain.changes.widen_types import Widening, check_widening, resolve_widenings
+from airflow_delta_provider.domain.checks.compatibility import UNKNOWN_SUPPORT
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.metadata.schema import check_readable
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.fleet import TableFleet
+from airflow_delta_provider.domain.engine.lockout import known_lockouts
+from airflow_delta_provider.domain.engine.probe import Probe
+from airflow_delta_provider.domain.engine.profiles.access import Access, Demands
+from airflow_delta_provider.domain.engine.recent_writer import RecentWriters
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.fleet import fleet_of
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
+from airflow_delta_provider.jobs.migrations.probe import probe
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+
+
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Check which engines one table locks out, as it is or with what is planned. Nothing is changed."""
+    del progress
+    options = cast("CheckCompatibilityOptions", request.options)
+    table, timings = session.open_table(text), Timings()
+    name = table.name.text
+    with timings.phase("read"):
+        state = table.log.read_state()
+    known: dict[str, Any] = {"version": state.version, "timings": timings}
+    findings = [*why_undecidable(state), *check_readable(state)]
+    if state.metadata.readable_columns is None and options.columns:
+        return TableReport.judged(name, *findings, **known)
+    widenings, refusals = _widenings(options, state)
+    if refusals:
+        return TableReport.refused(name, *refusals, **known)
+    with timings.phase("commits"):
+        writers = writers_within(table.log, state, options.days, datetime.now(timezone.utc))
+    fleet = fleet_of(options.fleet, table.name, table.location)
+    try:
+        now = demands_of(state.protocol, state.metadata)
+        planned = demands_with(state, options.features, widenings) if options.plans else None
+    except (ValueError, BrokenLogError) as error:
+        unknown = UNKNOWN_SUPPORT.found(
+            "What the table demands of engines cannot be read: {why}.", version=state.version, why=Prose(error)
+        )
+        return TableReport.judged(name, *findings, unknown, **known)
+    findings += check_table(now, planned, fleet, writers)
+    findings += check_window(writers)
+    if planned is not None:
+        findings += check_known(fleet, writers)
+    tried = None
+    if options.probe:
+        with timings.phase("probe"):
+            tried = probe(table.location)
+        findings += check_probe(tried, fleet, writers)
+    return TableReport.judged(name, *findings, evidence=_evidence(planned or now, fleet, writers, tried), **known)
+
+
+def _widenings(options: CheckCompatibilityOptions, state: TableState) -> tuple[list[Widening], list[Finding]]:
+    """Return the columns that are to be widened, and why they cannot be."""
+    if not options.columns:
+        return [], []
+    widenings, refusals = resolve_widenings(WidenTypesOptions(columns=options.columns), state.metadata)
+    pending = (widening for widening in widenings if widening.column.data_type != widening.new)
+    return widenings, [*refusals, *(refusal for widening in pending for refusal in check_widening(widening, state))]
+
+
+def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried: Probe | None) -> dict[str, Any]:
+    return {
+        "engines": outcomes(demands, fleet, writers),
+        "writers": [writer.to_json() for writer in writers.writers],
+        "writers_since_version": writers.since,
+        "known_lockouts": {
+            "read": list(known_lockouts(Access.READ, sorted(demands.reader))),
+            "write": list(known_lockouts(Access.WRITE, sorted(demands.writer))),
+        },
+        "probe": None if tried is None else tried.to_json(),
+    }

@@ -1,0 +1,39 @@
+"""The kind ``init-spec``: the spec of one table as it is, from its log alone."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.metadata.schema import check_readable
+from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.spec.of_table import describe
+from airflow_delta_provider.domain.spec.problem import SpecError
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
+
+
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Report the spec of one table; the command line writes the specs of all tables to a file.
+
+    :raises BrokenLogError: if its schema or its properties can be declared by no spec
+    """
+    del request, progress
+    table, timings = session.open_table(text), Timings()
+    with timings.phase("read"):
+        state = table.log.read_state()
+    findings = (*why_undecidable(state), *check_readable(state))
+    name = table.name.text
+    if state.metadata.readable_columns is None:
+        return TableReport.judged(name, *findings, version=state.version, timings=timings)
+    described = describe(state, name)
+    spec = described.spec.to_json()
+    try:
+        TableSpec.from_json(spec)
+    except SpecError as error:
+        wrong = error.problems[0]
+        raise BrokenLogError(f"no spec can declare the table: {wrong.path}: {wrong.what}") from error
+    evidence = {"table_id": state.metadata.id or None, "left_out": list(described.left_out)}
+    return TableReport.judged(name, *findings, version=state.version, spec=spec, evidence=evidence, timings=timings)

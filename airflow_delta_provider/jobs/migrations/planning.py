@@ -1,0 +1,95 @@
+"""Planning a migration of one table from its log: what is done, what is questionable, who is locked out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
+from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
+from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.migrations.plan import MigrationPlan
+from airflow_delta_provider.domain.migrations.planned import planned_migration
+from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
+from airflow_delta_provider.domain.request.fleet import fleet_of
+from airflow_delta_provider.domain.request.plan_migration import JudgesPlans
+from airflow_delta_provider.domain.spec.policy import Policy, why_ask
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
+from airflow_delta_provider.jobs.migrations.declared import completed
+from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
+
+
+@dataclass(frozen=True)
+class Planning:
+    """A migration of one table, as planned on a state of it.
+
+    :param state: with its files, where planning looked at them
+    """
+
+    state: TableState
+    planned: MigrationPlanned
+
+    @property
+    def plan(self) -> MigrationPlan | None:
+        """The plan; None where it is refused."""
+        return self.planned.plan
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is questionable about the plan, and whom it locks out."""
+        return () if self.plan is None else (*self.plan.lint, *self.plan.locked_out)
+
+
+def plan_for(
+    session: DeltaSession,
+    table: OpenTable,
+    spec: TableSpec,
+    options: JudgesPlans,
+    engine: Engine | None = None,
+    state: TableState | None = None,
+) -> Planning:
+    """Plan to make a table what its spec declares, and judge the plan.
+
+    :param engine: that will do it; None where that is not known yet
+    :param state: to plan on, where that is known already; by default the newest
+    :raises BrokenLogError: if the log is damaged
+    :raises TableError: if the table that this one is to be like is not there
+    """
+    state, spec = state or table.log.read_state(), completed(session, spec)
+    planned = plan_migration(table.name, spec, state, engine)
+    if planned.wants_files:
+        state = table.log.read_state(with_files=True, version=state.version)
+        names = [feature_named(name).name for name in spec.drop_features]
+        costs = rewrite_costs(DeltaFiles(session.storage, table.location), names, state)
+        survey = DropSurvey(costs)
+        planned = plan_migration(table.name, spec, state, engine, survey)
+    if planned.plan is None or not planned.plan.steps:
+        return Planning(state, planned)
+    return Planning(state, replace(planned, plan=_judged(table, planned.plan, options)))
+
+
+def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:
+    now = datetime.now(timezone.utc)
+    locked_out: tuple[Finding, ...] = ()
+    if affects_engines(plan):
+        fleet = fleet_of(options.fleet, table.name, table.location)
+        writers = writers_within(table.log, plan.before, RECENT_DAYS, now)
+        locked_out = plan_lockouts(plan, plan.before, fleet, writers)
+    policy = Policy.parse(options.policy)
+    its_policy = policy.of(table.name.text)
+    migration = planned_migration(
+        plan.steps,
+        plan.before,
+        features_added=plan.protocol_after.features - plan.protocol_before.features,
+        most_rewritten=its_policy.most_rewritten,
+    )
+    lint = policy.lint(migration, table.name.text, now.date())
+    asks = why_ask(migration, (*lint, *locked_out), its_policy, locks_out=bool(locked_out))
+    return replace(plan, lint=lint, locked_out=locked_out, approval=asks)

@@ -1,0 +1,75 @@
+"""Where ``init-spec`` writes the specs of tables."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.spec.writing import Written, file_text
+from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile, Storage
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+class ReadableStorage(Storage, Protocol):
+    """A storage whose files can be read, too."""
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file.
+
+        :raises MissingFileError: if there is none
+        """
+        ...
+
+
+class SpecFile:
+    """The file that a request wants the specs of its tables in.
+
+    :raises RequestError: if no file can be written there
+    """
+
+    def __init__(self, place: str, *, overwrite: bool) -> None:
+        self._place = place
+        self._overwrite = overwrite
+        try:
+            self._file = ReportFile(place)
+        except RequestError as error:
+            raise RequestError("{out}: {error}", error=str(error)) from None
+
+    @classmethod
+    def of(cls, options: Options) -> SpecFile | None:
+        """Return the file that options name; None where they name none."""
+        if isinstance(options, InitSpecOptions) and options.out is not None:
+            return cls(options.out, overwrite=options.force)
+        return None
+
+    def check(self, storage: ReadableStorage) -> None:
+        """Check that nothing would be overwritten unasked.
+
+        :raises RequestError: if it would
+        :raises Exception: what the storage says where it cannot be reached
+        """
+        self._file.check(storage)
+        if self._overwrite:
+            return
+        try:
+            storage.read(storage.qualify(self._place))
+        except (FileNotFoundError, MissingFileError):
+            return
+        raise RequestError("{out}: {place} exists. Give {force} to overwrite it.", place=self._place)
+
+    def write(self, report: JobReport, storage: Storage) -> int:
+        """Write the specs of the tables that have one, and return how many those are; without any, nothing is written.
+
+        :raises Exception: what the storage says if it cannot
+        """
+        tables = [
+            Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
+            for table, known in ((table, table.evidence or {}) for table in report.tables)
+            if table.spec is not None
+        ]
+        if tables:
+            self._file.write(file_text(tables, as_json=self._place.endswith(".json")).encode(), storage)
+        return len(tables)

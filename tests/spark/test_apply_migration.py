@@ -1,0 +1,134 @@
+"""Migrations of real tables: applied, killed and gone on with, approved, refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
+from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.jobs.changes import table_change
+from tests.spark.test_migration_steps import head
+from tests.tables import log
+from tests.tables.migrating import DECLARED, plain
+
+ALLOWED = {"allow_protocol_upgrade": True, "allow_rewrite": True}
+ROWS = "SELECT id, amount, b, s.x, s.z, l, day FROM delta.`{path}` ORDER BY id"
+
+
+class Killed(BaseException):
+    """Ends a job as a signal would: nothing that follows is done."""
+
+
+@pytest.fixture
+def apply(run_job) -> Callable[..., TableReport]:
+    def apply_one(path: Path, spec=DECLARED, **known) -> TableReport:
+        how = {key: known.pop(key) for key in ("dry_run", "labels", "progress") if key in known}
+        declared = {} if spec is None else {"spec": (spec,)}
+        return run_job([path], ApplyMigrationOptions(**declared, **{**ALLOWED, **known}), **how).tables[0]
+
+    return apply_one
+
+
+@pytest.fixture
+def plan(run_job) -> Callable[..., dict]:
+    def plan_one(path: Path, spec=DECLARED) -> dict:
+        report = run_job([path], PlanMigrationOptions(spec=(spec,))).tables[0]
+        assert report.plan is not None, report.findings
+        return report.plan
+
+    return plan_one
+
+
+def rows(spark, path):
+    return [row.asDict(recursive=True) for row in spark.sql(ROWS.format(path=path)).collect()]
+
+
+def test_table_becomes_what_is_declared_and_a_second_run_changes_nothing(spark, table, apply, plan, audit):
+    path = table(plain)
+    version = log.newest(path)
+    report = apply(path)
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert plan(path)["steps"] == []
+    assert [row["amount"] for row in rows(spark, path)] == [10, 20, None]
+    assert [row["b"] for row in rows(spark, path)] == [1, 2, None]
+    assert log.newest(path) == version + report.plan["commits"]
+    again = apply(path)
+    assert (again.verdict, again.changed, again.plan["changed"]) == (Verdict.PASS, False, False)
+    assert audit(path, level="data").findings == ()
+
+
+def test_killed_after_every_step_in_turn_it_goes_on_and_does_nothing_twice(
+    spark, table, apply, plan, audit, monkeypatch
+):
+    undisturbed, path = table(plain, name="undisturbed"), table(plain)
+    approved = plan(path)
+    assert len({step["step"] for step in approved["steps"]}) >= 8
+    assert apply(undisturbed, spec=None, plan=(plan(undisturbed),)).verdict is Verdict.PASS
+    execute = table_change.TableChange._execute
+
+    def killed(self, change, step, version):
+        execute(self, change, step, version)
+        raise Killed
+
+    kills = 0
+    with monkeypatch.context() as patched:
+        patched.setattr(table_change.TableChange, "_execute", killed)
+        while True:
+            try:
+                done = apply(path, spec=None, plan=(approved,))
+            except Killed:
+                kills += 1
+            else:
+                break
+    assert (done.verdict, done.findings, done.changed) == (Verdict.PASS, (), False)
+    assert kills == len({step["step"] for step in approved["steps"]})
+    assert head(path) == head(undisturbed)
+    assert log.protocol(path) == log.protocol(undisturbed)
+    assert log.newest(path) == log.newest(undisturbed)
+    assert rows(spark, path) == rows(spark, undisturbed)
+    assert plan(path)["steps"] == []
+    assert audit(path).findings == ()
+    digests = {log.user_metadata(path, version)["plan_digest"] for version in log.commits(path) if version > 2}
+    assert digests == {approved["digest"]}
+
+
+def test_nothing_is_done_without_what_it_needs_being_allowed(table, apply):
+    path = table(plain)
+    version = log.newest(path)
+    report = apply(path, allow_protocol_upgrade=False, allow_rewrite=False)
+    assert report.verdict is Verdict.REFUSED
+    assert {finding.code for finding in report.findings} == {"RQ09", "RQ32"}
+    assert log.newest(path) == version
+
+
+def test_approved_plan_waits_for_appends_but_not_for_a_change_of_metadata(spark, table, apply, plan):
+    path = table(plain)
+    approved = plan(path)
+    spark.sql(f"INSERT INTO delta.`{path}` (id, a, b, s, l, m, day) SELECT 4, a, b, s, l, m, day FROM delta.`{path}` "
+              "WHERE id = 1")  # fmt: skip
+    edited = json.loads(json.dumps(approved).replace("amount_known", "amount_unknown"))
+    assert [f.code for f in apply(path, spec=None, plan=(edited,)).findings] == ["RQ64"]
+    assert apply(path, spec=None, plan=(approved,), approved_by="ada").verdict is Verdict.PASS
+    assert log.user_metadata(path, log.newest(path)) == {"plan_digest": approved["digest"], "approved_by": "ada"}
+    moved = table(plain, name="moved")
+    approved = plan(moved)
+    spark.sql(f"ALTER TABLE delta.`{moved}` SET TBLPROPERTIES ('team' = 'other')")
+    report = apply(moved, spec=None, plan=(approved,))
+    assert [finding.code for finding in report.findings] == ["RQ64"]
+    assert "version" in report.findings[0].message
+
+
+def test_values_that_would_be_lost_end_it_before_the_rewrite_and_a_rerun_goes_on(spark, table, apply):
+    path = table(plain)
+    spark.sql(f"UPDATE delta.`{path}` SET b = 'x' WHERE id = 2")
+    report = apply(path)
+    assert (report.verdict, [f.code for f in report.findings]) == (Verdict.REFUSED, ["RQ71"])
+    assert report.changed
+    spark.sql(f"UPDATE delta.`{path}` SET b = '2' WHERE id = 2")
+    assert apply(path).verdict is Verdict.PASS

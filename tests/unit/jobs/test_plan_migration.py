@@ -1,0 +1,105 @@
+"""Planning migrations of tables from their logs, and the kind ``plan-migration`` on its command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.run.runner import run
+from tests.unit.jobs.test_check_compatibility import METADATA, RUST, SPARK, Log, protocol
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return Log(tmp_path / "orders").commit(1, SPARK, protocol(), METADATA).path
+
+
+def planned(path: Path, *specs: Any, **options: Any) -> Any:
+    request = JobRequest((str(path),), PlanMigrationOptions(spec=specs, **options))
+    (report,) = run(request, python_session()).tables
+    return report
+
+
+def test_a_table_that_is_what_is_declared_has_no_steps(table: Path) -> None:
+    report = planned(table, {"columns": [{"name": "q", "type": "int"}]})
+    assert report.verdict is Verdict.PASS
+    assert report.plan["steps"] == []
+    assert report.plan["changed"] is False
+
+
+def test_steps_lint_and_lock_outs(tmp_path: Path) -> None:
+    path = Log(tmp_path / "t").commit(1, RUST, protocol(), METADATA).path
+    report = planned(path, {"columns": [{"name": "q", "type": "bigint"}]})
+    assert [step["sql"] is not None for step in report.plan["steps"]] == [True, True]
+    assert report.plan["permissions"] == ["allow_protocol_upgrade"]
+    assert [finding["code"] for finding in report.plan["locked_out"]] == ["CP02"]
+    assert {finding.code for finding in report.findings} >= {"CP02", "MG25"}
+    assert report.verdict is Verdict.VIOLATED
+    assert report.changed is False
+
+
+def test_a_refused_plan_says_why(table: Path) -> None:
+    report = planned(table, {"columns": [{"name": "q", "type": "string"}]})
+    assert report.verdict is Verdict.REFUSED
+    assert [finding.code for finding in report.findings] == ["RQ60"]
+    assert report.plan is None
+
+
+def test_a_policy_weighs_findings_and_says_who_has_to_approve(table: Path) -> None:
+    spec = {"columns": [{"name": "q", "type": "int"}, {"name": "note", "type": "string"}]}
+    assert planned(table, spec).plan["approval"]
+    policy = {"tables": [{"table": "*", "approve_without_asking": ["additive"]}]}
+    assert planned(table, spec, policy=policy).plan["approval"] == []
+
+
+def test_a_table_is_to_be_like_another(table: Path, tmp_path: Path) -> None:
+    fields = [
+        {"name": "Q", "type": "integer", "nullable": True, "metadata": {"comment": "pieces"}},
+        {"name": "note", "type": "string", "nullable": False, "metadata": {}},
+    ]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    other = {"metaData": {**METADATA["metaData"], "schemaString": schema}}
+    template = Log(tmp_path / "template").commit(1, SPARK, protocol(), other).path
+    report = planned(table, {"like": str(template), "columns": [{"name": "q", "type": "int"}]})
+    told = [step["explanation"] for step in report.plan["steps"]]
+    assert told == ["add note string (1 commit)", "set the comment of q to 'pieces' (1 commit)"]
+    assert planned(table, {"like": str(tmp_path / "gone")}).verdict is Verdict.REFUSED
+
+
+def test_every_table_needs_a_spec(table: Path) -> None:
+    with pytest.raises(RequestError, match=r"nothing for '/lake/ordrs'.*Did you mean '/lake/orders'"):
+        JobRequest(("/lake/ordrs",), PlanMigrationOptions(spec=({"table": "/lake/orders"},)))
+
+
+def test_the_command_line_plans_what_a_file_declares(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "specs"
+    folder.mkdir()
+    spec = folder / "orders.yaml"
+    spec.write_text(f"table: {table}\ncolumns:\n  - {{name: q, type: int, comment: pieces}}\n")
+    (folder / "README.md").write_text("not a spec")
+    for place in (spec, folder):
+        assert main(["plan-migration", "--spec", str(place), "--format", "json", "--no-config"]) == 0
+        (report,) = json.loads(capsys.readouterr().out)["tables"]
+        (step,) = report["plan"]["steps"]
+        assert step["explanation"] == "set the comment of q to 'pieces' (1 commit)"
+
+
+def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "orders.yaml"
+    spec.write_text("table: /lake/orders\ncolums: []\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["plan-migration", "--spec", str(spec), "--no-config"])
+    assert ended.value.code == 2
+    assert "line 2, column 1" in (said := capsys.readouterr().err)
+    assert "columns" in said
