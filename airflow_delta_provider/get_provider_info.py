@@ -26,7 +26,12 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
-                    f"airflow_delta_provider.{kind.operator.partition(':')[0]}" for kind in KINDS.values()
+                    *(
+                        f"airflow_delta_provider.{kind.operator.partition(':')[0]}"
+                        for kind in KINDS.values()
+                        if kind.operator
+                    ),
+                    "airflow_delta_provider.operators.approve_migration",
                 ],
             }
         ],
@@ -36,6 +41,7 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_delta_provider.sensors.feature",
                     "airflow_delta_provider.sensors.paimon_row_tracking",
+                    "airflow_delta_provider.sensors.quiet_window",
                 ],
             }
         ],

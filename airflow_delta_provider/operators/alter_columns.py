@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Names, Types
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
@@ -26,6 +26,9 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         A column is added last in its struct, and is nullable. Paths are those after drops and renames. (templated)
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: column paths. (templated)
+    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
+        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
+        of these out is refused. (templated)
 
     In a path, put a name that holds a dot between backticks.
 
@@ -41,10 +44,12 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         add: Types | None = None,
         rename: Types | None = None,
         drop: Names | None = None,
+        fleet: Document = None,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.add = add
         self.rename = rename
         self.drop = drop
+        self.fleet = fleet
         self.check_literals()

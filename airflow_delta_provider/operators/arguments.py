@@ -24,6 +24,8 @@ Text = str | XComArg
 Names = Sequence[str] | str | XComArg
 Types = Mapping[str, str] | str | XComArg
 Flag = bool | str | XComArg
+Document = Mapping[str, Any] | str | XComArg | None
+Specs = Mapping[str, Any] | Sequence[Any] | str | XComArg
 Version = int | str | XComArg | None
 
 OnViolation = Literal["fail", "warn", "skip"]

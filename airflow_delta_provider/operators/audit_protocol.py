@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, cast
 
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -20,8 +18,8 @@ from airflow_delta_provider.domain.request.table_name import is_catalog_name
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
 from airflow_delta_provider.operators.config_file import read_config_file
+from airflow_delta_provider.operators.dag_file import DagFiles, file_of
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
-from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.yaml_file import names_file, read_entries
 
 #: Options that the configuration file may give.
@@ -107,9 +105,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.state_path = state_path
         self.seconds_per_table = seconds_per_table
         named = {"tables": self.tables, "waivers": waivers}
-        #: Arguments that the DAG itself gives a file for, each with whether a template is in its name.
-        self._files = {name: not is_literal(file) for name, file in named.items() if names_file(file)}
-        self._context: Context | None = None
+        self._listed = DagFiles(named)
         self.check_literals()
 
     def request(self, context: Context) -> JobRequest:
@@ -118,11 +114,8 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
 
         :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
-        self._context, self._read_config = context, None
-        try:
-            return super().request(context)
-        finally:
-            self._context = None
+        self._read_config = None
+        return super().request(context)
 
     def given(self) -> dict[str, Any]:
         """
@@ -147,7 +140,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         if self.config is None:
             return Config()
         if self._read_config is None:
-            self._read_config = read_config_file(self._file("config", self.config, bounded=False))
+            self._read_config = read_config_file(file_of(self, "config", self.config, self._context, bounded=False))
         return self._read_config
 
     def _engine(self, options: Options, tables: Sequence[str]) -> str:
@@ -178,29 +171,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         """Return what an argument lists, itself or in the YAML file that it names, relative to the DAG's file."""
         if not names_file(value):
             return as_list(argument, value)
-        if argument not in self._files:
-            raise DeltaRequestError(
-                f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
-                "argument so that its own text ends in .yaml or .yml."
-            )
-        return read_entries(argument, self._file(argument, value, bounded=self._files[argument]))
-
-    def _file(self, argument: str, value: str, *, bounded: bool) -> Path:
-        """Return the file that an argument names, relative to the DAG's file.
-
-        :param bounded: whether it must lie with the DAGs
-        """
-        folder = Path(self.dag.fileloc).parent if cast("Any", self).has_dag() else Path()
-        file = folder / value
-        if self._context is not None:
-            access = Access.of(self._context)
-            bundle = getattr(getattr(self._context["ti"], "bundle_instance", None), "path", None) or folder
-            if (bounded or access.allowed) and not access.allows_file(file, (folder, Path(bundle))):
-                raise DeltaRequestError(
-                    f"{argument} is {value!r}, which lies neither with the DAGs nor in the allowed locations, links "
-                    "followed. Put the file below the folder of the DAG's file, or of its bundle."
-                )
-        return file
+        return read_entries(argument, self._listed.path(self, argument, value, self._context))
 
 
 def _name(entry: Any) -> str:

@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
+from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.job_jars import check_delta_jars
@@ -37,10 +38,12 @@ from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
 from airflow_delta_provider.operators.asset_events import add_asset_events
+from airflow_delta_provider.operators.dag_file import DagFiles
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.yaml_file import read_document
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
 
@@ -108,6 +111,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         self.storage_conn_id = cast("str | None", storage_conn_id)
         self._request: JobRequest | None = None
         self._received: Receipts = {}
+        self._context: Context | None = None
         if report_path is not None and is_literal(report_path):
             check_report_path(report_path)
         #: The report of this process' run, for its link and its callbacks.
@@ -134,10 +138,19 @@ class DeltaJobOperator(SparkSubmitOperator):
         :raises RequestError: if a rendered text cannot be read
         """
         return {
-            name: option.value.from_template(name, self.argument(name))
+            name: self._document(name)
+            if isinstance(option.value, Document)
+            else option.value.from_template(name, self.argument(name))
             for name, option in self.options_type.declared().items()
             if option.argument is None
         }
+
+    def _document(self, name: str) -> Any:
+        """Return what an argument holds, itself or in the YAML file that it names, relative to the DAG's file."""
+        value, document = self.argument(name), _document_of(self.options_type, name)
+        if document.names_file(value):
+            return read_document(name, self._documents.path(self, name, value, self._context), document)
+        return document.from_template(name, value)
 
     def argument(self, name: str) -> Any:
         """Return the value of the argument of an option."""
@@ -174,13 +187,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         access = Access.of(context)
         with self.refusing():
-            request = JobRequest(
-                self._tables(),
-                self.options(),
-                labels=_labels(context),
-                allowed_locations=access.allowed,
-                exclude=self._excluded(),
-            )
+            request = self._rendered_request(context, access.allowed)
             self._check_beforehand(request.tables, request.options)
             for table in request.tables:
                 access.check_table(table)
@@ -191,6 +198,19 @@ class DeltaJobOperator(SparkSubmitOperator):
                 access.check_path("report_path", folder, tables=request.tables, used_here=True)
         check_delta_jars(self.delta_jars)
         return request
+
+    def _rendered_request(self, context: Context, allowed: tuple[str, ...]) -> JobRequest:
+        self._context = context
+        try:
+            return JobRequest(
+                self._tables(),
+                self.options(),
+                labels=_labels(context),
+                allowed_locations=allowed,
+                exclude=self._excluded(),
+            )
+        finally:
+            self._context = None
 
     def report_store(self, context: Context) -> ReportStore:
         """
@@ -209,13 +229,18 @@ class DeltaJobOperator(SparkSubmitOperator):
         """
         if (self.table is None) == (self.tables is None) and not self._names_tables_elsewhere():
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
+        declared = self.options_type.declared().items()
+        documents = {name: getattr(self, name) for name, option in declared if isinstance(option.value, Document)}
+        self._documents = DagFiles(
+            documents, lambda name, value: _document_of(self.options_type, name).names_file(value)
+        )
         with self.refusing():
-            declared = self.options_type.declared().items()
-            if is_literal([getattr(self, option.argument or name) for name, option in declared]):
+            is_said = is_literal([getattr(self, option.argument or name) for name, option in declared])
+            if is_said:
                 self._check_beforehand((), options := self.options())
                 for name in options.features_to_come():
                     warnings.warn(f"{self.task_id}: {name!r} is not a table feature known here", stacklevel=4)
-            if is_literal([self.table, self.tables]):
+            if is_literal([self.table, self.tables]) and (is_said or not self._names_tables_elsewhere()):
                 tables = self._tables()
                 if not tables:
                     raise RequestError("{tables} is empty. Name at least one table.")
@@ -272,7 +297,9 @@ class DeltaJobOperator(SparkSubmitOperator):
         check_tables(tables, patterns=self.options_type.takes_patterns, relative=False)
 
     def _tables(self) -> tuple[str, ...]:
-        return tuple(as_list("tables", self.tables)) if self.tables is not None else (cast("str", self.table),)
+        if self.tables is not None:
+            return tuple(as_list("tables", self.tables))
+        return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
         """Whether tables are named by none of ``table`` and ``tables``."""
@@ -323,6 +350,10 @@ class DeltaJobOperator(SparkSubmitOperator):
     def _plans_only(self) -> bool:
         """Whether the job plans, and changes nothing."""
         return False
+
+
+def _document_of(options: type[Options], name: str) -> Document:
+    return cast("Document", options.declared()[name].value)
 
 
 def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:

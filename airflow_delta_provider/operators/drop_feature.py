@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
@@ -53,6 +53,9 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     :param acknowledge_history_loss: confirm that time travel to older versions will be lost; needed for
         ``truncate_history``. (templated)
     :param acknowledge_row_id_loss: confirm that rows will lose their ids; needed for ``rowTracking``. (templated)
+    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
+        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
+        of these out is refused. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -70,6 +73,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         allow_rewrite: Flag = False,
         acknowledge_history_loss: Flag = False,
         acknowledge_row_id_loss: Flag = False,
+        fleet: Document = None,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -80,6 +84,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         self.allow_rewrite = allow_rewrite
         self.acknowledge_history_loss = acknowledge_history_loss
         self.acknowledge_row_id_loss = acknowledge_row_id_loss
+        self.fleet = fleet
         self._waits = 0
         self.check_literals()
 

@@ -8,7 +8,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Text
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names, Text
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
@@ -30,6 +30,9 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         ``icebergCompat*``. (templated)
     :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
         adopted), after which engines can only read the table. (templated)
+    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
+        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
+        of these out is refused. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -45,6 +48,7 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         allow_protocol_upgrade: Flag = False,
         allow_special: Flag = False,
         acknowledge_writer_lockout: Flag = False,
+        fleet: Document = None,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -53,4 +57,5 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.allow_special = allow_special
         self.acknowledge_writer_lockout = acknowledge_writer_lockout
+        self.fleet = fleet
         self.check_literals()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Types, VerifyValues
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Types, VerifyValues
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
@@ -28,6 +28,9 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         protocol first, in a commit of their own. (templated)
     :param verify: ``"data"`` reads the widened columns before and after and compares them, ``"log"``
         reads the log only. (templated)
+    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
+        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
+        of these out is refused. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -42,6 +45,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         enable_type_widening: Flag = False,
         allow_protocol_upgrade: Flag = False,
         verify: VerifyValues = "data",
+        fleet: Document = None,
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -49,4 +53,5 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         self.enable_type_widening = enable_type_widening
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.verify = verify
+        self.fleet = fleet
         self.check_literals()

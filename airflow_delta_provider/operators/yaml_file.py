@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from airflow_delta_provider.domain.formats.yaml_text import YamlError, unmarked
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.exceptions import DeltaRequestError
 
 _SUFFIXES = (".yaml", ".yml")
@@ -27,16 +28,7 @@ def read_entries(argument: str, file: Path) -> Sequence[Any]:
 
     :raises DeltaRequestError: if there is none; it says where, and nothing of what the file holds
     """
-    try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DeltaRequestError(f"{argument}: {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DeltaRequestError(f"{argument}: {file} is not a text in UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise DeltaRequestError(f"{argument}: {file} is not YAML{where}") from None
+    entries = unmarked(read_document(argument, file, Document()))
     if entries is None:
         return ()
     if not isinstance(entries, list):
@@ -45,3 +37,30 @@ def read_entries(argument: str, file: Path) -> Sequence[Any]:
         if not isinstance(entry, (str, Mapping)):
             raise DeltaRequestError(f"{argument}: entry {number} of {file} is neither a text nor a mapping")
     return entries
+
+
+def read_document(argument: str, place: Path, document: Document) -> Any:
+    """
+    Return what a file holds, or the files of a folder; values of YAML know where each was written.
+
+    :raises DeltaRequestError: if it cannot be read; it says where, and nothing of what the file holds
+    """
+    file = place
+    try:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        texts = []
+        for file in files:
+            if file == place or document.takes_file(file.name):
+                texts.append((str(file), file.read_text(encoding="utf-8")))
+        if not texts:
+            raise DeltaRequestError(f"{argument}: {place} is a folder without files that are read here")
+        return document.of_files(texts)
+    except OSError as error:
+        raise DeltaRequestError(f"{argument}: {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DeltaRequestError(f"{argument}: {file} is not a text in UTF-8") from None
+    except YamlError as error:
+        where = f" in line {error.line}, column {error.column}" if error.line else f": {error}"
+        raise DeltaRequestError(f"{argument}: {place} is not YAML{where}") from None
+    except RequestError as error:
+        raise DeltaRequestError(f"{argument}: {error}") from None

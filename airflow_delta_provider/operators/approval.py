@@ -1,0 +1,54 @@
+"""The answer of those who were asked to approve plans of migrations, as the tasks that go on check it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from airflow_delta_provider.exceptions import DeltaNotApprovedError
+
+#: The answer that lets a plan be applied.
+APPROVE = "Approve"
+
+
+def to_approve(plans: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plans, by table, that somebody has to approve: those with steps that no policy lets pass unasked."""
+    return {table: plan for table, plan in plans.items() if plan["steps"] and plan.get("approval", True)}
+
+
+def digest_of_all(plans: Mapping[str, Any]) -> str:
+    """Return the digest of what is approved together: that of the plan, or of all of them."""
+    digests = [plan["digest"] for _, plan in sorted(plans.items())]
+    return str(digests[0]) if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+
+def approver(answer: Any, plans: Mapping[str, Any], assigned: Collection[str] = ()) -> str | None:
+    """
+    Return who approved plans; None if nobody has to.
+
+    :param answer: what the task that asked pushed, None if it did not ask
+    :param plans: what is to be applied, by table
+    :param assigned: ids of those who may approve; empty for everybody who may answer at all
+    :raises DeltaNotApprovedError: if these plans are not approved
+    """
+    asked = to_approve(plans)
+    if not asked:
+        return None
+    tables = ", ".join(asked)
+    if not isinstance(answer, Mapping):
+        raise DeltaNotApprovedError(f"Nobody approved the migration of {tables}: nothing is applied.")
+    responder = answer.get("responded_by_user") or {}
+    name, identity = responder.get("name"), responder.get("id")
+    if answer.get("chosen_options") != [APPROVE]:
+        raise DeltaNotApprovedError(f"{name or 'Nobody'} rejected the migration of {tables}: nothing is applied.")
+    if not identity:
+        raise DeltaNotApprovedError(f"The approval of the migration of {tables} names nobody who gave it.")
+    if assigned and identity not in assigned:
+        raise DeltaNotApprovedError(f"{name} ({identity}) may not approve the migration of {tables}.")
+    if answer.get("digest") != digest_of_all(asked):
+        raise DeltaNotApprovedError(
+            f"{name} approved another plan for {tables}: its digest is {answer.get('digest')}, and that of this one is "
+            f"{digest_of_all(asked)}. Clear the task that asks for approval, so that this plan is shown."
+        )
+    return str(identity) if name in (None, identity) else f"{name} ({identity})"

@@ -1,0 +1,137 @@
+"""Asking people whether plans of migrations may be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import timedelta
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import AirflowSkipException, Context
+from airflow.providers.standard.exceptions import HITLRejectException, HITLTimeoutError
+from airflow.providers.standard.operators.hitl import ApprovalOperator, HITLOperator
+from airflow.sdk import Param
+from airflow.sdk.definitions.param import ParamsDict
+
+from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
+from airflow_delta_provider.exceptions import DeltaNotApprovedError
+from airflow_delta_provider.operators.approval import digest_of_all, to_approve
+
+_ASKED = "asked_digest"
+#: Characters of what people are shown; databases of Airflow hold somewhat more.
+_MAX_BODY = 60_000
+
+
+class DeltaApproveMigrationOperator(ApprovalOperator):
+    """
+    Ask people whether plans of migrations may be applied, with the plans as Markdown.
+
+    Skipped if nobody has to be asked: if there is nothing to do, or the policy lets the plans be applied unasked. A
+    rejection skips the tasks that follow in the same task group, whatever their trigger rules; tasks after the group go
+    by theirs. If nobody answers in time, the task fails, and is not retried.
+
+    Pushes the answer, with ``digest``: that of the plan that was shown.
+    :class:`~airflow_delta_provider.operators.apply_migration.DeltaApplyMigrationOperator` checks it.
+
+    :param plans: what :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator` pushed as
+        the XCom ``plans``. (templated)
+    :param granted: permissions that the task that applies the plans has, such as ``allow_rewrite``: nobody is asked
+        about a plan that needs another, and the task fails. None leaves that to the task that applies them.
+    :param subject: the question; by default it names the tables. (templated)
+    :param response_timeout: how long to wait for an answer; default: for ever
+    :param kwargs: arguments of ``ApprovalOperator``, such as ``assigned_users``, ``fail_on_reject`` and ``notifiers``;
+        not ``body`` and ``defaults``
+    """
+
+    template_fields: Collection[str] = ("subject", "plans")
+    ui_color = "#d8ecff"
+
+    def __init__(
+        self,
+        *,
+        plans: Any,
+        granted: Collection[str] | None = None,
+        subject: str = "",
+        response_timeout: timedelta | None = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.pop("params", None)  # those of the DAG
+        for own in ("body", "defaults", "ignore_downstream_trigger_rules"):
+            if own in kwargs:
+                raise TypeError(f"{type(self).__name__} takes no {own}.")
+        if response_timeout is not None:
+            known = "response_timeout" in signature(HITLOperator.__init__).parameters
+            # What earlier releases of the standard provider take for it.
+            kwargs["response_timeout" if known else "execution_timeout"] = response_timeout
+        super().__init__(subject=subject, ignore_downstream_trigger_rules=True, **kwargs)
+        self.plans = plans
+        self.granted = None if granted is None else frozenset(granted)
+
+    if TYPE_CHECKING:
+
+        @property
+        def output(self) -> Any:
+            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
+
+    def execute(self, context: Context) -> Any:
+        """Ask, and wait without a worker."""
+        asked = to_approve(self.plans)
+        if not asked:
+            changes = any(plan["steps"] for plan in self.plans.values())
+            raise AirflowSkipException("The policy lets it be applied unasked" if changes else "Nothing to do")
+        self._check_granted(asked)
+        self.subject = self.subject or f"Apply the migration of {', '.join(asked)}?"
+        self.body = _body(asked.values())
+        digest = digest_of_all(asked)
+        about = "Of the plan that is approved. Leave it as it is."
+        self.params = ParamsDict({"digest": Param(digest, type="string", const=digest, description=about)})
+        context["ti"].xcom_push(key=_ASKED, value=digest)
+        return super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        """
+        Return the answer with the digest of what was shown.
+
+        :raises DeltaNotApprovedError: after a timeout; after a rejection, with ``fail_on_reject``; or if the answer is
+            about another plan
+        """
+        instance: Any = context["ti"]
+        digest = instance.xcom_pull(task_ids=instance.task_id, key=_ASKED, map_indexes=instance.map_index)
+        tables = ", ".join(to_approve(self.plans))
+        try:
+            answer = super().execute_complete(context, event)
+        except HITLTimeoutError:
+            message = f"Nobody answered in time whether the migration of {tables} may be applied: nothing is applied."
+            raise DeltaNotApprovedError(message) from None
+        except HITLRejectException:
+            by = _name(event.get("responded_by_user"))
+            raise DeltaNotApprovedError(f"{by} rejected the migration of {tables}: nothing is applied.") from None
+        said = (answer.get("params_input") or {}).get("digest", digest)
+        if said != digest:
+            raise DeltaNotApprovedError(f"The answer is about the plan {said}, and shown was {digest}.")
+        if answer["chosen_options"] == [self.REJECT]:
+            by = _name(answer.get("responded_by_user"))
+            self.log.warning("%s rejected the migration of %s: nothing is applied", by, tables)
+        return {**answer, "digest": digest}
+
+    def skip(self, ti: Any, tasks: Iterable[Any]) -> None:
+        """Skip those of the tasks that are in the task group of this one."""
+        group = self.task_group
+        inside = set(group.iter_tasks()) if group is not None and not group.is_root else None
+        super().skip(ti, [task for task in tasks if inside is None or task in inside])
+
+    def _check_granted(self, asked: Mapping[str, Any]) -> None:
+        missing = sorted({name for plan in asked.values() for name in plan["permissions"]} - (self.granted or set()))
+        if missing and self.granted is not None:
+            raise DeltaNotApprovedError(
+                f"The migration of {', '.join(asked)} needs {' and '.join(missing)}, which the DAG does not set."
+            )
+
+
+def _body(plans: Iterable[Mapping[str, Any]]) -> str:
+    text = "\n\n".join(map(render_plan, plans))
+    return text if len(text) <= _MAX_BODY else f"{text[:_MAX_BODY]}\n\n… and more; the task that planned has it all."
+
+
+def _name(user: Mapping[str, Any] | None) -> str:
+    return str((user or {}).get("name") or "Nobody")

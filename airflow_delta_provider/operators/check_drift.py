@@ -1,0 +1,38 @@
+"""Checking whether tables still are what is declared of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import Unpack
+
+from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
+from airflow_delta_provider.operators.arguments import Specs
+from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+
+
+class DeltaCheckDriftOperator(DeltaReadOperator):
+    """
+    Check whether Delta tables still are what their specs declare, and name the commits that changed them.
+
+    Changes nothing, and needs no rows. A table is VIOLATED if a plan would change it. Each difference is a finding with
+    what is declared, what is there, and the version, operation, engine and user that brought it about, as far as the
+    log is kept. Findings reach notifiers and asset events like those of an audit.
+
+    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of such, relative to the DAG's
+        file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values. Without
+        ``table`` and ``tables``, all tables that it names are checked. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    """
+
+    options_type = CheckDriftOptions
+    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckDriftOptions.templated())
+
+    def __init__(self, *, spec: Specs, **kwargs: Unpack[ReadArguments]) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.check_literals()
+
+    def _names_tables_elsewhere(self) -> bool:
+        return self.table is None and self.tables is None

@@ -1,0 +1,59 @@
+"""Waiting for the time of day at which tables may be changed."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta, timezone, tzinfo
+from typing import Any, cast
+
+from airflow.providers.common.compat.sdk import BaseSensorOperator, Context
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from typing_extensions import Unpack
+
+from airflow_delta_provider.domain.migrations.quiet_window import QuietWindow
+from airflow_delta_provider.operators.arguments import SensorTaskArguments
+
+#: Seconds that are not worth a deferral; Airflow loses track of tasks whose trigger fires at once.
+_SHORT = 10.0
+
+
+class QuietWindowSensor(BaseSensorOperator):
+    """
+    Wait until the time of day at which tables may be changed, in the triggerer.
+
+    :param start: when the window begins, a ``datetime.time`` in the time zone of the DAG
+    :param end: when it ends, exclusive; before ``start``, it is on the next day
+    :param plans: plans of migrations by table: if none has a step, there is nothing to wait for. (templated)
+    """
+
+    template_fields: Sequence[str] = ("plans",)
+
+    def __init__(self, *, start: time, end: time, plans: Any = None, **kwargs: Unpack[SensorTaskArguments]) -> None:
+        super().__init__(**cast("dict[str, Any]", kwargs))
+        self.window = QuietWindow(start, end)
+        self.plans = plans
+
+    def execute(self, context: Context) -> None:
+        """Return if the window is open, else wait for it."""
+        del context
+        if self.plans is not None and not any(plan["steps"] for plan in cast("Mapping[str, Any]", self.plans).values()):
+            self.log.info("Nothing to wait for: no plan has a step")
+            return
+        while seconds := self._seconds():
+            if seconds > _SHORT:
+                opens = datetime.now(timezone.utc) + timedelta(seconds=seconds)
+                self.log.info("The window opens at %s", opens.isoformat(timespec="seconds"))
+                self.defer(trigger=DateTimeTrigger(moment=opens), method_name="execute_complete")
+            clock.sleep(seconds)
+
+    def execute_complete(self, context: Context, event: Any) -> None:
+        """Look again: the triggerer may have been down until after the window."""
+        del event
+        self.execute(context)
+
+    def _seconds(self) -> float:
+        """Return how long it is until the window is open."""
+        now = datetime.now(timezone.utc)
+        zone = cast("tzinfo", self.dag.timezone)
+        return max(0.0, (self.window.opens(now, zone) - now).total_seconds())
