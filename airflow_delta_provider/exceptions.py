@@ -23,6 +23,10 @@ class DeltaRequestError(DeltaProviderError, AirflowFailException, ValueError):
     """The arguments of a task are wrong, for any table; the message has the remedy."""
 
 
+class DeltaNotApprovedError(DeltaProviderError, AirflowFailException):
+    """Nobody approved the plan of a migration, or somebody approved another one; nothing was applied."""
+
+
 class DeltaConnectionError(DeltaProviderError, AirflowFailException):
     """The Spark connection cannot be used; the message says what to set."""
 

@@ -24,6 +24,8 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import place_of
 from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.run.command_line.options import flags_of
+from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -51,13 +53,32 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
     try:
         with opened(choice, kind.name, parsed, invocation.config, terminal, delta=delta) as session:
             output.check(session)
-            return _run(invocation, session, output, terminal)
+            spec_file = _spec_file(invocation, session)
+            return _run(invocation, session, output, spec_file, terminal)
     except EngineUnavailableError as error:
         terminal.error(str(error), *error.lines)
         return ExitCode.FAULT
 
 
-def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal: Terminal) -> int:
+def _spec_file(invocation: Invocation, session: DeltaSession) -> SpecFile | None:
+    """Return the file that specs are wanted in.
+
+    :raises UsageError: if they cannot be written there
+    """
+    try:
+        found = SpecFile.of(invocation.options)
+        if found is not None:
+            found.check(session.storage)
+    except RequestError as error:
+        raise UsageError(error.naming({"out": "--out", "force": "--force"})) from None
+    except Exception as failure:
+        raise UsageError(f"--out: {session.understand(failure).message}") from None
+    return found
+
+
+def _run(
+    invocation: Invocation, session: DeltaSession, output: Output, spec_file: SpecFile | None, terminal: Terminal
+) -> int:
     baseline = _baseline(invocation, session)
     tables, unmatched = _tables(invocation, session, terminal)
     for name in unmatched:
@@ -69,7 +90,7 @@ def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal
         if not unmatched:
             terminal.error("every table is excluded.")
         return ExitCode.USAGE
-    request = JobRequest(tuple(tables), invocation.options, dry_run=invocation.parsed.dry_run, receipt=uuid.uuid4().hex)
+    request = _request(invocation, tables)
     try:
         with ProgressBar(len(tables), terminal) as progress:
             report = run(request, session, progress, progress.count)
@@ -82,12 +103,31 @@ def _run(invocation: Invocation, session: DeltaSession, output: Output, terminal
     compared = report if baseline is None else baseline.compared(report)
     if not output.write(compared, session):
         return ExitCode.FAULT
+    if spec_file is not None:
+        try:
+            written = spec_file.write(report, session.storage)
+        except Exception as failure:
+            terminal.error(f"the specs could not be written: {session.understand(failure).message}")
+            return ExitCode.FAULT
+        terminal.note(f"{written} {'spec' if written == 1 else 'specs'} written.")
     if request.options.state_path is not None:
         from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it knows every kind that saves state
 
         confirm(session, request, report, terminal.note)
     _hint(report, terminal)
     return _end(invocation, compared, missed=bool(unmatched))
+
+
+def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
+    """Return the request for tables.
+
+    :raises UsageError: if the options do not fit them
+    """
+    options = invocation.options
+    try:
+        return JobRequest(tuple(tables), options, dry_run=invocation.parsed.dry_run, receipt=uuid.uuid4().hex)
+    except RequestError as error:
+        raise UsageError(error.naming(flags_of(type(options)))) from None
 
 
 def _hint(report: JobReport, terminal: Terminal) -> None:

@@ -501,3 +501,19 @@ def test_flags_may_stand_between_tables(lake, capsys):
 def test_changes_take_no_pattern(capsys):
     assert main(["drop-feature", "lake/*", "--feature", "typeWidening"]) == 2
     assert "is a pattern, which this kind of job does not take" in one_line(capsys)
+
+
+class TestSpecs:
+    def test_tables_are_those_that_the_specs_name(self, lake, capsys):
+        sound(lake / "t")
+        (lake / "specs").mkdir()
+        (lake / "specs" / "t.yaml").write_text(f"table: {lake}/t\ncomment: Orders\n")
+        assert main(["check-drift", "--spec", "specs", "--format", "json"]) == 1
+        (table,) = report(capsys).tables
+        assert [finding.code for finding in table.findings] == ["DR17"]
+
+    def test_a_table_without_a_spec_is_one_line(self, lake, capsys):
+        sound(lake / "t")
+        (lake / "s.yaml").write_text(f"{{table: {lake}/t, comment: x}}")
+        assert main(["check-drift", "./other", "--spec", "s.yaml"]) == 2
+        assert "--spec has nothing for './other'" in one_line(capsys)

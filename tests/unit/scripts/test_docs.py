@@ -59,6 +59,8 @@ def test_python_is_valid(page: Path):
 @each_page
 def test_commands_are_understood(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "waivers.yaml").write_text("[]", encoding="utf-8")
+    (tmp_path / "fleet.yaml").write_text("{}", encoding="utf-8")
+    (tmp_path / "orders.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in code.replace("\\\n", " ").splitlines() if language == "console" else ():

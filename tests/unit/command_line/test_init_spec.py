@@ -1,0 +1,97 @@
+"""The command ``init-spec``: the file that it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.migrations.planner import plan_migration
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.spec.spec_file import parse_file
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from tests.unit.command_line.tables import sound, write
+from tests.unit.damages.histories import plain
+from tests.unit.log_builder import Table
+
+
+@pytest.fixture(autouse=True)
+def lake(tmp_path, monkeypatch) -> Path:
+    """A folder of its own to be in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_file_of_a_table_declares_it_as_it_is(lake, capsys):
+    sound(lake / "t")
+    assert main(["init-spec", "t", "--out", "t.yaml", "--format", "json"]) == 0
+    (report,) = JobReport.from_json(json.loads(capsys.readouterr().out)).tables
+    text = lake.joinpath("t.yaml").read_text(encoding="utf-8")
+    (spec,) = parse_file(text, "t.yaml")
+    assert text.startswith("# What this file does not name is left alone.")
+    assert TableSpec.from_json(report.spec) == spec
+    assert spec.table == report.table == "./t"
+    replay = Replay(with_files=False)
+    for actions in plain().append().append().commits:
+        replay.take(actions)
+    planned = plan_migration(TableName.parse("t"), spec, replay.state(report.version or 0))
+    assert planned.refusals == ()
+    assert planned.plan is not None
+    assert planned.plan.steps == ()
+
+
+def test_without_a_file_the_spec_is_printed(lake, capsys):
+    sound(lake / "t")
+    assert main(["init-spec", "t"]) == 0
+    lines = [line.removeprefix("    ") for line in capsys.readouterr().out.splitlines()]
+    begin = lines.index('table: "./t"')
+    end = next(number for number, line in enumerate(lines) if (number > begin and not line.strip()) or "time:" in line)
+    assert parse_file("\n".join(lines[begin:end]), "t.yaml")[0].columns
+
+
+@pytest.mark.parametrize("name", ["lake.yaml", "lake.json"])
+def test_several_tables_are_in_one_file(lake, capsys, name):
+    for table in ("a", "b"):
+        sound(lake / "lake" / table)
+    lake.joinpath("lake", "c").mkdir()
+    assert main(["init-spec", "lake/*", "--out", name, "-v"]) == 0
+    assert "2 specs written." in capsys.readouterr().err
+    specs = parse_file(lake.joinpath(name).read_text(encoding="utf-8"), name)
+    assert [(spec.table or "")[-6:] for spec in specs] == ["lake/a", "lake/b"]
+
+
+def test_file_is_overwritten_only_if_asked(lake, capsys):
+    sound(lake / "t")
+    lake.joinpath("t.yaml").write_text("mine", encoding="utf-8")
+    assert main(["init-spec", "t", "--out", "t.yaml"]) == 2
+    assert "--out: t.yaml exists. Give --force to overwrite it." in capsys.readouterr().err
+    assert lake.joinpath("t.yaml").read_text(encoding="utf-8") == "mine"
+    assert main(["init-spec", "t", "--out", "t.yaml", "--force"]) == 0
+    assert parse_file(lake.joinpath("t.yaml").read_text(encoding="utf-8"), "t.yaml")
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("t.txt", "ends with .yaml, .yml or .json"), ("nowhere/t.yaml", "there is no directory nowhere")],
+)
+def test_place_that_cannot_be_written_is_refused_first(lake, capsys, place, message):
+    sound(lake / "t")
+    assert main(["init-spec", "t", "--out", place]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_table_that_cannot_be_declared_has_no_spec(lake, capsys):
+    commits = [list(map(dict, actions)) for actions in plain().commits]
+    for action in commits[0]:
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"].append({**schema["fields"][0], "name": schema["fields"][0]["name"].upper()})
+            action["metaData"] = {**action["metaData"], "schemaString": json.dumps(schema)}
+    write(lake / "t", Table.of(commits))
+    assert main(["init-spec", "t", "--out", "t.yaml"]) != 0
+    assert "is there twice" in capsys.readouterr().out
+    assert not lake.joinpath("t.yaml").exists()
