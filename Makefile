@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills s3 engines airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,10 @@ soak: setup
 kills: setup
 	$(BIN)/python -m pytest -m soak tests/system
 
+# Nor this: migrations that are killed at every point, and among eight other writers (half an hour).
+migrations: setup
+	$(BIN)/python -m pytest -m soak tests/spark/test_migration_under_load.py
+
 # Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
 s3: setup $(S3)/bin/moto_server
 	$(BIN)/python -m pytest tests/s3 --s3-server $(S3)/bin/moto_server
@@ -79,6 +83,12 @@ $(ENGINES)/%/bin/spark-submit:
 	$(PYTHON) -m venv $(ENGINES)/$*
 	$(ENGINES)/$*/bin/python -m pip install --quiet --disable-pip-version-check "pyspark==$*" "setuptools==80.9.0"
 
+# Nor this: tables that Delta Spark makes, read and appended to by releases of Delta Spark, deltalake, Polars and DuckDB, each
+# in an environment of its own (some 8 GB). What they did is compared with their profiles.
+measure: setup
+	$(BIN)/python -m scripts.measure_engines build/engines
+	$(BIN)/python -m scripts.measure_engines.comparison
+
 # Nor this: audits every Delta log below LOGS, say test resources of public repositories, and compares what is found with
 # what was judged (scripts/corpora.toml).
 corpora: setup
@@ -111,6 +121,8 @@ dist: setup
 benchmark: setup
 	$(BIN)/python -m benchmarks.widen_end_to_end
 	$(BIN)/python -m benchmarks.widen_many_columns
+	$(BIN)/python -m benchmarks.migrations
+	$(BIN)/python -m benchmarks.migration_plans
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.without_jvm

@@ -15,6 +15,7 @@ from scripts import (
     report_schema,
     rules_catalogue,
     rules_page,
+    spec_page,
 )
 from scripts.protocol_coverage import page as coverage_page
 
@@ -30,6 +31,8 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     operators_page.OPERATORS_PAGE: operators_page.operators,
     operators_page.SENSORS_PAGE: operators_page.sensors,
     operators_page.NOTIFIERS_PAGE: operators_page.notifiers,
+    spec_page.PAGE: spec_page.render,
+    spec_page.SCHEMA: spec_page.render_schema,
     report_schema.SCHEMA: report_schema.render,
     report_picture.PICTURE: report_picture.render,
     folders_picture.PICTURE: folders_picture.render,

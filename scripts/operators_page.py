@@ -24,6 +24,12 @@ _FUNCTIONS = (
     "airflow_delta_provider.assets.table_asset",
 )
 
+#: Groups of tasks; the first is decorated, and what it decorates has its arguments.
+_GROUPS = {
+    "delta_migration": "airflow_delta_provider.migration.delta_migration.function",
+    "delta_migrations": "airflow_delta_provider.migration.delta_migrations",
+}
+
 OPERATORS_PAGE = _REFERENCE / "operators.md"
 SENSORS_PAGE = _REFERENCE / "sensors.md"
 NOTIFIERS_PAGE = _REFERENCE / "notifiers.md"
@@ -31,20 +37,22 @@ NOTIFIERS_PAGE = _REFERENCE / "notifiers.md"
 
 def operators() -> str:
     """Return the page of the operators."""
-    return _page(
+    page = _page(
         "Operators",
-        "All operators run one job through `spark-submit` and share the arguments of "
+        "All operators, except the one that asks people, run one job through `spark-submit` and share the arguments of "
         "[DeltaJobOperator](#deltajoboperator); those that change tables also have those of "
         "[DeltaChangeOperator](#deltachangeoperator).",
         [*_OPERATOR_BASES, *public_classes("operators")],
     )
+    return page + "".join(f"\n## {name}\n\n{_directive('autofunction', path)}\n" for name, path in _GROUPS.items())
 
 
 def sensors() -> str:
     """Return the page of the sensors."""
     return _page(
         "Sensors",
-        "The sensors wait in the triggerer, without Spark. They share the arguments of [TableSensor](#tablesensor).",
+        "The sensors wait in the triggerer, without Spark. Those of tables share the arguments of "
+        "[TableSensor](#tablesensor).",
         [*_SENSOR_BASES, *public_classes("sensors")],
     )
 

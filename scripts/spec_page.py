@@ -1,0 +1,52 @@
+"""Renders ``docs/reference/spec.md`` and the JSON Schema of spec files from their keys: part of ``make docs``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from airflow_delta_provider.domain.spec import keys
+from airflow_delta_provider.domain.spec.json_schema import json_schema
+from airflow_delta_provider.domain.spec.keys import Key
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "spec.md"
+SCHEMA = Path(keys.__file__).with_name("spec.schema.json")
+_INTRODUCTION = """\
+# Spec files
+
+<!-- Written by `make docs` from airflow_delta_provider/domain/spec/keys.py: change it there. -->
+
+What a [declared table](../guides/declare-tables.md) can say. Whatever is left out is left alone. Python values and JSON
+files have the same keys. Editors check them by
+[`spec.schema.json`](../../airflow_delta_provider/domain/spec/spec.schema.json), which is part of the package.\
+"""
+_SECTIONS: Mapping[str, Mapping[str, Key]] = {
+    "Table": keys.TABLE_KEYS,
+    "Column": keys.COLUMN_KEYS,
+    "File of several tables": keys.FILE_KEYS,
+}
+_AFTER = {
+    "Column": "Fields of structs have the same keys, without `default` and `generated`.",
+    "File of several tables": "`defaults` takes the keys of a table but for `table` and `table_id`.",
+}
+
+
+def render() -> str:
+    """Return the page."""
+    blocks = [_INTRODUCTION]
+    for title, listed in _SECTIONS.items():
+        rows = [_row(name, key) for name, key in listed.items()]
+        blocks += [f"## {title}", "\n".join(["| key | says | example |", "|---|---|---|", *rows])]
+        blocks += [_AFTER[title]] if title in _AFTER else []
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_schema() -> str:
+    """Return the JSON Schema, as text."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _row(name: str, key: Key) -> str:
+    example = f"`{key.example}`" if key.example else ""
+    return f"| `{name}` | {key.about} | {example} |"
