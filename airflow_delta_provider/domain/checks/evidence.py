@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from airflow_delta_provider.domain.visible import visible
+
 #: Values of a fact: JSON.
 Fact = Any
 
@@ -24,7 +26,8 @@ def sentence(template: str, facts: Mapping[str, Fact]) -> str:
     """Return the template with the facts in it.
 
     Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``,
-    ``{keys:entry|entries}`` gives the second form where there is not exactly one.
+    ``{keys:entry|entries}`` gives the second form where there is not exactly one. A fact that is no prose begins no
+    line: its characters that do not print are written as in Python.
     """
     return _Sentence().vformat(template, (), facts)
 
@@ -37,11 +40,12 @@ def comparable(facts: Mapping[str, Fact]) -> dict[str, Fact]:
 class _Sentence(string.Formatter):
     def format_field(self, value: Fact, format_spec: str) -> str:
         if isinstance(value, (list, tuple)):
-            return ", ".join(map(str, value))
+            return ", ".join(visible(str(item)) for item in value)
         if isinstance(value, int) and format_spec[:1].isalpha() and format_spec not in _NUMBER_FORMATS:
             one, _, many = format_spec.partition("|")
             return f"{value:,} {one if value == 1 else many or f'{one}s'}"
-        return str(super().format_field(value, format_spec))
+        text = str(super().format_field(value, format_spec))
+        return text if isinstance(value, Prose) else visible(text)
 
 
 _NUMBER_FORMATS = frozenset("bcdeEfFgGnoxX")

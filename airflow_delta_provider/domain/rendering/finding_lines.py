@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from airflow_delta_provider.domain.rendering.visible import visible, visible_lines
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.visible import visible, visible_lines
 
 
 def where(finding: Finding) -> str:

@@ -11,11 +11,11 @@ from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.problem import Problem, is_new, problems
 from airflow_delta_provider.domain.rendering.table_place import TablePlace
 from airflow_delta_provider.domain.rendering.totals import totals
-from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.visible import visible
 
 #: Tables beyond these are counted.
 _MAX_TABLES = 20

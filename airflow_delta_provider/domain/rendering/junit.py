@@ -14,12 +14,12 @@ from airflow_delta_provider.domain.rendering.problem import is_new, is_open
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_lines import answers
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
-from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
+from airflow_delta_provider.domain.visible import visible
 
 #: Characters of a message: dashboards show it in a line.
 _MAX_MESSAGE = 300

@@ -13,11 +13,11 @@ from airflow_delta_provider.domain.rendering.problem import Problem, problems
 from airflow_delta_provider.domain.rendering.table_lines import answers, versions
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals
-from airflow_delta_provider.domain.rendering.visible import visible, visible_lines
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.visible import visible, visible_lines
 
 #: Bytes of the whole: comments on GitHub take 65,536 characters.
 MAX_BYTES = 60_000

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.visible import visible
 
 #: Lines of a diff beyond these are counted.
 _MAX_DIFF = 60

@@ -8,9 +8,9 @@ from typing import Any
 from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape
 from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
-from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.visible import visible
 
 #: Characters of the whole: comments on GitHub take 65,536.
 _MAX = 60_000

@@ -20,13 +20,13 @@ from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_place import TablePlace
-from airflow_delta_provider.domain.rendering.visible import visible, visible_lines
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.visible import visible, visible_lines
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 #: What a catalog's table lies in: where that is, a report does not say.

@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.rendering.style import TONE_OF_SEVERITY, TONE
 from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals
-from airflow_delta_provider.domain.rendering.visible import columns, padded, visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.visible import columns, padded, visible
 
 #: Tables that are listed although there is nothing to say of them, if they are not more.
 _MAX_WELL = 10

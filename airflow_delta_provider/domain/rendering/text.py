@@ -9,13 +9,13 @@ from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted_codes
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where, wrapped
 from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
-from airflow_delta_provider.domain.rendering.visible import visible
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.visible import visible
 
 #: Tables beyond these are not shown in full, but those with findings are named, with the codes.
 _MAX_TABLES = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from airflow_delta_provider.domain.rendering.visible import visible
+from airflow_delta_provider.domain.visible import visible
 
 #: Elements that have no content, and no end tag.
 _VOID = frozenset({"br", "input", "meta"})
