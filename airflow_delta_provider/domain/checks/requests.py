@@ -228,6 +228,12 @@ OTHER_PLAN = _rule(
     "the approved plan does not fit the table",
     remedy="Plan again, and have the new plan approved.",
 )
+UNUSABLE_EXPRESSION = _rule(
+    65,
+    "expression that writers cannot use",
+    remedy="Correct the expression in the spec.",
+    source="PROTOCOL.md, CHECK Constraints",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:

@@ -16,13 +16,14 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 
 _TOKEN = re.compile(
     r"""
-    (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*")
+    # Also raw, r'\d', and binary, X'1F'.
+    (?P<string>[rR](?:'[^']*'|"[^"]*") | (?:[xX]\s*)?(?:'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*"))
     | (?P<comment>--[^\n]*|/\*.*?\*/)
     | (?P<number>\d[\w.]*)                           # with their suffixes: 10L
     # Of what a call or an index gives, of a semi-structured value (v:a.b), and the type of a cast (v::int).
     | (?P<member>(?:\.|::?)\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*)
     | (?P<path>(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\s*\.\s*(?:`(?:[^`]|``)*`|[^\W\d]\w*))*) (?P<call>\s*\()?
-    | (?P<arrow>->)
+    | (?P<arrow>[-=]>)
     | (?P<sign>\S)
     """,
     re.VERBOSE | re.DOTALL,
@@ -41,11 +42,14 @@ _WORDS = frozenset(
     symmetric table then time timestamp timestamp_ltz timestamp_ntz timezone to trailing trim true try_cast
     unbounded unknown user using values void week weeks when where with within without year years yearofweek zone
     bigint binary boolean byte char dec decimal double float int integer long numeric real short smallint string
-    tinyint variant varchar text xor default row_number grouping sets
+    tinyint variant varchar text xor default row_number grouping sets geography geometry
+    nanosecond nanoseconds void
     """.split()  # noqa: SIM905
 )
 #: Signs of what is not understood, such as parameters.
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
+#: Words, with a parenthesis or without, after which no column stands.
+_BEFORE_NO_COLUMN = frozenset({"as", "collate", "extract"})
 _ARITHMETIC = frozenset("+-*/%()")
 
 
@@ -135,11 +139,18 @@ def unknown_names(expression: str, columns: Iterable[Column]) -> UnknownNames:
         for reference in references(expression)
         if not _is_known(reference, known) and reference.parts[0].lower() not in bound
     }
-    certain = not any(
-        token["comment"] or (token["sign"] in _FOREIGN_SIGNS) or (token["path"] or "").lower() == "select"
-        for token in _TOKEN.finditer(expression)
+    return UnknownNames(tuple(missing), certain=not any(map(_is_foreign, _TOKEN.finditer(expression))))
+
+
+def _is_foreign(token: re.Match[str]) -> bool:
+    """Whether a token is of what is not understood: a comment, a query, a parameter, the type of a struct."""
+    word = (token["path"] or "").lower()
+    return bool(
+        token["comment"]
+        or token["sign"] in _FOREIGN_SIGNS
+        or word == "select"
+        or (word == "struct" and not token["call"])
     )
-    return UnknownNames(tuple(missing), certain)
 
 
 def is_no_condition(expression: str, columns: Iterable[Column]) -> bool:
@@ -174,10 +185,16 @@ def _leaves_a_struct(parts: tuple[str, ...], known: set[tuple[str, ...]]) -> boo
 
 
 def _bound_names(expression: str) -> frozenset[str]:
-    """Return the parameters of lambda functions: ``x -> …``, ``(x, y) -> …``."""
+    """Return names that are no columns: parameters of functions, aliases, types, collations and parts of dates.
+
+    They stand as ``x -> …``, ``(x, y) -> …``, ``x => …``, ``AS x``, ``COLLATE x`` and ``EXTRACT(x …``.
+    """
     bound: set[str] = set()
     before: list[str] = []
     for token in _TOKEN.finditer(expression):
+        after = before[-2:] if before[-1:] == ["("] else before[-1:]
+        if token["path"] and after and after[0].lower() in _BEFORE_NO_COLUMN:
+            bound.add(token["path"].strip("`").lower())
         if token["arrow"]:
             if before and before[-1] == ")":
                 before.pop()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import MOST_LEVELS, UnknownTypeError
+from airflow_delta_provider.domain.delta.expression_syntax import wrong_default, wrong_syntax
 from airflow_delta_provider.domain.spec.declared_type import levels_of, parse_shape, structs_in, with_fields
 from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, FIELD_KEYS, TYPE_KEYS, Key
 from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
@@ -185,6 +186,7 @@ def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems)
     named: dict[tuple[str, ...], ColumnSpec] = {}
     sources: dict[tuple[str, ...], ColumnSpec] = {}
     renamed: list[tuple[Said, ColumnSpec, str]] = []
+    in_circles: set[tuple[str, ...]] = set()
     for said, column in columns:
         first = named.setdefault(lowered([column.name]), column)
         if first is not column:
@@ -205,7 +207,8 @@ def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems)
                 f"{column.name!r} is renamed from {source!r}, which is also a column of its own. If {source!r} is to "
                 "be added after the rename, migrate without it first",
             )
-        elif circle := _circle(column, named):
+        elif lowered([column.name]) not in in_circles and (circle := _circle(column, named)):
+            in_circles |= {lowered([name]) for name in circle}
             problems.add(
                 said,
                 f"the renames go in a circle, {' from '.join(map(repr, circle))}. Whether names were exchanged already "
@@ -236,22 +239,37 @@ def _source(said: Said, problems: Problems) -> Text:
     return None if said.value is None else read_text(said, problems) or UNSAID
 
 
-def _expression(said: Said, problems: Problems) -> Text:
-    """Return a SQL expression, also of a number or a boolean; None for null."""
+def _default(said: Said, problems: Problems) -> Text:
+    """Return the SQL expression of a default, also of a number or a boolean; None for null."""
     if said.value is None:
         return None
     if said.value == "":
         problems.add(said, "is empty. For the empty text write \"''\", for no default null")
         return None
-    return read_value(said, problems)
+    return _checked(said, read_value(said, problems), wrong_default, problems)
+
+
+def _generated(said: Said, problems: Problems) -> str | None:
+    return _checked(said, read_text(said, problems), wrong_syntax, problems)
+
+
+def _checked(
+    said: Said, expression: str | None, wrong_of: Callable[[str], str | None], problems: Problems
+) -> str | None:
+    """Return an expression that is not certainly wrong; None, with a problem, for any other."""
+    wrong = None if expression is None else wrong_of(expression)
+    if wrong is None:
+        return expression
+    problems.add(said, wrong)
+    return None
 
 
 _READ = {
     "name": _name,
     "nullable": read_flag,
     "comment": read_nullable_text,
-    "default": _expression,
-    "generated": read_text,
+    "default": _default,
+    "generated": _generated,
     "renamed_from": _source,
     "rewrite": read_flag,
     "on_loss": read_on_loss,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path, path_text
+from airflow_delta_provider.domain.delta.expression_syntax import wrong_syntax
 from airflow_delta_provider.domain.delta.features.mistyped import is_feature_name, meant_by
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.property_values import FORMS
@@ -144,6 +145,8 @@ def _check_constraint(name: str, text: str | None, said: Said, problems: Problem
     del name
     if text == "":
         problems.add(said, "is empty. To drop the constraint write null")
+    elif text is not None and (wrong := wrong_syntax(text)):
+        problems.add(said, wrong)
 
 
 _READ: Mapping[str, Callable[[Said, Problems], Any]] = {

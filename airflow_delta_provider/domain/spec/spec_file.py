@@ -62,12 +62,23 @@ def read_specs(values: Any, name: str = "") -> tuple[TableSpec, ...]:
     return tuple(each.spec for each in found)
 
 
+class CircleError(SpecError):
+    """Tables that come after each other in a circle.
+
+    :param circle: from one of them to the same
+    """
+
+    def __init__(self, circle: tuple[TableSpec, ...]) -> None:
+        super().__init__((Problem(f"{' after '.join(str(each.table) for each in circle)}, in a circle", "after"),))
+        self.circle = circle
+
+
 def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
     """Return specs so that each comes after those of the tables that it names; else in their order.
 
     Tables that have no spec among them are taken for done.
 
-    :raises SpecError: if tables come after each other in a circle
+    :raises CircleError: if tables come after each other in a circle
     """
     places = {_place(spec.table): spec for spec in specs if spec.table is not None}
     ordered: dict[int, TableSpec] = {}
@@ -81,7 +92,7 @@ def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
                 ordered[id(current)] = current
             elif id(current) in above:
                 circle = [*list(above.values())[list(above).index(id(current)) :], current]
-                raise SpecError((Problem(f"after: {' after '.join(str(each.table) for each in circle)}, in a circle"),))
+                raise CircleError(tuple(circle))
             elif id(current) not in ordered:
                 above[id(current)] = current
                 pending.append((current, True))
@@ -164,7 +175,13 @@ def _check_tables(declared: Sequence[_Declared]) -> None:
         if missing and not (each.alone and len(declared) == 1):
             problems.add(_after(each.said), f"there is no spec of {missing[0]!r}")
         problems.check()
-    in_order([each.spec for each in declared])
+    try:
+        in_order([each.spec for each in declared])
+    except CircleError as error:
+        first_of = next(each for each in declared if each.spec is error.circle[0])
+        problems = Problems(first_of.name)
+        problems.add(_after(first_of.said), error.problems[0].what)
+        problems.check()
 
 
 def _after(said: Said) -> Said:

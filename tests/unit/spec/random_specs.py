@@ -49,6 +49,9 @@ _ODD_NAMES = (
 )
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8) | st.sampled_from(_ODD_NAMES)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12) | st.sampled_from(_ODD_NAMES)
+EXPRESSIONS = TEXTS.map(lambda text: "'" + text.replace("\\", "\\\\").replace("'", "''") + "'") | st.sampled_from(
+    ["1", "true", "current_timestamp()", "r'\\d'", "X'1F'", "transform(array(1), x -> x + 1)", "'a' || \"b\""]
+)
 _SAID = st.just(UNSAID) | st.none() | TEXTS
 
 
@@ -64,7 +67,7 @@ def _columns(draw: st.DrawFn, shapes: st.SearchStrategy[Shape], *, top: bool = F
     ]
     columns = []
     for number, name in enumerate(names):
-        default = draw(_SAID) if top else UNSAID
+        default = draw(st.just(UNSAID) | st.none() | EXPRESSIONS) if top else UNSAID
         columns.append(
             ColumnSpec(
                 name=name,
@@ -72,7 +75,7 @@ def _columns(draw: st.DrawFn, shapes: st.SearchStrategy[Shape], *, top: bool = F
                 nullable=draw(st.none() | st.booleans()),
                 comment=draw(_SAID),
                 default=default,
-                generated=draw(st.none() | TEXTS) if top and default in (UNSAID, None) else None,
+                generated=draw(st.none() | EXPRESSIONS) if top and default in (UNSAID, None) else None,
                 renamed_from=old[number] if number < len(old) else draw(st.just(UNSAID) | st.none()),
                 rewrite=draw(st.booleans()),
                 null_on_loss=draw(st.booleans()),
@@ -105,7 +108,7 @@ def specs(draw: st.DrawFn) -> TableSpec:
         properties=draw(st.dictionaries(TEXTS, st.none() | TEXTS | st.just(""), max_size=3)),
         features=tuple(draw(st.sets(st.sampled_from(["rowTracking", "appendOnly", "futureFeature"])))),
         drop_features=tuple(draw(st.sets(st.sampled_from(["deletionVectors", "typeWidening"])))),
-        constraints=draw(st.dictionaries(TEXTS, st.none() | TEXTS, max_size=3)),
+        constraints=draw(st.dictionaries(TEXTS, st.none() | EXPRESSIONS, max_size=3)),
         partition_by=keys if partitioned else None,
         cluster_by=None if partitioned else draw(st.none() | st.just(tuple((key, "x") for key in keys))),
         comment=draw(_SAID),

@@ -160,6 +160,12 @@ def test_type_is_the_same_however_it_is_written(text):
         ("{name: a, nullable: 'false'}", "has to be true or false, not 'false'"),
         ("{name: a, default: 1.10}", "YAML reads 1.10 as 1.1. Write that, or put it in quotes"),
         ("{name: a, default: ''}", "For the empty text write"),
+        (
+            "{name: a, default: hello}",
+            "orders.yaml, line 2, column 22: columns[0].default: names hello, and a default can name no column. A "
+            "default is SQL: for the text itself write \"'hello'\".",
+        ),
+        ("{name: a, generated: (b}", "line 2, column 24: columns[0].generated: has a ( that is not closed."),
         ("{name: a, on_loss: zero}", "has to be refuse or null, not 'zero'"),
         ("orders", "has to be a mapping: write {name: orders, type: …}"),
         ("{name: a}\n- {name: A}", "line 3, column 3: columns[1]: the column 'A' is there twice, as 'a'"),
@@ -221,6 +227,7 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
         ("properties: {on: 1}", "properties.on: has to be a text, not a boolean (true): YAML reads on as one"),
         ("properties: [a]", "has to be a mapping, not a list"),
         ("constraints: {a: ''}", "To drop the constraint write null"),
+        ("constraints: {a: 'b > (0'}", "line 1, column 18: constraints.a: has a ( that is not closed."),
         ("exact: true", "all columns would be dropped"),
         ("exact: yess", "has to be true or false, not 'yess'"),
         ("comment: 5", "comment: has to be a text, not a number: YAML reads 5 as one"),
@@ -269,8 +276,17 @@ def test_values_of_python_are_read_and_refused_by_their_path():
 def test_names_that_go_round_in_a_circle(names):
     """Nobody can tell from a table whether its columns exchanged their names already."""
     turned = [*names[1:], names[0].upper()]
-    with pytest.raises(SpecError, match="in a circle"):
+    with pytest.raises(SpecError, match="in a circle") as failure:
         read_spec({"columns": [{"name": new, "renamed_from": old} for old, new in zip(names, turned)]})
+    assert len(failure.value.problems) == 1
+
+
+def test_each_circle_of_names_is_said_once():
+    pairs = (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))
+    text = "columns:\n" + "\n".join(f"- {{name: {new}, renamed_from: {old}}}" for new, old in pairs)
+    with pytest.raises(SpecError) as failure:
+        read_spec(parse_yaml(text))
+    assert [problem.line for problem in failure.value.problems] == [2, 4]
 
 
 def test_a_name_that_is_given_up_may_be_taken():

@@ -74,6 +74,7 @@ def test_values_of_python_may_be_of_one_table_or_a_list_of_them():
         ("a: [", "lake.yaml, line 2, column 1: it is not YAML"),
         ("a: 1\na: 2", "lake.yaml, line 2, column 1: the key 'a' is there twice"),
         ("", "lake.yaml: The file is empty."),
+        ("table: /t\nafter: [/t]", "lake.yaml, line 2, column 8: after: /t after /t, in a circle"),
         ("defaults: {}", "a file with defaults has tables, a list"),
         ("tables: []", "line 1, column 9: tables: is a list: list them"),
         ("tables: {a: 1}", "tables: is a mapping: list them"),
@@ -95,10 +96,10 @@ def test_values_of_python_may_be_of_one_table_or_a_list_of_them():
             "line 2, column 3: tables[1]: 'file:/t/' has a spec already: lake",
         ),
         ("tables: [{table: /t, after: [/u]}]", "line 1, column 29: tables[0].after: there is no spec of '/u'"),
-        ("tables: [{table: /t, after: [/t]}]", "/t after /t, in a circle"),
+        ("tables: [{table: /t, after: [/t]}]", "line 1, column 29: tables[0].after: /t after /t, in a circle"),
         (
             "tables: [{table: /a, after: [/b]}, {table: /b, after: [/c]}, {table: /c, after: [/b]}]",
-            "after: /b after /c after /b, in a circle",
+            "lake.yaml, line 1, column 55: tables[1].after: /b after /c after /b, in a circle",
         ),
     ],
 )

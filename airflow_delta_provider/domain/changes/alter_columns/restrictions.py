@@ -218,7 +218,7 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
         yield requests.ILLEGAL_NAME.found(
             "{column} cannot be the name of a column of this table: without column mapping, names must not contain a "
             "space, a line break, a tab or any of ,;{{}}()=.",
-            remedy="Choose another name, or enable the feature columnMapping first.",
+            remedy="Choose another name, or enable the feature columnMapping first (features: [columnMapping]).",
             column=text,
         )
     if len(parts) > 1:

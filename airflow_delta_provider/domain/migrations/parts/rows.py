@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
     sql_name,
 )
-from airflow_delta_provider.domain.delta.expression import unknown_names
+from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
 from airflow_delta_provider.domain.migrations.difference.table import (
     is_partitioned_otherwise,
     new_constraints,
@@ -101,6 +101,15 @@ def add_constraints(draft: Draft) -> None:
                     constraint=constraint.name,
                     expression=constraint.expression,
                     names=list(unknown.names),
+                )
+            )
+        elif is_no_condition(constraint.expression, columns):
+            draft.refusals.append(
+                requests.UNUSABLE_EXPRESSION.found(
+                    "The CHECK constraint {constraint} is {expression!r}, which is neither true nor false.",
+                    subject=constraint.name,
+                    constraint=constraint.name,
+                    expression=constraint.expression,
                 )
             )
     draft.take(*constraints)

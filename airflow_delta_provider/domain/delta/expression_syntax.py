@@ -1,0 +1,92 @@
+"""What is certainly wrong with a SQL expression, as far as its tokens tell.
+
+An engine has the last word: what only a parser finds is left to it. Spark reads a backslash in a string in one of two
+ways, depending on ``spark.sql.parser.escapedStringLiterals``; an expression is wrong if it is so in both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from airflow_delta_provider.domain.delta.expression import unknown_names
+
+_NAMES_AND_NUMBERS = r"`(?:[^`]|``)*` | \.?\d[\w.]* | \w+"
+_READINGS = tuple(
+    re.compile(rf"(?:{strings} | {_NAMES_AND_NUMBERS}) | (?P<sign>\S)", re.VERBOSE | re.DOTALL)
+    for strings in (
+        r"""\b[rR](?:'[^']*'|"[^"]*") | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" """,
+        r"""'[^']*' | "[^"]*" """,
+    )
+)
+_COMMENTS = ("--", "/*")
+_QUOTES = frozenset("'\"`")
+_CLOSING = {")": "(", "]": "["}
+#: What stands between two operands.
+_BETWEEN = frozenset("*/%=<>|&^,")
+_BEFORE_ONE = frozenset("+-~!.")
+#: What no expression has outside quotes.
+_NO_SQL = frozenset("@#;")
+_WORD = re.compile(r"[^\W\d]\w*")
+#: Words that are a value by themselves.
+_VALUES = frozenset(
+    """
+    null true false current_catalog current_database current_date current_schema current_time current_timestamp
+    current_timezone current_user localtime localtimestamp session_user user
+    """.split()  # noqa: SIM905 - as many words read better in lines
+)
+
+
+def wrong_syntax(expression: str) -> str | None:
+    """Return what is wrong with ``expression``, in a sentence without its full stop; None if nothing certainly is."""
+    if not expression.strip():
+        return "is empty"
+    if any(mark in expression for mark in _COMMENTS):
+        return None
+    found = [_wrong(list(_tokens(reading, expression))) for reading in _READINGS]
+    return found[0] if all(found) else None
+
+
+def wrong_default(expression: str) -> str | None:
+    """Return what is wrong with the expression of a default, which can name no column, as :func:`wrong_syntax` does."""
+    wrong, text = wrong_syntax(expression), expression.strip()
+    if wrong is None and _WORD.fullmatch(text):
+        wrong = None if text.lower() in _VALUES else _names_column(text)
+    elif wrong is None:
+        unknown = unknown_names(expression, ())
+        wrong = _names_column(", ".join(unknown.names)) if unknown.names and unknown.certain else None
+    if wrong is None or not text or _QUOTES & set(text):
+        return wrong
+    return f"{wrong}. A default is SQL: for the text itself write \"'{text:.60}'\""
+
+
+def _names_column(names: str) -> str:
+    return f"names {names:.60}, and a default can name no column"
+
+
+def _tokens(reading: re.Pattern[str], expression: str) -> Iterator[tuple[str, bool]]:
+    """Yield the tokens, each with whether it is a sign."""
+    return ((token[0], token["sign"] is not None) for token in reading.finditer(expression))
+
+
+def _wrong(tokens: list[tuple[str, bool]]) -> str | None:
+    opened: list[str] = []
+    for text, is_sign in tokens:
+        if not is_sign:
+            continue
+        if text in _QUOTES:
+            return f"has a {text} that is not closed"
+        if text in _NO_SQL:
+            return f"has a {text} outside quotes, which no expression has"
+        if text in _CLOSING.values():
+            opened.append(text)
+        elif text in _CLOSING and (not opened or opened.pop() != _CLOSING[text]):
+            return f"has a {text} without its {_CLOSING[text]}"
+    if opened:
+        return f"has a {opened[-1]} that is not closed"
+    (first, first_is_sign), (last, last_is_sign) = tokens[0], tokens[-1]
+    if first_is_sign and first in _BETWEEN:
+        return f"begins with {first}, and nothing before it"
+    if last_is_sign and last in _BETWEEN | _BEFORE_ONE:
+        return f"ends with {last}, and nothing after it"
+    return None
