@@ -40,8 +40,12 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _INTEGRATION,
                 "python-modules": [
                     "airflow_delta_provider.sensors.feature",
+                    "airflow_delta_provider.sensors.health",
                     "airflow_delta_provider.sensors.paimon_row_tracking",
+                    "airflow_delta_provider.sensors.protocol",
+                    "airflow_delta_provider.sensors.quiet",
                     "airflow_delta_provider.sensors.quiet_window",
+                    "airflow_delta_provider.sensors.table_version",
                 ],
             }
         ],
@@ -50,7 +54,10 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _INTEGRATION,
                 "python-modules": [
                     "airflow_delta_provider.triggers.feature",
+                    "airflow_delta_provider.triggers.health",
                     "airflow_delta_provider.triggers.paimon_snapshot",
+                    "airflow_delta_provider.triggers.quiet",
+                    "airflow_delta_provider.triggers.table_change",
                 ],
             }
         ],

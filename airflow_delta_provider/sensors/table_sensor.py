@@ -47,8 +47,10 @@ class TableSensor(BaseSensorOperator):
     :param deferrable: wait in the triggerer; if False, in ``mode``, which then is ``reschedule`` by default
     :param poke_interval: seconds between two polls. Polling an unchanged table asks for two files, however long
         its log; sensors of one table in one triggerer share them. A poll that storage does not answer within
-        60 seconds counts as failed. At least 10 in mode ``reschedule``: Airflow takes a task that comes back
-        sooner for failed. ``exponential_backoff`` and ``max_wait`` have no effect while deferred
+        60 seconds counts as failed; after one, the trigger leaves the storage alone for up to 15 seconds more, doubled
+        with each in a row up to 5 minutes, and the fifth in a row fails the task. At least 10 in mode ``reschedule``:
+        Airflow takes a task that comes back sooner for failed. ``exponential_backoff`` and ``max_wait`` have no
+        effect while deferred
     :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
         all deferrals; a retry starts over
     :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 import zlib
 from abc import abstractmethod
@@ -45,6 +46,8 @@ class TableTrigger(BaseTrigger):
 
     #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
     settling_time: ClassVar[float] = 5.0
+    #: Seconds that the pause after a failed look lasts at most, besides the interval; doubled for each one in a row.
+    backoff: ClassVar[float] = 15.0
 
     def __init__(
         self, table: str, deadline: float, storage_conn_id: str | None = None, poke_interval: float = 60.0
@@ -79,11 +82,14 @@ class TableTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: a dictionary with ``status``, one of :class:`WaitStatus`."""
         watch = self.watch()
-        at_least = self.settling_time
+        # From here on by a clock that does not jump.
+        ends = time.monotonic() + self.deadline - time.time()
+        settled = time.monotonic() + self.settling_time
+        pause = self.settling_time
         while True:
-            due = self._next_look(at_least)
+            due = next_look(self.table, self.poke_interval, pause)
+            due = max(settled, min(due, ends))
             await asyncio.sleep(due - time.monotonic())
-            at_least = 0.0
             try:
                 seen = await watch.look_async(due)
             except DeltaProviderError as error:
@@ -93,24 +99,37 @@ class TableTrigger(BaseTrigger):
             if seen.holds:
                 yield _event(WaitStatus.HOLDS, **seen.to_json(self.table))
                 return
-            if time.time() >= self.deadline:
+            if time.monotonic() >= ends:
                 yield _event(WaitStatus.TIMED_OUT)
                 return
+            pause = pause_after(watch.failures, self.backoff)
 
-    def _next_look(self, at_least: float) -> float:
-        """Return when to look again, on the monotonic clock.
 
-        Whoever watches a table at some interval looks at the same times, so that one look does for all; who watches
-        another table looks at others.
-        """
-        now = time.monotonic()
-        until_deadline = self.deadline - time.time()
-        if self.poke_interval > 0:
-            phase = zlib.crc32(self.table.encode()) % self.poke_interval
-            wait = self.poke_interval - (now + at_least - phase) % self.poke_interval
-        else:
-            wait = 0.0
-        return now + max(at_least, min(at_least + wait, until_deadline))
+def next_look(table: str, interval: float, pause: float = 0.0) -> float:
+    """Return when to look at a table again, on the monotonic clock.
+
+    Whoever watches a table at some interval looks at the same times, so that one look does for all; who watches another
+    table looks at others.
+
+    :param pause: seconds until then, at least
+    """
+    soonest = time.monotonic() + pause
+    if interval <= 0:
+        return soonest
+    phase = zlib.crc32(table.encode()) % interval
+    return soonest + interval - (soonest - phase) % interval
+
+
+def pause_after(failures: int, first: float, longest: float = 300.0) -> float:
+    """Return the seconds for which storage is left alone after looks that failed, at random so that not all return at
+    once.
+
+    :param failures: so many in a row
+    :param first: the most after the first one; doubled for each that follows
+    """
+    if not failures:
+        return 0.0
+    return min(longest, first * 2.0 ** min(failures - 1, 16)) * random.uniform(0.5, 1.0)
 
 
 def _event(status: WaitStatus, **rest: Any) -> TriggerEvent:

@@ -21,3 +21,7 @@ class StorageSetupError(DeltaWatchImpossibleError):
 
 class CatalogManagedTableError(DeltaWatchImpossibleError):
     """The table is read through its catalog: its directory does not hold all of its commits."""
+
+
+class UnhealthyTableError(DeltaWatchImpossibleError):
+    """An audit found that the table breaks rules, or could not tell; the message names the findings."""

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airflow_delta_provider.watch.airflow_filesystem import filesystem_of
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: What filesystems call the state of a file in a listing; the first that is there is taken.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+#: What filesystems call the time at which a file was written.
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,18 @@ class MetadataFolder:
         except FileNotFoundError:
             return None
 
+    def written_at(self, name: str) -> float | None:
+        """Return when a file was written, in seconds since the epoch; None where the store does not say, or has none.
+
+        A listing may be older than the file is, so this asks for the file alone.
+        """
+        directory = self._directory
+        try:
+            entry = directory.filesystem.info(self._path(name))
+        except FileNotFoundError:
+            return None
+        return next(filter(None, map(_seconds, map(entry.get, _TIMES))), None)
+
     def read(self, name: str) -> bytes:
         """Return a file.
 
@@ -96,6 +111,16 @@ class MetadataFolder:
 
         directory = ObjectStoragePath(self._address.url, conn_id=self._conn_id) / self._folder
         return _Directory(filesystem, directory.path)
+
+
+def _seconds(time: Any) -> float | None:
+    """Return a time, of whatever kind a filesystem has it, in seconds since the epoch."""
+    if isinstance(time, str):
+        with contextlib.suppress(ValueError):
+            time = datetime.fromisoformat(time.replace("Z", "+00:00"))
+    if isinstance(time, datetime):
+        return time.timestamp()
+    return float(time) if isinstance(time, int | float) else None
 
 
 def _stamp(entry: Mapping[str, Any]) -> str:

@@ -24,9 +24,11 @@ class SharedLook(Generic[Read]):
 
     :param new_reader: returns what reads the table. It is kept from look to look, and never called by two threads:
         a look that was given up keeps its reader, and the next one gets another
+    :param patience: seconds after which a look is given up; None for ``GIVEN_UP_AFTER``
     """
 
-    def __init__(self, new_reader: Callable[[], Callable[[], Read]]) -> None:
+    def __init__(self, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None) -> None:
+        self._patience = patience
         self._new_reader = new_reader
         self._reader = new_reader()
         self._lock = threading.Lock()
@@ -53,7 +55,7 @@ class SharedLook(Generic[Read]):
         if look.done():
             return False
         self._hanging = [other for other in self._hanging if not other.done()]
-        if time.monotonic() - self._begun < GIVEN_UP_AFTER * 2 ** len(self._hanging):
+        if time.monotonic() - self._begun < (self._patience or GIVEN_UP_AFTER) * 2 ** len(self._hanging):
             return True
         self._hanging.append(look)
         self._reader = self._new_reader()
@@ -70,10 +72,12 @@ _shared: WeakValueDictionary[Hashable, SharedLook[Any]] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def shared_look(key: Hashable, new_reader: Callable[[], Callable[[], Read]]) -> SharedLook[Read]:
+def shared_look(
+    key: Hashable, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None
+) -> SharedLook[Read]:
     """Return the one of all who ask for ``key``, as long as one of them keeps it or a look is under way."""
     with _lock:
         found: SharedLook[Read] | None = _shared.get(key)
         if found is None:
-            found = _shared[key] = SharedLook(new_reader)
+            found = _shared[key] = SharedLook(new_reader, patience)
         return found

@@ -47,6 +47,8 @@ class TableWatch(ABC, Generic[Seen]):
     subject: ClassVar[str]
     #: Seconds after which a look counts as failed. It continues, and the next one waits for it.
     time_limit: ClassVar[float] = 60.0
+    #: Seconds after which a look is given up, and another one begun; None for what is usual.
+    patience: ClassVar[float | None] = None
 
     def __init__(self, table: str, *, failures: int = 0) -> None:
         self._table = table
@@ -98,7 +100,7 @@ class TableWatch(ABC, Generic[Seen]):
     def _begin(self, since: float) -> Future[Any]:
         key = self._key()
         if self._look is None or self._look[0] != key:
-            self._look = key, shared_look(key, self._reader)
+            self._look = key, shared_look(key, self._reader, self.patience)
         return self._look[1].begin(since)
 
     def _saw(self, read: Any) -> Seen:

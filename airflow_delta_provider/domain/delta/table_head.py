@@ -6,8 +6,9 @@ stop as soon as both were seen. :mod:`table_state` replays forwards, for those w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -17,11 +18,17 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 
 @dataclass(frozen=True)
 class TableHead:
-    """What a table allows and is, at a version; neither files nor domain metadata."""
+    """What a table allows and is, at a version; neither files nor domain metadata.
+
+    :param info: ``commitInfo`` of that version; empty where it was not read, or has none
+    :param written: when its commit file was written, in seconds since the epoch, as the storage says; None likewise
+    """
 
     version: int
     protocol: Protocol
     metadata: Metadata
+    info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    written: float | None = field(default=None, compare=False)
 
 
 class NewestFirst:
@@ -30,6 +37,7 @@ class NewestFirst:
     def __init__(self) -> None:
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
+        self._info: Mapping[str, Any] | None = None
 
     @property
     def complete(self) -> bool:
@@ -43,14 +51,18 @@ class NewestFirst:
         """
         protocol: Protocol | None = None
         metadata: Metadata | None = None
+        info: Mapping[str, Any] = {}
         for action in actions:
             try:
+                if isinstance(action.get("commitInfo"), Mapping):
+                    info = action["commitInfo"]
                 if action.get("protocol"):
                     protocol = Protocol.from_json(action["protocol"])
                 if action.get("metaData"):
                     metadata = Metadata.from_json(action["metaData"])
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise BrokenLogError(f"a protocol or metaData action is malformed: {error!r}") from error
+        self._info = info if self._info is None else self._info
         self.settle(protocol, metadata)
 
     def settle(self, protocol: Protocol | None, metadata: Metadata | None) -> None:
@@ -66,4 +78,4 @@ class NewestFirst:
         if self._protocol is None or self._metadata is None:
             missing = "protocol" if self._protocol is None else "metaData"
             raise BrokenLogError(f"no {missing} action up to version {version}")
-        return TableHead(version, self._protocol, self._metadata)
+        return TableHead(version, self._protocol, self._metadata, self._info or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.delta.checksum import (
     BrokenChecksumError,
@@ -77,7 +77,7 @@ class HeadReader:
         found = NewestFirst()
         self._collect(found, version, seen.head.version + 1)
         found.settle(seen.head.protocol, seen.head.metadata)
-        head = found.head(version)
+        head = self._dated(found.head(version))
         self._seen = _Seen(head, stamp)
         return head
 
@@ -99,10 +99,16 @@ class HeadReader:
         for name in segment.checkpoint_files:
             if not found.complete:
                 found.take(self._log.read_checkpoint(name))
-        head = found.head(segment.version)
+        head = self._dated(found.head(segment.version))
         self._seen = None if stamp is None else _Seen(head, stamp)
         self._listed = time.monotonic()
         return head
+
+    def _dated(self, head: TableHead) -> TableHead:
+        """Return the head with the time of its file, where the commit itself says none."""
+        if "timestamp" in head.info or "inCommitTimestamp" in head.info:
+            return head
+        return replace(head, written=self._log.written_at(commit_name(head.version)))
 
     def _stamp(self, version: int) -> str | None:
         return self._log.stamp(commit_name(version))
@@ -118,7 +124,8 @@ class HeadReader:
         """Take commits, newest first, until no more is needed.
 
         :param names: what the log holds; None where that is not known
-        :param checkpoint: version of the checkpoint, whose own commit is worth reading only for its checksum
+        :param checkpoint: version of the checkpoint, whose own commit is worth reading only for its checksum, or to
+            know the newest commit
         """
         for version in range(newest, oldest - 1, -1):
             checksum_file = checksum_name(version)
@@ -127,7 +134,8 @@ class HeadReader:
                 has_checksum = newest - 2 < version and version > oldest
             else:
                 has_checksum = checksum_file in names
-                if version == checkpoint and not (has_checksum and commit_name(version) in names):
+                worth = commit_name(version) in names and (has_checksum or version == newest)
+                if version == checkpoint and not worth:
                     break
             actions = self._log.read_commit(commit_name(version))
             found.take(actions)

@@ -1,0 +1,230 @@
+"""A condition on protocol, features, properties and schema of a table, as data.
+
+By subject ``"changed"``, or one verb with what is expected::
+
+    {
+        "protocol": {"equals": {"minWriterVersion": 7}},
+        "features": {"contains": ["rowTracking"]},
+        "properties": {"contains": {"delta.appendOnly": "true", "owner": None}},
+        "schema": {"contains": {"price": "decimal(12,2)", "lines.element.sku": None}},
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import UnknownColumnError, find_column, lowered
+from airflow_delta_provider.domain.delta.data_type import DataType, UnknownTypeError
+from airflow_delta_provider.domain.delta.features.condition import FeatureConditionError, watchable_feature
+from airflow_delta_provider.domain.delta.head_mark import SUBJECTS, TABLE, HeadMark
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.suggestion import did_you_mean
+
+CHANGED, EQUALS, CONTAINS = "changed", "equals", "contains"
+_PROTOCOL_FIELDS = ("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures")
+
+
+class HeadConditionError(ValueError):
+    """A condition that cannot be, or could never come true; the message has the remedy."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What is expected of one subject.
+
+    :param expected: what it is compared with, checked; None of ``changed``
+    """
+
+    subject: str
+    verb: str
+    expected: Any = None
+
+    def holds(self, head: TableHead, changed: Sequence[str]) -> bool:
+        """Whether it holds.
+
+        :param changed: what is other than before, see :meth:`HeadMark.changed_since`
+        """
+        if self.verb == CHANGED:
+            return self.subject in changed or TABLE in changed
+        return _VERBS[self.subject, self.verb].holds(head, self.expected)
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.verb}" + ("" if self.verb == CHANGED else f" {self.expected!r:.200}")
+
+
+@dataclass(frozen=True)
+class HeadCondition:
+    """Clauses, all of which have to hold."""
+
+    clauses: tuple[Clause, ...]
+
+    @classmethod
+    def parse(cls, condition: Any) -> HeadCondition:
+        """Read a condition.
+
+        :raises HeadConditionError: with the remedy
+        """
+        if not isinstance(condition, Mapping) or not condition:
+            raise HeadConditionError(
+                f"condition is {condition!r:.200}; give a mapping of {_listed(SUBJECTS)} to 'changed', "
+                "{'equals': …} or {'contains': …}."
+            )
+        return cls(tuple(_clause(subject, wanted) for subject, wanted in condition.items()))
+
+    @property
+    def compares(self) -> bool:
+        """Whether an earlier version is needed."""
+        return any(clause.verb == CHANGED for clause in self.clauses)
+
+    def open_clauses(self, head: TableHead, mark: HeadMark, since: HeadMark | None) -> list[str]:
+        """Return what does not hold yet, for people.
+
+        :param mark: that of ``head``
+        :param since: what it is compared with; None where there is nothing: then everything counts as changed
+        """
+        changed = list(SUBJECTS) if since is None else mark.changed_since(since)
+        return [str(clause) for clause in self.clauses if not clause.holds(head, changed)]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.clauses))
+
+
+@dataclass(frozen=True)
+class _Verb:
+    """How a verb of one subject reads what is expected, and compares it."""
+
+    parse: Callable[[str, Any], Any]
+    holds: Callable[[TableHead, Any], bool]
+
+
+def _clause(subject: Any, wanted: Any) -> Clause:
+    if subject not in SUBJECTS:
+        hint = did_you_mean(subject, SUBJECTS) if isinstance(subject, str) else ""
+        raise HeadConditionError(f"condition names {subject!r}; it may name {_listed(SUBJECTS)}.{hint}")
+    if wanted == CHANGED:
+        return Clause(subject, CHANGED)
+    verbs = [verb for of, verb in _VERBS if of == subject]
+    if not isinstance(wanted, Mapping) or len(wanted) != 1 or (verb := next(iter(wanted))) not in verbs:
+        said = next(iter(wanted), None) if isinstance(wanted, Mapping) else wanted
+        hint = did_you_mean(said, [CHANGED, *verbs]) if isinstance(said, str) else ""
+        raise HeadConditionError(
+            f"condition has {wanted!r:.200} for {subject}; it is 'changed' or a mapping with one of {_listed(verbs)}."
+            + hint
+        )
+    return Clause(subject, verb, _VERBS[subject, verb].parse(f"{subject} {verb}", wanted[verb]))
+
+
+def _protocol(where: str, value: Any) -> Mapping[str, Any]:
+    expected = _mapping(where, value)
+    for field in expected:
+        if field not in _PROTOCOL_FIELDS:
+            raise HeadConditionError(
+                f"{where} names {field!r}; the fields of a protocol are {_listed(_PROTOCOL_FIELDS)}."
+                f"{did_you_mean(field, _PROTOCOL_FIELDS)}"
+            )
+    return {field: sorted(item) if isinstance(item, list | tuple) else item for field, item in expected.items()}
+
+
+def _features(where: str, value: Any) -> frozenset[str]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple | set | frozenset):
+        raise HeadConditionError(f"{where} {value!r:.200}: give the name of a table feature, or a list of names.")
+    try:
+        return frozenset(map(watchable_feature, names))
+    except FeatureConditionError as error:
+        raise HeadConditionError(f"{where}: {error}") from error
+
+
+def _properties(where: str, value: Any) -> Mapping[str, str | None]:
+    return {key: _text(item) for key, item in _mapping(where, value).items()}
+
+
+def _all_properties(where: str, value: Any) -> Mapping[str, str | None]:
+    expected = _properties(where, value)
+    for key, item in expected.items():
+        if item is None:
+            raise HeadConditionError(f"{where}: {key!r} has no value. Give one, or use contains.")
+    return expected
+
+
+def _text(value: Any) -> str | None:
+    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+
+
+def _columns(where: str, value: Any) -> Mapping[str, DataType | None]:
+    if isinstance(value, str):
+        value = [value]
+    expected = dict.fromkeys(value) if isinstance(value, list | tuple) else _mapping(where, value)
+    found: dict[str, DataType | None] = {}
+    for column, data_type in expected.items():
+        if not isinstance(column, str) or not column:
+            raise HeadConditionError(f"{where} names {column!r}, which is no path of a column.")
+        try:
+            found[column] = None if data_type is None else parse_sql_type(str(data_type))
+        except UnknownTypeError as error:
+            raise HeadConditionError(f"{where}, column {column!r}: {error}") from error
+    return found
+
+
+def _all_columns(where: str, value: Any) -> Mapping[str, DataType | None]:
+    expected = _columns(where, value)
+    for column, data_type in expected.items():
+        if data_type is None:
+            raise HeadConditionError(f"{where}: {column!r} has no type. Give one, or use contains.")
+    return expected
+
+
+def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise HeadConditionError(f"{where} {value!r:.200}: give a mapping.")
+    return value
+
+
+def _has_columns(head: TableHead, expected: Mapping[str, DataType | None]) -> bool:
+    for path, data_type in expected.items():
+        try:
+            column = find_column(head.metadata.schema, path)
+        except UnknownColumnError:
+            return False
+        if data_type is not None and not _is_type(column.data_type, data_type):
+            return False
+    return True
+
+
+def _has_just_columns(head: TableHead, expected: Mapping[str, DataType | None]) -> bool:
+    names = [lowered([field.name]) for field in head.metadata.schema.fields]
+    return sorted(names) == sorted(lowered([name]) for name in expected) and _has_columns(
+        head, {f"`{name.replace('`', '``')}`": data_type for name, data_type in expected.items()}
+    )
+
+
+def _is_type(found: DataType, expected: DataType) -> bool:
+    """Whether two types are the same; what is nullable in them is left out, as SQL does not say it."""
+    return str(found).lower() == str(expected).lower()
+
+
+def _has_properties(head: TableHead, expected: Mapping[str, str | None]) -> bool:
+    found = head.metadata.configuration
+    return all(key in found and value in (None, found[key]) for key, value in expected.items())
+
+
+_VERBS: Mapping[tuple[str, str], _Verb] = {
+    ("protocol", EQUALS): _Verb(_protocol, lambda head, expected: expected.items() <= head.protocol.to_json().items()),
+    ("features", EQUALS): _Verb(_features, lambda head, expected: bool(head.protocol.features == expected)),
+    ("features", CONTAINS): _Verb(_features, lambda head, expected: bool(head.protocol.features >= expected)),
+    ("properties", EQUALS): _Verb(
+        _all_properties, lambda head, expected: dict(head.metadata.configuration) == expected
+    ),
+    ("properties", CONTAINS): _Verb(_properties, _has_properties),
+    ("schema", EQUALS): _Verb(_all_columns, _has_just_columns),
+    ("schema", CONTAINS): _Verb(_columns, _has_columns),
+}
+
+
+def _listed(names: Any) -> str:
+    *rest, last = map(repr, names)
+    return f"{', '.join(rest)} or {last}" if rest else last

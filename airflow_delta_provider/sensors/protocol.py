@@ -1,0 +1,91 @@
+"""A sensor that waits for a condition on a table's protocol and metadata, without Spark and without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import XComArg
+from typing_extensions import Unpack
+
+from airflow_delta_provider.domain.delta.head_condition import HeadCondition
+from airflow_delta_provider.domain.delta.head_mark import HeadMark
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import SensorArguments, Text
+from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.sensors.change_sensor import ChangeSensor
+from airflow_delta_provider.watch.storage_address import StorageAddress
+
+
+class DeltaProtocolSensor(ChangeSensor):
+    """Waits until protocol, features, properties and schema of a Delta table are as a condition says.
+
+    Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
+    waits. A table that does not exist yet is waited for.
+
+    A condition is a mapping; all of its entries have to hold:
+
+    ============== ============= ==================================== ==========================================
+    key            ``"changed"`` ``{"equals": …}``                    ``{"contains": …}``
+    ============== ============= ==================================== ==========================================
+    ``protocol``   yes           fields of the ``protocol`` action    no: use ``features``
+    ``features``   yes           names of all supported features      names of features
+    ``properties`` yes           all properties, with their values    properties; ``None`` for any value
+    ``schema``     yes           all top-level columns, with types    columns at any depth; ``None`` for any type
+    ============== ============= ==================================== ==========================================
+
+    For example ``{"schema": {"contains": {"lines.element.sku": "string"}}, "protocol": "changed"}``. ``"changed"``
+    compares with the task's first look, or with an earlier run (``after_last_seen``); another table at the same place
+    has changed in everything.
+
+    Pushes what :class:`~airflow_delta_provider.sensors.table_version.DeltaTableVersionSensor` pushes.
+
+    For the other arguments, and what reads the table, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
+
+    :param condition: what is waited for (templated)
+    :param after_last_seen: ``"changed"`` compares with the version that this task pushed in an earlier run of the DAG;
+        the first run counts everything as changed
+    :raises DeltaRequestError: for a catalog name, a wrong condition, a location that is not allowed
+    """
+
+    template_fields: Sequence[str] = ("table", "condition", "storage_conn_id")
+
+    def __init__(
+        self,
+        *,
+        table: Text,
+        condition: Mapping[str, Any] | XComArg,
+        after_last_seen: bool = False,
+        **kwargs: Unpack[SensorArguments],
+    ) -> None:
+        super().__init__(table=table, after_last_seen=after_last_seen, **kwargs)
+        self.condition = condition
+        self._check_literals()
+
+    def timeout_message(self) -> str:
+        """Return what did not happen."""
+        return f"{self.table} did not come to {HeadCondition.parse(self.condition)} within {self.timeout:g} seconds."
+
+    def _wanted(self) -> tuple[int | None, HeadMark | None, HeadCondition | None]:
+        return None, None, HeadCondition.parse(self.condition)
+
+    @property
+    def _from_first_look(self) -> bool:
+        try:
+            return HeadCondition.parse(self.condition).compares and not self.after_last_seen
+        except ValueError:
+            return False  # the first look says so
+
+    def _check_literals(self) -> None:
+        """Refuse what is wrong regardless of how templates are rendered.
+
+        :raises DeltaRequestError: with the remedy
+        """
+        try:
+            if is_literal(self.table):
+                StorageAddress.of(self.table)
+            if is_literal(self.condition):
+                self._wanted()
+        except ValueError as error:
+            raise DeltaRequestError(str(error)) from error

@@ -1,0 +1,75 @@
+"""A sensor that waits until nobody writes to a table, without Spark and without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import ClassVar
+
+from airflow.providers.common.compat.sdk import Context
+from typing_extensions import Unpack
+
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import SensorArguments, Text
+from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.triggers.quiet import DeltaQuietTrigger
+from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
+from airflow_delta_provider.watch.storage_address import StorageAddress
+
+
+class DeltaQuietSensor(TableSensor):
+    """Waits until nobody has committed to a Delta table for some time: before a migration, for instance.
+
+    Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
+    waits. A table that does not exist yet is waited for.
+
+    The time of a commit is its in-commit timestamp where the table has those, else the one in ``commitInfo``, else when
+    its file was written. A commit that arrives while the sensor waits is never taken for older than that, and one whose
+    time lies in the future counts from when it was first seen.
+
+    Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. It is no lock: who begins
+    writing right after is not kept from it.
+
+    For the other arguments, and what reads the table, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
+
+    :param quiet_for: how long nobody may have committed: seconds, or a ``timedelta``
+    :raises DeltaRequestError: for a catalog name, a wrong time, a location that is not allowed
+    """
+
+    template_fields: Sequence[str] = ("table", "storage_conn_id")
+    result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "last_commit", "quiet_seconds")
+
+    def __init__(self, *, table: Text, quiet_for: timedelta | float, **kwargs: Unpack[SensorArguments]) -> None:
+        super().__init__(table=table, **kwargs)
+        self.quiet_for = quiet_for.total_seconds() if isinstance(quiet_for, timedelta) else quiet_for
+        try:
+            if is_literal(self.table):
+                StorageAddress.of(self.table)
+        except ValueError as error:
+            raise DeltaRequestError(str(error)) from error
+        if isinstance(self.quiet_for, bool) or not isinstance(self.quiet_for, int | float) or not self.quiet_for > 0:
+            raise DeltaRequestError(f"quiet_for is {quiet_for!r}; give seconds, or a timedelta, above 0.")
+
+    def new_watch(
+        self,
+        failures: int,
+        context: Context,  # noqa: ARG002  # nothing is kept from one look to the next but failures
+    ) -> QuietWatch:
+        """Return what looks at the table's log."""
+        return QuietWatch(self.table, self.quiet_for, self.storage_conn_id or None, failures=failures)
+
+    def new_trigger(self, deadline: float) -> DeltaQuietTrigger:
+        """Return the trigger that keeps waiting."""
+        return DeltaQuietTrigger(
+            table=self.table,
+            seconds=self.quiet_for,
+            deadline=deadline,
+            storage_conn_id=self.storage_conn_id or None,
+            poke_interval=self.poke_interval,
+        )
+
+    def timeout_message(self) -> str:
+        """Return what did not happen."""
+        return f"{self.table} was never without a commit for {self.quiet_for:g} seconds in {self.timeout:g} seconds."

@@ -1,0 +1,90 @@
+"""A sensor that waits for a version of a table, without Spark and without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import Unpack
+
+from airflow_delta_provider.domain.delta.head_condition import HeadCondition
+from airflow_delta_provider.domain.delta.head_mark import HeadMark
+from airflow_delta_provider.domain.request import value as values
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
+from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.sensors.change_sensor import ChangeSensor
+from airflow_delta_provider.watch.storage_address import StorageAddress
+
+
+class DeltaTableVersionSensor(ChangeSensor):
+    """Waits for a commit to a Delta table: by default for the next one after the task's first look.
+
+    Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
+    waits. A table that does not exist yet is waited for. A table that was deleted and created again counts as new,
+    whatever its version.
+
+    Pushes ``table``, ``version`` (the newest), ``table_id``, ``since_version`` (what it was compared with), ``changed``
+    (which of ``protocol``, ``features``, ``properties``, ``schema`` and ``table``, its id, are other than then) and
+    ``digests`` of these.
+
+    For the other arguments, and what reads the table, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
+
+    :param version: wait until the table is at this version or a later one. (templated)
+    :param after_version: wait for a version after this one. (templated)
+    :param after_last_seen: wait for a version after the one that this task pushed in an earlier run of the DAG, so that
+        no commit is missed between runs; the first run succeeds with the table as it is
+    :raises DeltaRequestError: for a catalog name, an invalid version, more than one of these, a location that is not
+        allowed
+    """
+
+    template_fields: Sequence[str] = ("table", "version", "after_version", "storage_conn_id")
+
+    def __init__(
+        self,
+        *,
+        table: Text,
+        version: Version = None,
+        after_version: Version = None,
+        after_last_seen: bool = False,
+        **kwargs: Unpack[SensorArguments],
+    ) -> None:
+        super().__init__(table=table, after_last_seen=after_last_seen, **kwargs)
+        self.version = version
+        self.after_version = after_version
+        self._check_literals()
+
+    def timeout_message(self) -> str:
+        """Return what did not happen."""
+        wanted = f"did not reach version {self.version}" if self.version is not None else "had no new version"
+        return f"{self.table} {wanted} within {self.timeout:g} seconds."
+
+    def _wanted(self) -> tuple[int | None, HeadMark | None, HeadCondition | None]:
+        at_least = values.Version().rendered("version", self.version)
+        after = values.Version().rendered("after_version", self.after_version)
+        if at_least is not None and after is not None:
+            raise ValueError(f"version is {at_least} and after_version {after}. Give only one of them.")
+        return at_least, None if after is None else HeadMark(after, None, {}), None
+
+    @property
+    def _from_first_look(self) -> bool:
+        try:
+            at_least, after, _ = self._wanted()
+        except ValueError:
+            return False  # the first look says so
+        return at_least is None and after is None and not self.after_last_seen
+
+    def _check_literals(self) -> None:
+        """Refuse what is wrong regardless of how templates are rendered.
+
+        :raises DeltaRequestError: with the remedy
+        """
+        try:
+            if is_literal(self.table):
+                StorageAddress.of(self.table)
+            if is_literal(self.version) and is_literal(self.after_version):
+                self._wanted()
+            if self.after_last_seen and (self.version, self.after_version) != (None, None):
+                raise ValueError("after_last_seen goes with neither version nor after_version. Leave those out.")
+        except ValueError as error:
+            raise DeltaRequestError(str(error)) from error

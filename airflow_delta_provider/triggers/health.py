@@ -1,0 +1,61 @@
+"""The trigger behind :class:`~airflow_delta_provider.sensors.health.DeltaProtocolHealthSensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_delta_provider.triggers.table_trigger import TableTrigger
+from airflow_delta_provider.watch.delta.auditor import AuditScope
+from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
+
+
+class DeltaHealthTrigger(TableTrigger):
+    """Waits until the newest version of a table passes an audit, which a thread does, without Spark.
+
+    :param table: path or URI of the table
+    :param on_violation: ``fail`` or ``wait``
+    :param on_undetermined: ``wait``, ``fail`` or ``pass``
+    :param fail_on: lowest severity that counts as a violation
+    :param waivers: accepted findings, as JSON
+    :param state_path: folder where audits remember, or None
+
+    For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        deadline: float,
+        on_violation: str = "fail",
+        on_undetermined: str = "wait",
+        fail_on: str = "error",
+        waivers: str = "[]",
+        state_path: str | None = None,
+        storage_conn_id: str | None = None,
+        poke_interval: float = 60.0,
+    ) -> None:
+        super().__init__(table, deadline, storage_conn_id, poke_interval)
+        self.on_violation = on_violation
+        self.on_undetermined = on_undetermined
+        self.fail_on = fail_on
+        self.waivers = waivers
+        self.state_path = state_path
+
+    def wanted(self) -> dict[str, Any]:
+        """Return what is audited, and what verdicts lead to."""
+        return {
+            "on_violation": self.on_violation,
+            "on_undetermined": self.on_undetermined,
+            "fail_on": self.fail_on,
+            "waivers": self.waivers,
+            "state_path": self.state_path,
+        }
+
+    def watch(self) -> HealthWatch:
+        """Return what audits the table."""
+        return HealthWatch(
+            self.table,
+            HealthPolicy(Answer(self.on_violation), Answer(self.on_undetermined)),
+            AuditScope(self.fail_on, self.waivers, self.state_path),
+            self.storage_conn_id,
+        )

@@ -1,0 +1,67 @@
+"""What all watches of a table's head share: one reader for all of them, and whom to refuse."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable
+from typing import ClassVar
+
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.watch.delta.head_reader import HeadReader
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.errors import CatalogManagedTableError
+from airflow_delta_provider.watch.table_watch import Seen, TableWatch
+
+
+class HeadWatch(TableWatch[Seen]):
+    """Looks at the newest protocol and metadata of a table; watches of one table share each look.
+
+    :param table: path or URI of the table
+    :param storage_conn_id: Airflow connection of the store, or None
+    :param failures: how many looks before this one failed in a row
+    """
+
+    subject: ClassVar[str] = "the log"
+
+    def __init__(self, table: str, storage_conn_id: str | None = None, *, failures: int = 0) -> None:
+        super().__init__(table, failures=failures)
+        self._conn_id = storage_conn_id
+        self._log_key = self._log().key
+
+    @abstractmethod
+    def _judge_head(self, head: TableHead) -> Seen:
+        """Say what was read."""
+
+    def _absent(self) -> None:
+        """Take note that there is no table."""
+
+    def _key(self) -> Hashable:
+        return HeadReader, self._log_key
+
+    def _reader(self) -> Callable[[], TableHead | None]:
+        return HeadReader(self._log()).read
+
+    def _log(self) -> ObjectStorageLog:
+        return ObjectStorageLog(self._table, self._conn_id)
+
+    def _judge(self, head: TableHead | None) -> Seen:
+        if head is None:
+            self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
+            self._absent()
+            return self._nothing()
+        refuse_catalog_managed(self._table, head)
+        return self._judge_head(head)
+
+
+def refuse_catalog_managed(table: str, head: TableHead) -> None:
+    """Refuse a table whose directory does not tell all.
+
+    :raises CatalogManagedTableError: if it is one
+    """
+    managed = sorted(head.protocol.features.intersection(CATALOG_MANAGED))
+    if managed:
+        raise CatalogManagedTableError(
+            f"{table} is managed by a catalog ({managed[0]}, version {head.version}): its newest commits "
+            "need not be in its directory, so the directory does not tell what the table is now. Ask the catalog."
+        )

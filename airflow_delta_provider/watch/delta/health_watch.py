@@ -1,0 +1,130 @@
+"""Looking at one table until an audit of its newest version passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.watch.delta.auditor import Auditor, AuditScope
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.errors import UnhealthyTableError
+from airflow_delta_provider.watch.table_watch import TableWatch
+
+#: Findings that are named, in messages and in XCom.
+_MOST_NAMED = 20
+
+
+class Answer(str, Enum):
+    """What a verdict other than PASS leads to."""
+
+    WAIT = "wait"
+    FAIL = "fail"
+    PASS = "pass"
+
+
+@dataclass(frozen=True)
+class HealthPolicy:
+    """What verdicts lead to.
+
+    :param violated: ``wait`` or ``fail``
+    :param undetermined: any
+    """
+
+    violated: Answer = Answer.FAIL
+    undetermined: Answer = Answer.WAIT
+
+    def answer(self, verdict: Verdict) -> Answer:
+        """Return what a verdict leads to; a table that an audit refuses counts as violated."""
+        if verdict is Verdict.PASS:
+            return Answer.PASS
+        return self.undetermined if verdict is Verdict.UNDETERMINED else self.violated
+
+
+@dataclass(frozen=True)
+class HealthObservation:
+    """What one look saw.
+
+    :param report: on the newest version; None where there is no table yet, or it could not be read
+    """
+
+    holds: bool = False
+    report: TableReport | None = None
+
+    def to_json(self, table: str) -> dict[str, Any]:
+        """Return the wire form, which is also the sensor's XCom value."""
+        assert self.report is not None  # only what holds is sent
+        found = [finding for finding in self.report.findings if finding.is_open]
+        return {
+            "table": table,
+            "version": self.report.version,
+            "verdict": self.report.verdict.value,
+            "codes": sorted({finding.code for finding in found}),
+        }
+
+
+class HealthWatch(TableWatch[HealthObservation]):
+    """Looks at a table until its newest version passes an audit.
+
+    :param table: path or URI of the table
+    :param policy: what other verdicts lead to
+    :param scope: of the audit
+    :param storage_conn_id: Airflow connection of the store, or None
+    :param failures: how many looks before this one failed in a row
+    """
+
+    subject: ClassVar[str] = "the log"
+    #: The first audit of a long history takes minutes.
+    time_limit: ClassVar[float] = 3600.0
+    patience: ClassVar[float | None] = 3600.0
+
+    def __init__(
+        self,
+        table: str,
+        policy: HealthPolicy,
+        scope: AuditScope | None = None,
+        storage_conn_id: str | None = None,
+        *,
+        failures: int = 0,
+    ) -> None:
+        super().__init__(table, failures=failures)
+        self._policy = policy
+        self._scope = scope or AuditScope()
+        self._conn_id = storage_conn_id
+        self._log_key = ObjectStorageLog(table, storage_conn_id).key
+
+    def _key(self) -> Hashable:
+        return Auditor, self._log_key, self._scope
+
+    def _reader(self) -> Callable[[], TableReport | None]:
+        return Auditor(self._table, self._conn_id, self._scope).read
+
+    def _nothing(self) -> HealthObservation:
+        return HealthObservation()
+
+    def _judge(self, read: TableReport | None) -> HealthObservation:
+        if read is None:
+            self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
+            return HealthObservation()
+        answer = self._policy.answer(read.verdict)
+        said = _said(self._table, read)
+        if answer is Answer.FAIL:
+            raise UnhealthyTableError(said)
+        self._say(said if answer is Answer.PASS else f"{said}\nWaiting for a later version.")
+        return HealthObservation(answer is Answer.PASS, read)
+
+
+def _said(table: str, report: TableReport) -> str:
+    """Return the verdict, and what it comes from, for people."""
+    heading = f"{table} at version {report.version}: {report.verdict.value}"
+    found = [f for f in report.findings if f.is_open]
+    lines = [f"{heading}{'.' if not found else ':'}"]
+    for finding in found[:_MOST_NAMED]:
+        at = "" if finding.version is None else f" (version {finding.version})"
+        lines.append(f"  {finding.code}{at}: {finding.message}")
+    if len(found) > _MOST_NAMED:
+        lines.append(f"  and {len(found) - _MOST_NAMED} more findings")
+    return "\n".join(lines)

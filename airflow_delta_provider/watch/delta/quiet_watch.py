@@ -1,0 +1,91 @@
+"""Looking at one table until nobody has committed for some time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.delta.commit import time_of
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.watch.delta.head_watch import HeadWatch
+
+
+@dataclass(frozen=True)
+class QuietObservation:
+    """What one look saw.
+
+    :param version: the newest; None where there is no table yet, or it could not be read
+    :param committed: when that was committed, in milliseconds since the epoch; None where nothing says so
+    :param quiet: seconds without a commit, as far as that is known
+    """
+
+    holds: bool = False
+    version: int | None = None
+    committed: int | None = None
+    quiet: float = 0.0
+
+    def to_json(self, table: str) -> dict[str, Any]:
+        """Return the wire form, which is also the sensor's XCom value."""
+        return {
+            "table": table,
+            "version": self.version,
+            "last_commit": time_of(self.committed),
+            "quiet_seconds": round(self.quiet, 1),
+        }
+
+
+class QuietWatch(HeadWatch[QuietObservation]):
+    """Looks at a table until nobody has committed for some time.
+
+    Clocks differ, and jump. So a commit is never older than the time since a look still saw another version, and where
+    its time lies in the future, it is as old as it has been seen here. Time is counted by a clock that does not jump.
+
+    :param table: path or URI of the table
+    :param seconds: how long nobody may have committed
+    :param storage_conn_id: Airflow connection of the store, or None
+    :param failures: how many looks before this one failed in a row
+    """
+
+    def __init__(self, table: str, seconds: float, storage_conn_id: str | None = None, *, failures: int = 0) -> None:
+        super().__init__(table, storage_conn_id, failures=failures)
+        self._seconds = seconds
+        self._epoch = time.time() - time.monotonic()
+        self._seen: tuple[int, str] | None = None
+        self._since = 0.0
+        self._looked: float | None = None
+        self._another: float | None = None
+
+    def _nothing(self) -> QuietObservation:
+        return QuietObservation()
+
+    def _judge_head(self, head: TableHead) -> QuietObservation:
+        now = time.monotonic()
+        if (head.version, head.metadata.id) != self._seen:
+            self._another = None if self._seen is None else self._looked
+            self._seen, self._since = (head.version, head.metadata.id), now
+        self._looked = now
+        committed = committed_at(head)
+        age = now + self._epoch - committed / 1000 if committed is not None else -1.0
+        quiet = age if age >= 0 else now - self._since
+        if self._another is not None:
+            quiet = min(quiet, now - self._another)
+        self._say(
+            f"{self._table} is at version {head.version}, committed {time_of(committed) or 'at an unknown time'}; "
+            f"wanted: none for {self._seconds:g} seconds."
+        )
+        return QuietObservation(quiet >= self._seconds, head.version, committed, quiet)
+
+
+def committed_at(head: TableHead) -> int | None:
+    """Return when a version was committed, in milliseconds since the epoch; None where nothing says so.
+
+    The in-commit timestamp where the table has them (PROTOCOL.md, In-Commit Timestamps), else what the commit says of
+    itself, else when its file was written.
+    """
+    has_own = head.metadata.properties.in_commit_timestamps and head.protocol.supports(IN_COMMIT_TIMESTAMP)
+    for key in ("inCommitTimestamp", "timestamp") if has_own else ("timestamp",):
+        if isinstance(said := head.info.get(key), int) and not isinstance(said, bool):
+            return said
+    return None if head.written is None else int(head.written * 1000)
