@@ -29,6 +29,7 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
+from airflow_delta_provider.domain.audit.table_events import TableEvents, events_of, first_event
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
@@ -100,6 +101,7 @@ class HistoryAudit:
         self._tracking = RowTrackingAudit(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
         self._lines = KnownLines()
+        self._events = TableEvents()
         self._previous = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
@@ -164,6 +166,11 @@ class HistoryAudit:
         """
         return self._replay.state(self._version)
 
+    @property
+    def events(self) -> TableEvents:
+        """What the commits did to protocol and columns."""
+        return self._events
+
     def read(self, name: str, content: bytes) -> Sequence[Action]:
         """Read the file of the commit to be taken next. Lines like ones that were judged right are not parsed.
 
@@ -217,6 +224,7 @@ class HistoryAudit:
         self._violations.settle(known)
         if facts is None:
             return
+        self._events = facts.events or self._events
         self._changes.go_on(facts)
         self._tracking.restore_saved(facts)
         if not self._knows_files:
@@ -233,6 +241,7 @@ class HistoryAudit:
             lowered=self._tracking.lowered,
             files=None if files is None else files.with_paths(path for path, _ in self._replay.files),
             standing=self._violations.standing(),
+            events=self._events,
         )
 
     def findings(self) -> list[Finding]:
@@ -310,6 +319,7 @@ class HistoryAudit:
         if transition is None:
             return
         state = self.state()
+        self._events = self._events.and_then([first_event(commit, state)])
         self._begin(state, lambda: commit.provenance, actions)
         for finding in on_transition.run(transition):
             self._open(Detected(finding, still_open_after(finding, transition)), actions)
@@ -324,6 +334,7 @@ class HistoryAudit:
         if head:
             transition = replace(transition, restores=restored.version is not None)
             self._violations.identify(commit.version, transition.after.metadata.id)
+            self._events = self._events.and_then(events_of(transition))
         healed: list[Violation] = []
         if head or commit.domains or commit.transactions or self._violations.any_open(HEALED_BY_FILES):
             healed += self._violations.look_again(transition)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.live_paths import LivePaths
+from airflow_delta_provider.domain.audit.table_events import TableEvents
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -144,6 +145,7 @@ class HistoryFacts:
     :param checksum: the newest version whose checksum file was compared with it
     :param compaction: the version that the newest log compaction file ends with that was compared with the commits
     :param standing: what was wrong and still is
+    :param events: what commits did to protocol and columns; None where an older release did not remember it
     """
 
     column_ids: Mapping[PhysicalPath, frozenset[int]] = field(default_factory=dict)
@@ -156,6 +158,7 @@ class HistoryFacts:
     checksum: int | None = None
     compaction: int | None = None
     standing: tuple[StandingViolation, ...] = ()
+    events: TableEvents | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
@@ -171,6 +174,7 @@ class HistoryFacts:
             "compaction": self.compaction,
             "standing": [violation.to_json() for violation in self.standing],
             "states": [_state_to_json(state) for state in self._states()],
+            "events": None if self.events is None else self.events.to_json(),
         }
         return {key: value for key, value in wire.items() if value is not None}
 
@@ -185,7 +189,7 @@ class HistoryFacts:
 
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
-        lowered, files = wire.get("lowered"), wire.get("files")
+        lowered, files, events = wire.get("lowered"), wire.get("files"), wire.get("events")
         states = {state.version: state for state in map(_state_from_json, wire.get("states", ()))}
         return cls(
             {tuple(map(str, path)): frozenset(map(int, ids)) for path, ids in wire["column_ids"]},
@@ -198,6 +202,7 @@ class HistoryFacts:
             _integer(wire.get("checksum")),
             _integer(wire.get("compaction")),
             tuple(StandingViolation.from_json(violation, states) for violation in wire["standing"]),
+            None if events is None else TableEvents.from_json(events),
         )
 
 

@@ -29,6 +29,7 @@ class TableReport:
     :param usage: of ``column-mapping-usage``, the answer and its evidence
     :param timings: seconds by phase
     :param spec: of ``init-spec``, what declares the table as it is
+    :param history: of audits, what the table is at that version, and how its protocol and columns became so
     :param earliest: when another run can do what this one had to leave undone: the latest of its findings
     :param detail: what the table is at that version, for jobs that are asked for it
     :param receipt: that of the request, if a later job has to confirm that this report was received: until then it
@@ -50,6 +51,7 @@ class TableReport:
     timings: Mapping[str, float] = field(default_factory=dict, metadata={"additionalProperties": SECONDS})
     detail: Mapping[str, Any] | None = field(default=None, metadata={**defined("detail"), **LATER})
     spec: Mapping[str, Any] | None = field(default=None, metadata={**defined("spec"), **LATER})
+    history: Mapping[str, Any] | None = field(default=None, metadata={**defined("history"), **LATER})
     earliest: str | None = field(default=None, metadata={"oneOf": [TIME, {"type": "null"}], **LATER})
     receipt: str | None = field(default=None, metadata=LATER)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
+from airflow_delta_provider.domain.audit.table_events import TableEvents, history_of
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
@@ -103,7 +104,9 @@ class ProtocolAudit:
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
         if memory is not None and memory.version == last and memory.may_stand(names) and not self._level.reads:
-            return self._report(list(memory.findings), memory, memory, last)
+            events = memory.facts.events if memory.facts else None
+            known = history_of(memory.state, events or TableEvents())
+            return self._report(list(memory.findings), memory, memory, last, history=known)
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
@@ -117,7 +120,8 @@ class ProtocolAudit:
         if audit.version == last and not self._level.given_up and audit.is_readable:
             facts = None if self._store is None else judging.facts(audit)
             now = AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
-        return self._report(findings, memory, now, audit.version, judging, looked)
+        history = history_of(audit.state(), audit.events) if audit.is_readable else None
+        return self._report(findings, memory, now, audit.version, judging, looked, history)
 
     def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
         """Judge from where the audit before ended; the whole history where that cannot be.
@@ -187,6 +191,7 @@ class ProtocolAudit:
         version: int,
         judging: Judging | None = None,
         looked: Mapping[str, Any] | None = None,
+        history: Mapping[str, Any] | None = None,
     ) -> TableReport:
         """Report, and remember.
 
@@ -216,6 +221,7 @@ class ProtocolAudit:
         if ownership is not None and ownership.owner is not None:
             evidence["owner"] = ownership.owner
         seen: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
+        seen["history"] = history
         report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
         if options.fail_on == "warning" and any(f.is_open and f.severity is Severity.WARNING for f in waived):
             return replace(report, verdict=Verdict.VIOLATED)

@@ -1,0 +1,187 @@
+"""What commits do to a table's protocol and columns, in words: what a timeline of its versions shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.delta.column import Column, all_columns
+from airflow_delta_provider.domain.delta.column_changes import column_changes
+from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, sql_name
+from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.features.state import feature_state
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import ID, MappedSchema, field_metadata, is_id
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.type_widening import can_widen
+
+#: Events of a table that are kept, the newest; names of an event, and characters of its text.
+_MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240
+
+
+class EventKind(str, Enum):
+    """What an event is about."""
+
+    CREATED = "created"
+    PROTOCOL = "protocol"
+    ADDED = "added"
+    WIDENED = "widened"
+    RENAMED = "renamed"
+    DROPPED = "dropped"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True)
+class TableEvent:
+    """One thing that a commit did.
+
+    :param text: in words, with the names of features or columns
+    :param operation: as the commit names it
+    :param writer: name and version of the engine, as far as it is known
+    :param timestamp: of the commit, ISO 8601, UTC
+    """
+
+    version: int
+    kind: EventKind
+    text: str
+    operation: str | None = None
+    writer: str | None = None
+    timestamp: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form; what is not known is left out."""
+        wire = {**asdict(self), "kind": self.kind.value}
+        return {key: value for key, value in wire.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> TableEvent:
+        """Read the wire form; keys of later versions are ignored.
+
+        :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
+        """
+        known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
+        return cls(**{**known, "version": int(wire["version"]), "kind": EventKind(wire["kind"])})
+
+
+@dataclass(frozen=True)
+class TableEvents:
+    """The newest events of a table, oldest first.
+
+    :param omitted: number of older ones
+    """
+
+    events: tuple[TableEvent, ...] = ()
+    omitted: int = 0
+
+    def and_then(self, events: Iterable[TableEvent]) -> TableEvents:
+        """Return these with later ones."""
+        found = (*self.events, *events)
+        return TableEvents(found[-_MAX_EVENTS:], self.omitted + max(0, len(found) - _MAX_EVENTS))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the wire form."""
+        return {"events": [event.to_json() for event in self.events], "omitted": self.omitted}
+
+    @classmethod
+    def from_json(cls, wire: Mapping[str, Any]) -> TableEvents:
+        """Read the wire form.
+
+        :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
+        """
+        return cls(tuple(map(TableEvent.from_json, wire["events"])), int(wire["omitted"]))
+
+
+def history_of(state: TableState, events: TableEvents) -> dict[str, Any]:
+    """Return what the report says of what a table is, and of how it became so."""
+    protocol = state.protocol
+    features = {
+        name: feature_state(feature_named(name), protocol, state.metadata).value for name in sorted(protocol.features)
+    }
+    return {"protocol": protocol.to_json(), "features": features, **events.to_json()}
+
+
+def first_event(commit: Commit, state: TableState) -> TableEvent:
+    """Return the event of the commit with which a table has protocol and metadata."""
+    return _event(commit, EventKind.CREATED, f"creates the table: {_protocol(state.protocol)}")
+
+
+def events_of(transition: Transition) -> Iterator[TableEvent]:
+    """Yield what a commit does to protocol and columns."""
+    commit, before, after = transition.commit, transition.before, transition.after
+    if commit.metadata and before.metadata.id != after.metadata.id:
+        yield _event(commit, EventKind.CREATED, "replaces the table: it has another id")
+    if commit.protocols and before.protocol != after.protocol:
+        yield _event(commit, EventKind.PROTOCOL, _protocol_change(before.protocol, after.protocol))
+    if commit.metadata and before.metadata.schema_string != after.metadata.schema_string:
+        try:
+            changes = list(_column_changes(before.metadata, after.metadata))
+        except BrokenLogError:
+            changes = [(EventKind.CHANGED, "changes the schema, and one of the two cannot be read")]
+        for kind in EventKind:
+            if texts := [text for each, text in changes if each is kind]:
+                more = len(texts) - _MAX_NAMES
+                shown = texts[:_MAX_NAMES] + ([f"{more} more"] if more > 0 else [])
+                yield _event(commit, kind, "; ".join(shown))
+
+
+def _event(commit: Commit, kind: EventKind, text: str) -> TableEvent:
+    made = commit.provenance
+    text = text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
+    return TableEvent(commit.version, kind, text, made["operation"], made["writer"], made["timestamp"])
+
+
+def _protocol(protocol: Protocol) -> str:
+    return f"reader version {protocol.min_reader_version}, writer version {protocol.min_writer_version}"
+
+
+def _protocol_change(before: Protocol, after: Protocol) -> str:
+    texts = []
+    for verb, features in (("adds", after.features - before.features), ("drops", before.features - after.features)):
+        if features:
+            texts.append(f"{verb} {', '.join(sorted(features))}")
+    versions = (before.min_reader_version, before.min_writer_version) != (
+        after.min_reader_version,
+        after.min_writer_version,
+    )
+    if versions or not texts:
+        texts.append(_protocol(after))
+    return "; ".join(texts)
+
+
+def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[EventKind, str]]:
+    old, new = MappedSchema.of(before), MappedSchema.of(after)
+    for change in column_changes(old, new):
+        kind = EventKind.DROPPED if change.now is None else EventKind.RENAMED
+        yield kind, change.text
+    by_id = old.is_mapped and new.is_mapped
+    were, are = _places(before, by_id=by_id), _places(after, by_id=by_id)
+    added: list[tuple[str, ...]] = []
+    for key, column in are.items():
+        was = were.get(key)
+        if was is None:
+            if column.kinds[-1] == "field" and not any(column.parts[: len(parts)] == parts for parts in added):
+                added.append(column.parts)
+                yield EventKind.ADDED, f"adds {column} {sql_name(column.data_type)}"
+        elif not _is_nested(was) and not _is_nested(column) and was.data_type != column.data_type:
+            kind = EventKind.WIDENED if can_widen(was.data_type, column.data_type) else EventKind.CHANGED
+            verb = "widens" if kind is EventKind.WIDENED else "changes"
+            yield kind, f"{verb} {column} from {sql_name(was.data_type)} to {sql_name(column.data_type)}"
+
+
+def _places(metadata: Metadata, *, by_id: bool) -> dict[Any, Column]:
+    """Return the places of a schema, by the id of their column and the way from there, or by their path."""
+    places: dict[Any, Column] = {}
+    for column in all_columns(metadata.schema):
+        number = field_metadata(column.field).get(ID)
+        places[(number, column.field_path) if by_id and is_id(number) else column.parts] = column
+    return places
+
+
+def _is_nested(column: Column) -> bool:
+    return isinstance(column.data_type, (StructType, ArrayType, MapType))
