@@ -40,3 +40,17 @@ class RuleLinks:
     def shown(self, code: str) -> str:
         """Return the address of a rule, or the command that prints what is known about it; empty for no such rule."""
         return self.url(code) or (f"delta-provider explain {code}" if code in RULES else "")
+
+
+@dataclass(frozen=True)
+class RuleRoutes(RuleLinks):
+    """Links to pages that a server has of rules, one each.
+
+    :param folder: where they are, relative to the page that links to them
+    """
+
+    folder: str = "."
+
+    def url(self, code: str) -> str | None:
+        """Return the address of a rule; None where this version does not know it."""
+        return f"{self.folder}/{code}" if code in RULES else None

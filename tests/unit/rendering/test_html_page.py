@@ -53,8 +53,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert len(dict(attrs)) == len(attrs)
         assert not ("p" in self.open and tag in BLOCKS), f"{tag} in a paragraph"
-        assert not (tag == "li" and self.open[-1] != "ul")
-        assert not (self.open and self.open[-1] == "ul" and tag != "li")
+        assert not (tag == "li" and self.open[-1] not in ("ul", "ol"))
+        assert not (self.open and self.open[-1] in ("ul", "ol") and tag != "li")
         self.tags.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
@@ -226,8 +226,10 @@ def test_elements_escape_what_is_not_markup() -> None:
 def test_text_is_readable_in_light_and_dark() -> None:
     """Contrast of at least 4.5 to 1, as WCAG 2.2 asks of text."""
     [style] = Page(render(report_of())).styles
-    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    for theme in (light, dark):
+    [light] = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    [by_system] = re.findall(r"not\(\[data-theme=light\]\) \{(.*?)\}", style, re.DOTALL)
+    [by_choice] = re.findall(r"root\[data-theme=dark\] \{(.*?)\}", style, re.DOTALL)
+    for theme in (light, by_system, by_choice):
         colors = dict(re.findall(r"--([a-z-]+): #([0-9a-f]{6})", theme))
         for ink, paper in (
             *((ink, paper) for ink in ("ink", "dim", "link", "bad", "doubt", "good") for paper in ("paper", "card")),

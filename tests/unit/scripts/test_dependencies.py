@@ -18,9 +18,11 @@ DISTRIBUTIONS = {
     "airflow.providers.standard": "apache-airflow-providers-standard",
     "airflow": "apache-airflow",
     "asgiref": "asgiref",
+    "fastapi": "fastapi",
     "psutil": "psutil",
     "pyarrow": "pyarrow",  # by the extra
     "rich": "rich",  # by the extra
+    "sqlalchemy": "sqlalchemy",
     "typing_extensions": "typing-extensions",
     "yaml": "pyyaml",
 }

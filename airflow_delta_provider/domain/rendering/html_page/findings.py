@@ -48,10 +48,11 @@ def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
     )
 
 
-def at_table(finding: Finding, follows: Sequence[Finding], kind: str) -> Markup:
+def at_table(finding: Finding, follows: Sequence[Finding], kind: str, links: RuleLinks) -> Markup:
     """Return a finding with all that is known of it.
 
     :param kind: of the job
+    :param links: lead to its rule
     """
     facts = [joined(element("dt", label), element("dd", value)) for label, value in _facts(finding, kind)]
     action = finding.action and element(
@@ -67,6 +68,7 @@ def at_table(finding: Finding, follows: Sequence[Finding], kind: str) -> Markup:
         element("dl", *facts, class_="facts"),
         action or "",
         _consequences(follows),
+        _link(finding.code, links),
         class_="finding",
     )
 
@@ -85,10 +87,14 @@ def _said(wording: Wording) -> Markup:
 
 
 def _about(code: str, links: RuleLinks) -> Markup:
-    rule, url = RULES.get(code), links.url(code)
+    rule = RULES.get(code)
     source = element("p", element("b", "Source: "), rule.source) if rule and rule.source else ""
-    link = element("p", element("a", f"Documentation of {code}", href=url, rel="noreferrer")) if url else ""
-    return joined(source, link)
+    return joined(source, _link(code, links))
+
+
+def _link(code: str, links: RuleLinks) -> Markup:
+    url = links.url(code)
+    return element("p", element("a", f"Documentation of {code}", href=url, rel="noreferrer")) if url else Markup("")
 
 
 def _states(finding: Finding) -> Iterator[Markup]:

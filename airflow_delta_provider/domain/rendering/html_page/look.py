@@ -1,20 +1,27 @@
-"""How the page looks: light or dark as the reader has it, from the width of a phone on."""
+"""How the pages look: light or dark as the reader has it, from the width of a phone on.
 
-STYLE_SHEET = """
-:root {
+``data-theme`` of the root is what a reader has chosen in Airflow, where a page is shown in it.
+"""
+
+_DARK = """
+    --paper: #15181c; --ink: #e4e8ec; --dim: #a3acb6; --line: #363d45; --card: #1d2227; --link: #7fb8ff;
+    --bad: #ff9c92; --bad-paper: #46201d; --doubt: #f2bf67; --doubt-paper: #3d2f12;
+    --good: #84d9a3; --good-paper: #17361f;
+"""
+
+STYLE_SHEET = (
+    f"""
+:root {{
   color-scheme: light dark;
   --paper: #ffffff; --ink: #1c2126; --dim: #57606a; --line: #d5dae0; --card: #f5f7f9; --link: #0757b5;
   --bad: #b42318; --bad-paper: #fdecea; --doubt: #8a4b00; --doubt-paper: #fff3da;
   --good: #1a6b3a; --good-paper: #e3f5e9;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #15181c; --ink: #e4e8ec; --dim: #a3acb6; --line: #363d45; --card: #1d2227; --link: #7fb8ff;
-    --bad: #ff9c92; --bad-paper: #46201d; --doubt: #f2bf67; --doubt-paper: #3d2f12;
-    --good: #84d9a3; --good-paper: #17361f;
-  }
-}
-* { box-sizing: border-box; }
+}}
+@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{{_DARK}}} }}
+:root[data-theme=light] {{ color-scheme: light; }}
+:root[data-theme=dark] {{ color-scheme: dark;{_DARK}}}
+"""
+    + """* { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: .5rem 0; }
@@ -89,6 +96,38 @@ figure { margin: .5rem 0 1rem; }
 .timeline .before { stroke-dasharray: 1 5; }
 .timeline .axis line { stroke-width: 1; }
 
+.timeline .event { color: var(--link); }
+.timeline .event text { fill: var(--dim); }
+table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+caption { text-align: left; color: var(--dim); padding: .3rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line);
+  overflow-wrap: anywhere; }
+th { font-weight: 600; }
+tbody th { font-weight: 500; }
+.wide { overflow-x: auto; }
+.wide th, .wide td { overflow-wrap: normal; }
+.wide .name { overflow-wrap: anywhere; min-width: 12rem; }
+.features { width: auto; }
+.events, .state-of-table { margin: .3rem 0; }
+.plan { border-top: 1px solid var(--line); padding: .7rem 0; }
+.plan h4 { display: block; }
+.plan summary { color: var(--link); }
+.digest { overflow-wrap: anywhere; font-size: .85rem; }
+.diff span { display: inline-block; width: 100%; min-height: 1.2em; }
+.diff .added { background: var(--good-paper); color: var(--good); }
+.diff .removed { background: var(--bad-paper); color: var(--bad); }
+.diff .place { color: var(--dim); }
+.search { display: flex; flex-wrap: wrap; gap: .6rem 1rem; align-items: end; margin: 0 0 .8rem; }
+.search input, .search select, .search button { font: inherit; color: var(--ink); background: var(--paper);
+  border: 1px solid var(--dim); border-radius: .3rem; padding: .3rem .6rem; }
+.search label { display: flex; flex-direction: column; font-size: .85rem; }
+.search .words { flex: 1 1 16rem; }
+.notice { border: 1px solid var(--line); border-left: .35rem solid var(--doubt); border-radius: .4rem;
+  padding: .4rem .9rem; background: var(--card); overflow-wrap: anywhere; }
+.pages { display: flex; gap: 1rem; margin: .8rem 0; }
+.skip { position: absolute; left: -100rem; }
+.skip:focus { position: static; }
+
 @media (max-width: 40rem) {
   body { padding: .75rem .75rem 2rem; }
   .said, .body { padding-left: .9rem; }
@@ -103,3 +142,4 @@ figure { margin: .5rem 0 1rem; }
   .tables > li { content-visibility: visible; break-inside: avoid; }
 }
 """
+)

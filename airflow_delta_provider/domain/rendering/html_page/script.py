@@ -1,5 +1,6 @@
-"""What filters the tables of the page. Without it, everything is there to be read."""
+"""What the pages run. Without it, everything is there to be read."""
 
+#: Filters the tables of a page.
 SCRIPT = """
 "use strict";
 (() => {
@@ -40,5 +41,21 @@ SCRIPT = """
   form.hidden = false;
   apply();
   follow();
+})();
+"""
+
+#: Takes over the theme that a reader has chosen in Airflow, which keeps it in the browser; a system's stays.
+THEME_SCRIPT = """
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const apply = () => {
+    try {
+      const theme = localStorage.getItem("theme");
+      if (theme === "light" || theme === "dark") root.dataset.theme = theme; else delete root.dataset.theme;
+    } catch {}
+  };
+  window.addEventListener("storage", apply);
+  apply();
 })();
 """

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
 from airflow_delta_provider.domain.rendering.html_page.findings import at_table, badge
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines
-from airflow_delta_provider.domain.rendering.html_page.timeline import timeline
+from airflow_delta_provider.domain.rendering.html_page.plan import plan_section
+from airflow_delta_provider.domain.rendering.html_page.table_state import state_section
+from airflow_delta_provider.domain.rendering.html_page.timeline import event_table, timeline
+from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_lines import answers, versions
 from airflow_delta_provider.domain.rendering.totals import decisive_codes
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -18,15 +22,18 @@ _MAX_FINDINGS = 20
 _WIDTH = 120
 
 
-def row(table: TableReport, kind: str, identifier: str, *, room: int, opened: bool) -> tuple[Markup, int]:
+def row(
+    table: TableReport, kind: str, identifier: str, links: RuleLinks, *, room: int, opened: bool
+) -> tuple[Markup, int]:
     """Return the row of a table, and how many findings it wrote out.
 
+    :param links: lead to rules
     :param room: how many findings the page still has room for
     :param opened: whether it shows at once what it has to say
     """
     roots = by_cause(table.findings)
     shown = min(len(roots), _MAX_FINDINGS, room)
-    body = joined(_body(table, kind, shown))
+    body = joined(_body(table, kind, shown, links))
     head = joined(
         badge(table.verdict.value),
         " ",
@@ -44,17 +51,20 @@ def row(table: TableReport, kind: str, identifier: str, *, room: int, opened: bo
     return element("li", content, id=identifier, data_verdict=table.verdict.value), shown
 
 
-def _body(table: TableReport, kind: str, shown: int) -> Iterator[Markup]:
+def _body(table: TableReport, kind: str, shown: int, links: RuleLinks) -> Iterator[Markup]:
     picture = timeline(table)
     if picture is not None:
         yield element("figure", element("figcaption", "Versions"), picture)
-    answered = "\n".join(line.removeprefix("    ") for line in answers(table, _WIDTH))
+    yield from filter(None, (event_table(table), state_section(table)))
+    if table.plan is not None:
+        yield plan_section(table.plan, kind, links)
+    answered = "\n".join(line.removeprefix("    ") for line in answers(replace(table, plan=None), _WIDTH))
     if answered:
         yield element("pre", lines(answered), tabindex=0, role="region", aria_label="Answer")
     ranked = sorted(by_cause(table.findings), key=lambda root: not root[0].is_open)
     ranked, rest = ranked[:shown], ranked[shown:]
-    counting = [at_table(finding, follows, kind) for finding, follows in ranked if finding.is_open]
-    others = [at_table(finding, follows, kind) for finding, follows in ranked if not finding.is_open]
+    counting = [at_table(finding, follows, kind, links) for finding, follows in ranked if finding.is_open]
+    others = [at_table(finding, follows, kind, links) for finding, follows in ranked if not finding.is_open]
     yield joined(*counting)
     if others:
         summary = element("summary", f"Fixed, accepted or resolved ({len(others)})")

@@ -1,24 +1,41 @@
-"""The history of a table as a picture: which commit broke a rule, and which one fixed it."""
+"""The history of a table as a picture: what commits did to it, which of them broke a rule, and which fixed it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 
 #: Rules of a table that are drawn, and findings of each.
 _MAX_RULES, _MAX_FINDINGS = 8, 40
+#: Events that are drawn, and those that the picture says in words.
+_MAX_EVENTS, _MAX_SAID = 200, 20
 #: Commits that are drawn one by one.
 _MAX_COMMITS = 80
 #: Steps between the versions that are written at the axis.
 _STEPS = 4
 #: Heights in pixels: of a rule's label with its line, of the line within, and of the axis.
 _LANE, _LINE, _AXIS = 36, 24, 26
+#: Kinds of events by the label of their line, and the sign of each.
+_EVENTS = {"Protocol": ("created", "protocol"), "Columns": ("added", "widened", "renamed", "dropped", "changed")}
+_SIGNS = {
+    "created": "M-5,-5 H5 V5 H-5 Z",
+    "protocol": "M0,-6 6,0 0,6 -6,0 Z",
+    "added": "M-5,0 H5 M0,-5 V5",
+    "widened": "M-1,-5 -6,0 -1,5 M1,-5 6,0 1,5",
+    "renamed": "M-5,-3 H5 M-5,3 H5",
+    "dropped": "M-5,0 H5",
+    "changed": "M-5,0 A5,5 0 1,0 5,0 A5,5 0 1,0 -5,0",
+}
+#: What the events of a report are called in the table of them.
+_CALLED = {"changed": "other"}
 
 
 @dataclass(frozen=True)
@@ -46,25 +63,61 @@ class Axis:
 
 
 def timeline(table: TableReport) -> Markup | None:
-    """Return the picture of a table; None where no finding is about a version.
+    """Return the picture of a table; None where neither a finding nor an event is about a version.
 
     Widths are shares of what there is and heights are pixels, so that its text is as large on a phone.
     """
-    lanes = _lanes(table)
-    if not lanes or table.version is None:
+    lanes, events = _lanes(table), _event_lanes(table)
+    if not (lanes or events) or table.version is None:
         return None
-    axis = _axis(table, lanes)
-    height = len(lanes) * _LANE + _AXIS
-    rows = [_lane(findings, axis, row * _LANE) for row, (_, findings) in enumerate(lanes)]
+    axis = _axis(table, lanes, [event for _, found in events for event in found])
+    height = (len(lanes) + len(events)) * _LANE + _AXIS
+    rows = [_event_lane(label, found, axis, row * _LANE) for row, (label, found) in enumerate(events)]
+    rows += [_lane(findings, axis, row * _LANE) for row, (_, findings) in enumerate(lanes, len(events))]
+    said = [_events_told(found) for _, found in events] + [_told(findings) for _, findings in lanes]
     return element(
         "svg",
         *rows,
-        _axis_line(axis, len(lanes) * _LANE),
+        _axis_line(axis, height - _AXIS),
         class_="timeline",
         role="img",
         width="100%",
         height=height,
-        aria_label=f"Versions {axis.first} to {axis.last}: {'; '.join(_told(findings) for _, findings in lanes)}",
+        aria_label=f"Versions {axis.first} to {axis.last}: {'; '.join(said)}",
+    )
+
+
+def event_table(table: TableReport) -> Markup | None:
+    """Return the events of a table, newest first, as a table of text; None where there are none."""
+    history = table.history or {}
+    events: Sequence[Mapping[str, Any]] = history.get("events", ())
+    if not events:
+        return None
+    columns = ("Version", "Change", "What", "Operation", "Writer", "Time")
+    rows = [
+        element(
+            "tr",
+            element("th", str(event["version"]), scope="row"),
+            element("td", _CALLED.get(event["kind"], str(event["kind"]))),
+            (element("td", str(event.get(key) or "")) for key in ("text", "operation", "writer", "timestamp")),
+        )
+        for event in reversed(events)
+    ]
+    omitted = history.get("omitted", 0)
+    caption = f"Changes of protocol and columns{f', without {omitted:,} older ones' if omitted else ''}"
+    head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
+    return element(
+        "details",
+        element("summary", counted(len(events), "change"), " of protocol and columns"),
+        element(
+            "div",
+            element("table", element("caption", caption), head, element("tbody", *rows)),
+            class_="wide",
+            tabindex=0,
+            role="region",
+            aria_label="Changes",
+        ),
+        class_="events",
     )
 
 
@@ -79,11 +132,32 @@ def _lanes(table: TableReport) -> list[tuple[str, list[Finding]]]:
     return [(code, findings[:_MAX_FINDINGS]) for code, findings in ranked[:_MAX_RULES]]
 
 
-def _axis(table: TableReport, lanes: Sequence[tuple[str, Sequence[Finding]]]) -> Axis:
+def _event_lanes(table: TableReport) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    events = (table.history or {}).get("events", ())[-_MAX_EVENTS:]
+    lanes = ((label, [event for event in events if event["kind"] in kinds]) for label, kinds in _EVENTS.items())
+    return [(label, found) for label, found in lanes if found]
+
+
+def _axis(
+    table: TableReport, lanes: Sequence[tuple[str, Sequence[Finding]]], events: Sequence[Mapping[str, Any]]
+) -> Axis:
     drawn = {version for _, findings in lanes for f in findings for version in (f.version, f.healed_version)} - {None}
     checked = (table.evidence or {}).get("first_version")
     known = [version for version in (*drawn, checked, table.version) if isinstance(version, int)]
+    known += [event["version"] for event in events]
     return Axis(min(known), max(known))
+
+
+def _event_lane(label: str, events: Sequence[Mapping[str, Any]], axis: Axis, top: int) -> Markup:
+    marks = [
+        element(
+            "g",
+            element("title", f"version {event['version']}: {event['text']}"),
+            _mark(_SIGNS[event["kind"]], axis.at(event["version"]), top + _LINE),
+        )
+        for event in events
+    ]
+    return element("g", element("text", label, x="2%", y=top + 12), *marks, class_="event")
 
 
 def _lane(findings: Sequence[Finding], axis: Axis, top: int) -> Markup:
@@ -131,6 +205,11 @@ def _labels(axis: Axis, y: int) -> Iterator[Markup]:
 def _told(findings: Sequence[Finding]) -> str:
     first = _said(findings[0])
     return first if len(findings) == 1 else f"{first}, and {len(findings) - 1} more"
+
+
+def _events_told(events: Sequence[Mapping[str, Any]]) -> str:
+    texts = [f"version {event['version']} {event['text']}" for event in events[-_MAX_SAID:]]
+    return "; ".join([*texts, *([f"and {len(events) - _MAX_SAID} older changes"] if len(events) > _MAX_SAID else [])])
 
 
 def _said(finding: Finding) -> str:

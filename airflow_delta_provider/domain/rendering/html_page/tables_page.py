@@ -1,0 +1,173 @@
+"""What the page "Delta tables" shows: all tables that tasks looked at of late, with what is known last of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote, urlencode
+
+from airflow_delta_provider.domain.rendering.counts import counted
+from airflow_delta_provider.domain.rendering.html_page.document import Document
+from airflow_delta_provider.domain.rendering.html_page.findings import badge
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined
+from airflow_delta_provider.domain.rendering.html_page.script import THEME_SCRIPT
+from airflow_delta_provider.domain.report.table_rows import LatestLook, Origin
+from airflow_delta_provider.domain.report.verdict import Verdict
+
+PAGE_SIZE = 50
+_TITLE = "Delta tables"
+_COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last look", "DAG and task")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked for.
+
+    :param words: each of which is in the name of the table, the DAG or the task; case does not count
+    :param verdict: None for all
+    :param kind: of job; empty for all
+    :param page: from 1
+    """
+
+    words: str = ""
+    verdict: Verdict | None = None
+    kind: str = ""
+    page: int = 1
+
+    def fits(self, look: LatestLook) -> bool:
+        """Whether it is about a table."""
+        names = f"{look.row.table}\n{look.origin.dag_id}\n{look.origin.task_id}".lower()
+        return (
+            (self.verdict is None or look.row.verdict is self.verdict)
+            and (not self.kind or look.kind == self.kind)
+            and all(word in names for word in self.words.lower().split())
+        )
+
+    def href(self, page: int) -> str:
+        """Return the address of another page of what is found."""
+        verdict = "" if self.verdict is None else self.verdict.value
+        asked = {"q": self.words, "verdict": verdict, "kind": self.kind, "page": str(page)}
+        return f"?{urlencode({name: value for name, value in asked.items() if value})}"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far back the list looks.
+
+    :param days: at most
+    :param cut: whether older reports of these days are left out, as there are too many
+    :param crowded: whether reports had no room for some of their tables
+    """
+
+    days: int
+    cut: bool = False
+    crowded: bool = False
+
+
+def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Document:
+    """Return the page: the worst first, then what was seen last."""
+    found = sorted(filter(search.fits, looks), key=lambda look: (-look.row.verdict.rank, -look.origin.at.timestamp()))
+    last = max(1, -(-len(found) // PAGE_SIZE))
+    number = min(max(search.page, 1), last)
+    shown = found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    body = joined(
+        element("header", element("h1", _TITLE), element("p", _about(looks, reach), class_="dim")),
+        element(
+            "main",
+            _form(looks, search),
+            element("p", f"{counted(len(found), 'row')} found", role="status"),
+            _table(shown, number, last) if shown else "",
+            _pages(search, number, last) if last > 1 else "",
+        ),
+    )
+    return Document(_TITLE, body, (THEME_SCRIPT,), has_form=True)
+
+
+def report_href(origin: Origin) -> str:
+    """Return where the report of a task is, relative to the list."""
+    dag_id, run_id, task_id = (quote(part, safe="") for part in (origin.dag_id, origin.run_id, origin.task_id))
+    index = f"?map_index={origin.map_index}" if origin.map_index >= 0 else ""
+    return f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}{index}"
+
+
+def _about(looks: Sequence[LatestLook], reach: Reach) -> str:
+    said = f"What tasks of the last {reach.days} days found out last about each table, for each kind of job."
+    if reach.cut:
+        said += " There are more reports than are looked at: the oldest are left out."
+    if reach.crowded:
+        said += " Of tasks with very many tables, only the worst are listed."
+    return said if looks else f"No task of the last {reach.days} days, of DAGs that you may read, looked at a table."
+
+
+def _form(looks: Sequence[LatestLook], search: Search) -> Markup:
+    verdicts = [verdict.value for verdict in reversed(Verdict)]
+    chosen = "" if search.verdict is None else search.verdict.value
+    kinds = sorted({look.kind for look in looks} | ({search.kind} if search.kind else set()))
+    words = element("input", type="search", name="q", value=search.words)
+    return element(
+        "form",
+        element("label", "Table, DAG or task", words, class_="words"),
+        _select("Verdict", "verdict", verdicts, chosen),
+        _select("Job", "kind", kinds, search.kind),
+        element("button", "Search", type="submit"),
+        method="get",
+        role="search",
+        class_="search",
+    )
+
+
+def _select(label: str, name: str, values: Sequence[str], chosen: str) -> Markup:
+    options = [element("option", "all", value="")]
+    options += [element("option", value, value=value, selected=value == chosen) for value in values]
+    return element("label", label, element("select", *options, name=name))
+
+
+def _table(looks: Sequence[LatestLook], number: int, last: int) -> Markup:
+    pages = f", page {number} of {last}" if last > 1 else ""
+    head = element("tr", *(element("th", column, scope="col") for column in _COLUMNS))
+    return element(
+        "div",
+        element(
+            "table",
+            element("caption", f"Tables, the worst first{pages}"),
+            element("thead", head),
+            element("tbody", *map(_row, looks)),
+        ),
+        class_="wide",
+        tabindex=0,
+        role="region",
+        aria_label="Tables",
+    )
+
+
+def _row(look: LatestLook) -> Markup:
+    row, origin = look.row, look.origin
+    index = f" [{origin.map_index}]" if origin.map_index >= 0 else ""
+    since = f"{'before ' if look.always else ''}{_time(look.since)}"
+    return element(
+        "tr",
+        element("td", badge(row.verdict.value)),
+        element("th", element("a", row.table, href=report_href(origin)), scope="row", class_="name"),
+        element("td", look.kind),
+        element("td", "" if row.version is None else str(row.version)),
+        element("td", since),
+        element("td", _time(origin.at)),
+        element("td", f"{origin.dag_id} · {origin.task_id}{index}", class_="name"),
+    )
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _pages(search: Search, number: int, last: int) -> Markup:
+    return element("nav", _page_links(search, number, last), class_="pages", aria_label="Pages")
+
+
+def _page_links(search: Search, number: int, last: int) -> Iterator[Markup]:
+    if number > 1:
+        yield element("a", "Previous", href=search.href(number - 1), rel="prev")
+    yield element("span", f"Page {number} of {last}", aria_current="page")
+    if number < last:
+        yield element("a", "Next", href=search.href(number + 1), rel="next")

@@ -1,0 +1,70 @@
+"""What the tab "Delta" of a task instance shows: its report, as far as XCom has it; and what it says of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.html_page import page
+from airflow_delta_provider.domain.rendering.html_page.document import Document
+from airflow_delta_provider.domain.rendering.html_page.findings import badge
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined
+from airflow_delta_provider.domain.rendering.html_page.script import THEME_SCRIPT
+from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.rendering.rule_link import RuleRoutes
+from airflow_delta_provider.domain.report.excerpt import Excerpt
+
+_ISSUES = "https://github.com/{}/issues/{}"
+
+
+def task_page(excerpt: Excerpt, *, rules: str, tables: str) -> Document:
+    """Return the page of a report.
+
+    :param rules: where the pages of rules are, relative to it
+    :param tables: where the list of all tables is, likewise
+    """
+    above = joined(element("p", element("a", "All Delta tables", href=tables)), _notices(excerpt))
+    shown_as = Presentation(rules=RuleRoutes(folder=rules), place=excerpt.place)
+    return page.document(excerpt.report, shown_as, counts=excerpt.counts, above=above, head_scripts=(THEME_SCRIPT,))
+
+
+def message_page(title: str, *paragraphs: str, links: tuple[tuple[str, str], ...] = ()) -> Document:
+    """Return a page that says why there is nothing to show.
+
+    :param links: words and addresses
+    """
+    said = (element("p", paragraph) for paragraph in paragraphs)
+    leads = (element("p", element("a", words, href=href)) for words, href in links)
+    return Document(title, element("main", element("h1", title), said, leads), (THEME_SCRIPT,))
+
+
+def rule_page(code: str) -> Document | None:
+    """Return what is known of a rule; None where this version does not know it."""
+    rule: Any = RULES.get(code)
+    if rule is None:
+        return None
+    known = (
+        ("Effect", rule.effect),
+        ("Remedy", rule.remedy),
+        ("Looks at", f"{rule.scope.value}: {rule.scope.meaning}"),
+        ("Source", rule.source),
+    )
+    facts = [joined(element("dt", label), element("dd", value)) for label, value in known if value]
+    threads = [
+        element("a", thread, href=_ISSUES.format(*thread.split("#")), rel="noreferrer") for thread in rule.threads
+    ]
+    if threads:
+        facts.append(joined(element("dt", "Threads"), element("dd", *threads)))
+    title = element("h1", badge(rule.severity.value), f" {code} {rule.title}")
+    family = element("p", f"{rule.family.prefix}: {rule.family.title}", class_="dim")
+    body = element("main", title, family, element("dl", *facts, class_="facts"))
+    return Document(f"{code} {rule.title}", body, (THEME_SCRIPT,))
+
+
+def _notices(excerpt: Excerpt) -> Iterator[Markup]:
+    if excerpt.dry_run:
+        yield element("p", "Planned only: nothing was changed.", class_="notice")
+    if excerpt.left_out:
+        said = f"There is no room here for: {', '.join(excerpt.left_out)}."
+        yield element("p", said, class_="notice")
