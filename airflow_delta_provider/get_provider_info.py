@@ -64,7 +64,11 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}
         ],
-        "extra-links": ["airflow_delta_provider.links.report.DeltaReportLink"],
+        "extra-links": [
+            "airflow_delta_provider.links.report.DeltaReportLink",
+            "airflow_delta_provider.links.delta_pages.DeltaPageLink",
+            "airflow_delta_provider.links.delta_pages.DeltaTablesLink",
+        ],
         "notifications": ["airflow_delta_provider.notifications.violation.DeltaViolationNotifier"],
         "config": {
             "delta_provider": {

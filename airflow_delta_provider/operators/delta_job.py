@@ -18,10 +18,12 @@ from typing_extensions import Unpack
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.report.confirmation import Receipts
+from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, TableRows
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
@@ -34,6 +36,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.job_jars import check_delta_jars
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
+from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
@@ -81,7 +84,7 @@ class DeltaJobOperator(SparkSubmitOperator):
         "report_path",
         "storage_conn_id",
     )
-    operator_extra_links = (DeltaReportLink(),)
+    operator_extra_links = (DeltaReportLink(), DeltaPageLink(), DeltaTablesLink())
     ui_color = "#d8ecff"
 
     def __init__(
@@ -342,9 +345,12 @@ class DeltaJobOperator(SparkSubmitOperator):
 
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
         """Return what is pushed, by key."""
+        planned = self._plans_only()
         return {
             "findings": findings_of(report, place),
-            XCOM_RETURN_KEY: summarise(report, place, dry_run=self._plans_only()),
+            REPORT_KEY: Excerpt.of(report, place, dry_run=planned).to_json(),
+            TABLES_KEY: TableRows.of(report).to_json(),
+            XCOM_RETURN_KEY: summarise(report, place, dry_run=planned),
         }
 
     def _plans_only(self) -> bool:

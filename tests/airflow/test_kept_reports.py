@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -435,10 +436,31 @@ def test_link_leads_to_the_report_or_to_where_its_path_is(
 
 def test_link_without_xcoms_leads_to_the_log_and_without_a_report_nowhere(spark_submit: FakeSparkSubmit) -> None:
     night = Night(spark_submit, do_xcom_push=False)
-    (link,) = night.operator.operator_extra_links
-    assert link.get_link(night.operator, ti_key=cast("Any", night.instance)) == ""
+    report, page, tables = (
+        partial(link.get_link, night.operator, ti_key=cast("Any", night.instance))
+        for link in night.operator.operator_extra_links
+    )
+    assert (report(), page()) == ("", "")
     night.run()
-    assert link.get_link(night.operator, ti_key=cast("Any", night.instance)) == night.instance.log_url
+    assert (report(), page()) == (night.instance.log_url, "")
+    assert tables().endswith("/delta-provider/tables")
+
+
+def test_links_lead_to_the_pages_of_the_plugin(spark_submit: FakeSparkSubmit) -> None:
+    night = Night(spark_submit)
+    night.run()
+    base = "https://airflow.example.com/team/dags/a"
+    instance = SimpleNamespace(dag_id="a", run_id="manual__1+00:00", task_id="g.t", map_index=3)
+    instance.log_url = f"{base}/runs/manual__1%2B00%3A00/tasks/g.t/mapped/3?try_number=1"
+    _, page, tables = (link.get_link(night.operator, ti_key=instance) for link in night.operator.operator_extra_links)
+    below = "https://airflow.example.com/team/delta-provider"
+    assert page == f"{below}/dags/a/runs/manual__1%2B00%3A00/tasks/g.t?map_index=3"
+    assert tables == f"{below}/tables"
+    instance.log_url = ""
+    assert [link.get_link(night.operator, ti_key=instance) for link in night.operator.operator_extra_links[1:]] == [
+        "",
+        "",
+    ]
 
 
 def test_what_there_was_no_room_for_is_not_remembered_as_told(

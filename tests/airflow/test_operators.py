@@ -236,7 +236,18 @@ def test_summary_is_returned_and_pushed_with_the_findings(spark_submit: FakeSpar
     summary = enable(tables=["/a", "/b"]).execute(run.context)
     assert summary["verdict"] == "PASS"
     assert summary["counts"] == {"PASS": 2}
-    assert run.pushed == {"return_value": summary, "findings": {"findings": [], "truncated": False}}
+    assert run.pushed == {
+        **run.pushed,
+        "return_value": summary,
+        "findings": {"findings": [], "truncated": False},
+        "delta_tables": {
+            "kind": "enable-feature",
+            "tables": [["/a", "PASS", None, 0], ["/b", "PASS", None, 0]],
+            "omitted": 0,
+        },
+    }
+    assert set(run.pushed) == {"return_value", "findings", "delta_report", "delta_tables"}
+    assert run.pushed["delta_report"]["counts"] == {"PASS": 2}
 
 
 def test_violation_fails_without_retry_after_xcom_was_pushed(spark_submit: FakeSparkSubmit) -> None:

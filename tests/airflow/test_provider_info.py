@@ -59,17 +59,16 @@ def test_every_listed_module_imports_and_holds_its_class() -> None:
 
 
 def test_every_listed_link_is_one_and_of_every_operator_that_makes_a_report() -> None:
-    (path,) = get_provider_info()["extra-links"]
-    module, _, name = path.rpartition(".")
-    link = getattr(importlib.import_module(module), name)
-    assert issubclass(link, BaseOperatorLink)
+    paths = [path.rpartition(".") for path in get_provider_info()["extra-links"]]
+    links = [getattr(importlib.import_module(module), name) for module, _, name in paths]
+    assert all(issubclass(link, BaseOperatorLink) for link in links)
     for entry in get_provider_info()["operators"]:
         for listed in entry["python-modules"]:
             operators = [c for c in vars(importlib.import_module(listed)).values() if inspect.isclass(c)]
             own = [c for c in operators if c.__module__ == listed and issubclass(c, BaseOperator)]
             assert own != []
             reporting = [c for c in own if not issubclass(c, DeltaApproveMigrationOperator)]
-            assert [[type(each) for each in c.operator_extra_links] for c in reporting] == [[link]] * len(reporting)
+            assert [[type(each) for each in c.operator_extra_links] for c in reporting] == [links] * len(reporting)
 
 
 def test_every_listed_notifier_is_one() -> None:

@@ -1,0 +1,56 @@
+"""From a task to the pages of this provider's plugin, also where Airflow's UI shows no tab of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink
+
+#: As in the plugin, which is imported in API servers.
+_PREFIX = "delta-provider"
+
+
+class DeltaPageLink(BaseOperatorLink):
+    """Leads to the page of a task's report."""
+
+    name = "Delta page"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
+        """
+        Return the address; empty where the task pushed no report.
+
+        :param operator: the operator that ran
+        :param ti_key: its task instance
+        """
+        if getattr(operator, "kept_report", None) is None or not operator.do_xcom_push:
+            return ""
+        parts = (ti_key.dag_id, ti_key.run_id, ti_key.task_id)
+        dag_id, run_id, task_id = (quote(part, safe="") for part in parts)
+        index = getattr(ti_key, "map_index", None)
+        query = f"map_index={index}" if index is not None and index >= 0 else ""
+        return _address(ti_key, f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}", query)
+
+
+class DeltaTablesLink(BaseOperatorLink):
+    """Leads to the list of all tables that tasks looked at."""
+
+    name = "Delta tables"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:  # noqa: ARG002 the same for every operator
+        """
+        Return the address.
+
+        :param operator: the operator that ran
+        :param ti_key: its task instance
+        """
+        return _address(ti_key, "tables")
+
+
+def _address(instance: Any, page: str, query: str = "") -> str:
+    """Return the address of a page below that of the API server, which the address of the log begins with."""
+    address = urlsplit(str(getattr(instance, "log_url", None) or ""))
+    base, found, _ = address.path.rpartition("/dags/")
+    if address.scheme not in ("http", "https") or not found:
+        return ""
+    return address._replace(path=f"{base}/{_PREFIX}/{page}", query=query, fragment="").geturl()

@@ -1,0 +1,1 @@
+"""Pages in Airflow's UI."""

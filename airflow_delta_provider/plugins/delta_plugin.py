@@ -1,0 +1,49 @@
+"""The plugin: a tab on task instances, a page in the navigation, and the application that serves both.
+
+Airflow imports it in every process, also in workers: what takes long to import is imported by the first request.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+from airflow.plugins_manager import AirflowPlugin
+
+#: Where the application is, below the address of the API server.
+PREFIX = "delta-provider"
+
+
+@cache
+def _application() -> Any:
+    from airflow_delta_provider.plugins.application import application
+
+    return application()
+
+
+async def serve(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a request: an ASGI application."""
+    await _application()(scope, receive, send)
+
+
+class DeltaPlugin(AirflowPlugin):  # type: ignore[misc]  # Airflow's own types are not followed
+    """Shows reports where people look at their tasks."""
+
+    name = "airflow_delta_provider"
+    fastapi_apps: ClassVar[list[Any]] = [{"app": serve, "url_prefix": f"/{PREFIX}", "name": "Delta reports"}]
+    # Addresses without a slash in front stay below the one that Airflow is served from.
+    external_views: ClassVar[list[Any]] = [
+        {
+            "name": "Delta",
+            "href": f"{PREFIX}/dags/{{DAG_ID}}/runs/{{RUN_ID}}/tasks/{{TASK_ID}}?map_index={{MAP_INDEX}}",
+            "destination": "task_instance",
+            "url_route": "delta",
+        },
+        {
+            "name": "Delta tables",
+            "href": f"{PREFIX}/tables",
+            "destination": "nav",
+            "category": "browse",
+            "url_route": "delta-tables",
+        },
+    ]
