@@ -114,7 +114,7 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     options: type[Options] = load(kind.options)
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {command}",
-        usage=f"{PROGRAM} {command} TABLE [TABLE ...] [OPTIONS]",
+        usage=f"{PROGRAM} {command} {'TABLE [TABLE ...]' if _must_name(options) else '[TABLE ...]'} [OPTIONS]",
         description=f"{kind.summary}.",
         epilog=f"example:\n  {PROGRAM} {command} {_EXAMPLES[kind.name]}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -133,6 +133,11 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     return parser
 
 
+def _must_name(options: type[Options]) -> bool:
+    """Whether the command line has to name tables: nothing else can."""
+    return options.changes and not options.names_tables
+
+
 def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None:
     patterns = "" if options.changes else ", a pattern (lake/*, s3://lake/** for all tables below)"
     parser.add_argument(
@@ -140,7 +145,8 @@ def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None
         nargs="*",
         default=[],
         metavar="TABLE",
-        help=f"path, URI or catalog name{patterns}, or @FILE with one per line (@- for standard input)",
+        help=f"path, URI or catalog name{patterns}, or @FILE with one per line (@- for standard input)"
+        f"{_default(options)}",
     )
     group = parser.add_argument_group("tables and configuration")
     if not options.changes:
@@ -158,6 +164,15 @@ def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None
         help="configuration (default: the nearest delta-provider.toml, or pyproject.toml with [tool.delta-provider])",
     )
     group.add_argument("--no-config", action="store_true", help="read no configuration file")
+
+
+def _default(options: type[Options]) -> str:
+    """Return which tables are meant where the command line names none."""
+    if _must_name(options):
+        return ""
+    flags = [f"--{name}" for name in ("spec", "plan") if name in options.declared()] if options.names_tables else []
+    named_by = [*flags, *(() if options.changes else ("the configuration",))]
+    return f"; default: the tables that {' or '.join(named_by)} names"
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

@@ -51,10 +51,10 @@ class JobRequest:
                     hint=" If it comes from XCom, the upstream task returned nothing." if table is None else "",
                 )
         object.__setattr__(self, "tables", tuple(dict.fromkeys(self.tables)))
+        self.options.check_tables(self.tables)
         if not self.tables:
             raise RequestError("{tables} is empty. Name at least one table.")
         check_text("a table", self.tables)
-        self.options.check_tables(self.tables)
         for option, value in self.options.to_json().items():
             check_text(option, value)
         check_text("a label", self.labels)

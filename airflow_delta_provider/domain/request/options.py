@@ -26,6 +26,8 @@ class Options:
     changes: ClassVar[bool] = False
     #: Whether a table may be named by a pattern that matches several.
     takes_patterns: ClassVar[bool] = False
+    #: Whether the options may name the tables, so that nothing else has to.
+    names_tables: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, declared in self.declared().items():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -33,10 +33,8 @@ class Specs(Document):
             )
         values = [value] if isinstance(value, (Mapping, TableSpec)) else value
         try:
-            if values and not all(isinstance(each, TableSpec) for each in values):
-                listed = list(map(_plain, values))
-                values = read_specs(listed[0] if len(listed) == 1 else listed)
-            return tuple(map(_plain, values))
+            known = all(isinstance(each, TableSpec) for each in values)
+            return tuple(map(_wire, values if known else _read(values)))
         except SpecError as error:
             raise RequestError("{option}: {error}", option=option, error=error) from None
 
@@ -66,13 +64,35 @@ class Specs(Document):
         return is_spec_file(name)
 
 
-def _plain(value: Any) -> Any:
-    return value.to_json() if isinstance(value, TableSpec) else value
+#: Where a request has the places of a spec, besides its keys.
+_PLACES = "places"
+
+
+def _wire(spec: TableSpec) -> dict[str, Any]:
+    """Return a spec as a request has it."""
+    places = {_PLACES: dict(spec.places)} if spec.places else {}
+    return {**spec.to_json(), **places}
+
+
+def _read(values: Sequence[Any]) -> Sequence[TableSpec]:
+    """Read specs: values, or as a request has them.
+
+    :raises SpecError: if they cannot be used
+    """
+    wires = [_wire(each) if isinstance(each, TableSpec) else each for each in values]
+    keys = [{**each} if isinstance(each, Mapping) else each for each in wires]
+    places = [each.pop(_PLACES, None) if isinstance(each, dict) else None for each in keys]
+    specs = read_specs(keys[0] if len(keys) == 1 else keys)
+    if not any(places):
+        return specs
+    return [replace(spec, places=its or {}) for spec, its in zip(specs, places)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaresTables(Options):
     """Options of a kind that holds tables against what is declared of them."""
+
+    names_tables: ClassVar[bool] = True
 
     spec: tuple[Mapping[str, Any], ...] = option(
         Specs(),
@@ -89,8 +109,14 @@ class DeclaresTables(Options):
     def check_tables(self, tables: Iterable[str]) -> None:
         """Check that there is a spec for each table.
 
-        :raises RequestError: naming one without
+        :raises RequestError: naming one without, or if there is no table at all
         """
+        if not (tables := tuple(tables)):
+            place = self.spec[0].get(_PLACES, {}).get("")
+            raise RequestError(
+                "{place} names no table. Write which one it is of (table: …), or give {table}.",
+                place=place or "The spec",
+            )
         for table in tables:
             self._of_table(table)
 
@@ -99,7 +125,8 @@ class DeclaresTables(Options):
 
         :raises RequestError: if there is none
         """
-        return TableSpec.from_json(self._of_table(table))
+        (spec,) = _read([self._of_table(table)])
+        return spec
 
     def _of_table(self, table: str) -> Mapping[str, Any]:
         only = self.spec[0]

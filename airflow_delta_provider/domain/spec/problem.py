@@ -99,6 +99,10 @@ class Problems:
         if len(self.found) == MOST_PROBLEMS:
             self.check()
 
+    def place(self, at: Said) -> str:
+        """Return where a value was written, for people; empty where that is not known."""
+        return place_in(self.name, *((None, None) if at.mark is None else (at.mark.line, at.mark.column)))
+
     def check(self) -> None:
         """Check that there is none.
 
@@ -119,7 +123,12 @@ def is_mapping(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def place_in(name: str, line: int | None, column: int | None) -> str:
+    """Return a place for people, such as ``orders.yaml, line 2, column 7``; empty where nothing is known."""
+    place = f"line {line}, column {column}" if line is not None else ""
+    return ", ".join(filter(None, (name, place)))
+
+
 def _placed(problem: Problem, name: str) -> str:
-    place = f"line {problem.line}, column {problem.column}" if problem.line is not None else ""
-    where = ", ".join(filter(None, (name, place)))
+    where = place_in(name, problem.line, problem.column)
     return f"{where}: {problem}" if where else str(problem)

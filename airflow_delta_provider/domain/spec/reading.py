@@ -46,11 +46,20 @@ def spec_of(said: Said, problems: Problems, *, shared: bool = False) -> TableSpe
     values: dict[str, Any] = {key: read(given[key], problems) for key, read in _READ.items() if key in given}
     if "on_loss" in values:
         values["null_on_loss"] = values.pop("on_loss")
-    spec = TableSpec(**values)
+    spec = TableSpec(**values, places=_places(said, given, problems))
     if not shared:
         _check_drops(given, spec, problems)
         _check_together(given, spec, problems)
     return spec
+
+
+def _places(said: Said, given: Mapping[str, Said], problems: Problems) -> dict[str, str]:
+    constraints = given.get("constraints")
+    written = {"": said, **{key: given[key] for key in ("like",) if key in given}}
+    if constraints is not None and is_mapping(constraints.value):
+        written |= {f"constraints.{name}": value for name, value in constraints.entries()}
+    places = {key: problems.place(value) for key, value in written.items()}
+    return {key: place for key, place in places.items() if place}
 
 
 def _table(said: Said, problems: Problems) -> str | None:

@@ -104,6 +104,8 @@ class TableSpec:
     :param exact: columns, properties and constraints that are not named go
     :param rewrite: as of a column, for all of them, and for other partition columns
     :param null_on_loss: as of a column, for all of them
+    :param places: where it was written, as far as it is known, for messages: by ``like`` and ``constraints.NAME``; the
+        empty key is all of it
     """
 
     table: str | None = None
@@ -123,6 +125,7 @@ class TableSpec:
     exact: bool = False
     rewrite: bool = False
     null_on_loss: bool = False
+    places: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain values: what a file would hold, without what is as if it were left out."""

@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.changes.widen_types import (
     check_dependents,
 )
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
@@ -96,20 +97,28 @@ def add_constraints(draft: Draft) -> None:
         if unknown.names and unknown.certain:
             draft.refusals.append(
                 requests.UNKNOWN_COLUMN.found(
-                    "The CHECK constraint {constraint} ({expression}) names {names}, which no column is called.",
+                    "The CHECK constraint {constraint} ({expression}{place}) names {names}, which no column is called.",
                     subject=constraint.name,
                     constraint=constraint.name,
                     expression=constraint.expression,
                     names=list(unknown.names),
+                    place=_place(draft, constraint.name),
                 )
             )
         elif is_no_condition(constraint.expression, columns):
             draft.refusals.append(
                 requests.UNUSABLE_EXPRESSION.found(
-                    "The CHECK constraint {constraint} is {expression!r}, which is neither true nor false.",
+                    "The CHECK constraint {constraint} ({expression}{place}) is neither true nor false.",
                     subject=constraint.name,
                     constraint=constraint.name,
                     expression=constraint.expression,
+                    place=_place(draft, constraint.name),
                 )
             )
     draft.take(*constraints)
+
+
+def _place(draft: Draft, constraint: str) -> Prose:
+    """Return where a constraint was written, for the middle of a sentence; empty where that is not known."""
+    place = draft.spec.places.get(f"constraints.{constraint}")
+    return Prose(f"; {place}" if place else "")

@@ -103,13 +103,13 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
     parsed = parser().parse_args(arguments)
     options: type[Options] = parsed.options
     try:
-        request = JobRequest(
-            tuple(parsed.table), read_options(parsed, options), dry_run=parsed.dry_run, receipt=uuid.uuid4().hex
-        )
+        read = read_options(parsed, options)
+        tables = tuple(parsed.table or read.declared_tables)
+        request = JobRequest(tables, read, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
         request.options.check_names()
         check_tables(request.tables, patterns=options.takes_patterns, relative=True)
     except RequestError as error:
-        parsed.error(error.naming({**flags_of(options), "tables": "--table"}))
+        parsed.error(error.naming({**flags_of(options), "table": "--table", "tables": "--table"}))
     except TableNameError as error:
         parsed.error(str(error))
     for name in request.options.features_to_come():
@@ -130,6 +130,11 @@ def _say(text: str, *lines: str) -> None:
     print(f"{_PROGRAM}: {text}", *lines, sep="\n", file=sys.stderr)
 
 
+def _default_tables(options: type[Options]) -> str:
+    flags = " or ".join(f"--{name}" for name in ("spec", "plan") if name in options.declared())
+    return f"; default: the tables that {flags} names" if options.names_tables else ""
+
+
 def parser() -> argparse.ArgumentParser:
     """Return what reads command lines."""
     whole = argparse.ArgumentParser(
@@ -147,9 +152,10 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--table",
             action="append",
-            required=True,
+            required=not options.names_tables,
+            default=[],
             metavar="TABLE",
-            help="path, URI or catalog name; may be repeated",
+            help=f"path, URI or catalog name; may be repeated{_default_tables(options)}",
         )
         command.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
         add_options(command, options)

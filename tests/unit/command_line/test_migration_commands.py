@@ -1,0 +1,91 @@
+"""The commands that hold tables against specs: what they say of tables, files and plans. Real logs, without Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.command_line.invocation import read_invocation
+from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.command_line.parser import table_parser
+from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.domain.request.kinds import KINDS
+from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.specs import Specs
+from airflow_delta_provider.jobs.run.command_line.main import parse
+from tests.unit.command_line.tables import sound
+
+
+@pytest.fixture(autouse=True)
+def lake(tmp_path, monkeypatch) -> Path:
+    """A folder of its own to be in, with a table: ``id`` bigint, ``part`` string."""
+    monkeypatch.chdir(tmp_path)
+    sound(tmp_path / "t")
+    return tmp_path
+
+
+def plan(capsys: pytest.CaptureFixture[str], text: str, *arguments: str) -> str:
+    """Return what planning by a spec file says, on one line."""
+    Path("spec.yaml").write_text(text, encoding="utf-8")
+    with contextlib.suppress(SystemExit):  # argparse ends so where the file is wrong
+        main(["plan-migration", *arguments, "--spec", "spec.yaml"])
+    said = capsys.readouterr()
+    return " ".join(f"{said.out} {said.err}".split())
+
+
+def test_default_that_is_a_text_without_quotes_is_found_with_its_place(capsys):
+    said = plan(capsys, "table: ./t\ncolumns:\n- {name: id, default: hello}")
+    assert "spec.yaml, line 3, column 21: columns[0].default: names hello" in said
+    assert "for the text itself write \"'hello'\"" in said
+
+
+def test_constraint_that_names_no_column_is_found_with_its_place(capsys):
+    said = plan(capsys, "table: ./t\nconstraints:\n  a: id > 0\n  b: nope > 0")
+    assert "The CHECK constraint b (nope > 0; spec.yaml, line 4, column 6) names nope, which no column is" in said
+
+
+def test_missing_table_that_another_is_to_be_like_is_named_with_its_place(capsys):
+    said = plan(capsys, "table: ./t\nlike: ./gone")
+    assert "The spec (spec.yaml, line 2, column 7) says like: ./gone. There is no table at ./gone" in said
+
+
+def test_damaged_log_is_that_of_the_table_that_another_is_to_be_like(lake, capsys):
+    (lake / "broken" / "_delta_log").mkdir(parents=True)
+    (lake / "broken" / "_delta_log" / f"{0:020d}.json").write_text("{", encoding="utf-8")
+    said = plan(capsys, "table: ./t\nlike: ./broken")
+    assert "(spec.yaml, line 2, column 7) says like: ./broken. The log of ./broken is damaged" in said
+
+
+def test_spec_without_a_table_is_named_where_one_is_needed(capsys):
+    Path("spec.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"spec\.yaml names no table\. Write .* \(table: …\), or give TABLE"):
+        read_invocation("plan-migration", KINDS["plan-migration"], ["--spec", "spec.yaml"])
+    with pytest.raises(SystemExit):
+        parse(["plan-migration", "--spec", "spec.yaml", "--report", "r.json"])
+    assert "spec.yaml names no table. Write which one it is of (table: …), or give --table." in capsys.readouterr().err
+
+
+def test_tables_of_specs_and_plans_need_not_be_named(lake, capsys):
+    usage = table_parser("apply-migration", KINDS["apply-migration"]).format_usage()
+    assert usage == "usage: delta-provider apply-migration [TABLE ...] [OPTIONS]\n"
+    assert "TABLE [TABLE ...]" in table_parser("widen-types", KINDS["widen-types"]).format_usage()
+    lake.joinpath("spec.yaml").write_text(f"table: {lake}/t\ncomment: x", encoding="utf-8")
+    assert main(["plan-migration", "--spec", "spec.yaml", "--format", "json", "--output", "plan.json"]) == 0
+    request, _ = parse(["apply-migration", "--plan", "plan.json", "--report", "r.json"])
+    assert request.tables == (f"{lake}/t",)
+    with pytest.raises(SystemExit):
+        parse(["widen-types", "--column", "id=bigint", "--report", "r.json"])
+    assert "required: --table" in capsys.readouterr().err
+
+
+def test_request_keeps_where_its_specs_were_written():
+    specs = Specs().of_files([("a.yaml", "table: /a\nlike: /b"), ("c.yaml", "table: /c\nconstraints: {x: 'true'}")])
+    options = PlanMigrationOptions(spec=specs)
+    again = PlanMigrationOptions.from_json(json.loads(json.dumps(options.to_json())))
+    assert again == options
+    assert [again.spec_of(spec.table).places for spec in specs] == [spec.places for spec in specs]
+    assert specs[1].places == {"": "c.yaml", "constraints.x": "c.yaml, line 2, column 18"}
+    assert "places" not in specs[0].to_json()
