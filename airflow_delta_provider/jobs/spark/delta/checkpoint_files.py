@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
-from airflow_delta_provider.jobs.spark.session.engine_errors import damage
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
 
@@ -60,7 +60,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                 self._storage.size(path)  # whether it is there at all
                 if not isinstance(error, AnalysisException):
                     raise
-                found = f"its columns are not those of a checkpoint ({error.getCondition()})"
+                found = f"its columns are not those of a checkpoint ({condition_of(error)})"
             raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
 
     def _read_with_spark(

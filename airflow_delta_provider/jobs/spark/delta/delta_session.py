@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.spark.delta.checkpoint_files import SparkCheckpointFiles
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 from airflow_delta_provider.jobs.tables.table_session import TableError
@@ -126,7 +127,7 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         try:
             properties = self.details(name)
         except AnalysisException as error:
-            if (error.getCondition() or "").split(".")[0] in _NOT_FOUND:
+            if (condition_of(error) or "").split(".")[0] in _NOT_FOUND:
                 raise TableError(
                     requests.NO_SUCH_TABLE.found(
                         "There is no table {table} in the catalog.{hint}",

@@ -28,6 +28,7 @@ from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import words_of
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -174,7 +175,7 @@ def _raise_if_cancelled(error: Exception) -> None:
 
 
 def _reason(error: Exception) -> str:
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    condition = condition_of(error) if isinstance(error, PySparkException) else None
     return condition or type(error).__name__
 
 

@@ -27,6 +27,7 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -166,7 +167,7 @@ class DeletedPositions:
         try:
             return reader.load(literal(sources)).select("path", "content")
         except AnalysisException as error:
-            if (error.getCondition() or "") != "PATH_NOT_FOUND":
+            if condition_of(error) != "PATH_NOT_FOUND":
                 raise
         present = [uri for uri in sources if self._exists(uri)]
         if len(present) == len(sources):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -141,20 +141,34 @@ def damage(error: BaseException) -> str | None:
     return next((message for message in messages if _DAMAGE.search(message)), None)
 
 
+def condition_of(error: PySparkException) -> str | None:
+    """Return the condition that an error of PySpark has; Spark 3.5 calls it an error class."""
+    named: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
+    return named()
+
+
 def _condition(error: BaseException) -> str:
     condition: str | None = None
     if isinstance(error, PySparkException):
-        condition = error.getCondition()
+        condition = condition_of(error)
     elif isinstance(error, Py4JJavaError):
         for cause in _java_causes(error):
             if _is_instance(cause, "org.apache.spark.SparkThrowable"):
-                condition = cause.getCondition()
+                condition = _condition_in_java(cause)
                 break
     if not condition and isinstance(error, PySparkException):
         # Delta's Python package, once it is imported, puts exceptions of its own in place, without their conditions.
         named = _NAMED.match(str(error).strip())
         condition = named[1] if named else None
     return (condition or "").split(".")[0]
+
+
+def _condition_in_java(cause: Any) -> str | None:
+    try:
+        condition: str | None = cause.getCondition()
+    except Py4JError:  # Spark 3.5 has no such method
+        condition = cause.getErrorClass()
+    return condition
 
 
 def _message(error: BaseException) -> str:
