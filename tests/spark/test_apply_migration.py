@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.domain.changes.step import RewriteTable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
@@ -124,10 +125,37 @@ def test_approved_plan_waits_for_appends_but_not_for_a_change_of_metadata(spark,
     assert "version" in report.findings[0].message
 
 
-def test_values_that_would_be_lost_end_it_before_the_rewrite_and_a_rerun_goes_on(spark, table, apply):
+def test_rows_that_stand_against_any_step_refuse_the_whole_plan_before_its_first(spark, table, apply):
     path = table(plain)
-    spark.sql(f"UPDATE delta.`{path}` SET b = 'x' WHERE id = 2")
-    report = apply(path)
+    spark.sql(f"UPDATE delta.`{path}` SET b = 'x', day = null WHERE id = 2")
+    spark.sql(f"UPDATE delta.`{path}` SET a = null WHERE id = 1")
+    version = log.newest(path)
+    for dry_run in (True, False):
+        report = apply(path, dry_run=dry_run)
+        assert report.verdict is Verdict.REFUSED
+        assert sorted((finding.code, finding.column) for finding in report.findings) == [
+            ("RQ70", "day"),
+            ("RQ71", "b"),
+            ("RQ73", None),
+        ]
+        assert log.newest(path) == version
+    spark.sql(f"UPDATE delta.`{path}` SET b = '2', day = DATE'2024-01-02' WHERE id = 2")
+    spark.sql(f"UPDATE delta.`{path}` SET a = 1 WHERE id = 1")
+    assert apply(path).verdict is Verdict.PASS
+
+
+def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_on(spark, table, apply, monkeypatch):
+    path = table(plain)
+
+    def executed(self, change, step, version):
+        if isinstance(step, RewriteTable):
+            spark.newSession().sql(f"UPDATE delta.`{path}` SET b = 'x' WHERE id = 2")
+        return execute(self, change, step, version)
+
+    execute = table_change.TableChange._execute
+    with monkeypatch.context() as patched:
+        patched.setattr(table_change.TableChange, "_execute", executed)
+        report = apply(path)
     assert (report.verdict, [f.code for f in report.findings]) == (Verdict.REFUSED, ["RQ71"])
     assert report.changed
     spark.sql(f"UPDATE delta.`{path}` SET b = '2' WHERE id = 2")

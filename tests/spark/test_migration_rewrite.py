@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
+from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.changes.step import Cast, RewriteTable
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.migrations.casting import is_lost
+from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError
 from airflow_delta_provider.jobs.changes.migration import rewrite
 from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from tests.engine_errors import ENGINE_ERRORS
 from tests.tables import log
 from tests.tables.migrating import mapped, plain
 
+ZONE = "spark.sql.session.timeZone"
 NESTED = (
     Cast(("b",), "string", "int"),
     Cast(("s", "x"), "int", "smallint"),
@@ -35,8 +39,8 @@ def test_rewrite_casts_nested_values_and_keeps_everything_else(session, spark, t
     path = table(builder)
     spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN id COMMENT 'number'")
     before = log.last(path, "metaData")
-    version, findings = run(session, path, RewriteTable(NESTED, partition_by=("id",)))
-    assert (version, findings) == (log.newest(path), ())
+    version = run(session, path, RewriteTable(NESTED, partition_by=("id",)))
+    assert version == log.newest(path)
     after = log.last(path, "metaData")
     assert {key: value for key, value in before.items() if key not in ("schemaString", "partitionColumns")} == {
         key: value for key, value in after.items() if key not in ("schemaString", "partitionColumns")
@@ -70,7 +74,7 @@ def test_values_that_a_cast_loses_are_refused_with_examples_or_become_null_as_as
     assert "1 value of b would be lost as int, among them x" in refused.value.findings[0].message
     assert log.newest(path) == version
     nulls = tuple(Cast(cast.parts, cast.old, cast.new, null_on_loss=True) for cast in NESTED)
-    assert run(session, path, RewriteTable(nulls)) == (version + 1, ())
+    assert run(session, path, RewriteTable(nulls)) == version + 1
     rows = spark.sql(f"SELECT b, s.x, s.y, m FROM delta.`{path}` ORDER BY id").collect()
     assert [tuple(row) for row in rows] == [
         (None, None, "y", {"k": None}),
@@ -112,10 +116,99 @@ def test_engine_checks_constraints_and_generated_columns_of_the_new_values(sessi
     spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, '1'), (2, null), (3, '3')")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE a = 1")
     spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT c CHECK (a < 9)")
-    assert run(session, path, RewriteTable((Cast(("b",), "string", "tinyint"), Cast(("a",), "bigint", "int"))))[1] == ()
+    run(session, path, RewriteTable((Cast(("b",), "string", "tinyint"), Cast(("a",), "bigint", "int"))))
     assert sorted(map(tuple, spark.sql(f"SELECT * FROM delta.`{path}`").collect())) == [(2, None), (3, 3)]
     assert session.sql(f"DESCRIBE DETAIL delta.`{path}`")[0]["clusteringColumns"] == ["a"]
     assert audit(path, level="data").findings == ()
+
+
+@pytest.mark.parametrize("builder", [plain, mapped])
+@pytest.mark.parametrize(
+    ("written", "columns"),
+    [
+        (lambda rows: rows.filter("id > 1"), [None, "id", "a", "b", "s", "l", "m", "day"]),
+        (lambda rows: rows.withColumn("day", sql.date_add("day", 1)), ["day"]),
+        (lambda rows: rows.withColumn("s", sql.col("s").withField("x", sql.lit(3).cast("smallint"))), ["s"]),
+    ],
+)
+def test_rows_that_are_written_otherwise_are_never_committed(
+    session, spark, table, monkeypatch, builder, written, columns
+):
+    path = table(builder)
+    version, rows = log.newest(path), sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
+    write = EngineTransaction.write
+    monkeypatch.setattr(EngineTransaction, "write", lambda self, rows: write(self, written(rows)))
+    with pytest.raises(CommitRefusedError) as refused:
+        run(session, path, RewriteTable(NESTED))
+    assert {each.code for each in refused.value.findings} == {"DF10"}
+    assert {each.column for each in refused.value.findings} <= set(columns)
+    assert log.newest(path) == version
+    assert sorted(map(str, spark.read.format("delta").load(str(path)).collect())) == rows
+
+
+def test_value_that_no_partition_can_have_is_not_lost_unseen(session, spark, table):
+    path = table(mapped)
+    spark.sql(f"UPDATE delta.`{path}` SET b = '' WHERE id = 2")  # Delta writes it as NULL
+    version = log.newest(path)
+    with pytest.raises(CommitRefusedError) as refused:
+        run(session, path, RewriteTable((), partition_by=("b",)))
+    assert [(each.code, each.column) for each in refused.value.findings] == [("DF10", "b")]
+    assert log.newest(path) == version
+
+
+def test_partitions_of_every_type_are_compared(session, spark, tmp_path):
+    path = tmp_path / "t"
+    names = {"n": "decimal(5,2)", "d": "date", "t": "timestamp", "z": "timestamp_ntz", "f": "double", "x y": "string"}
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id int, {', '.join(f'`{name}` {kind}' for name, kind in names.items())}) "
+        "USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    spark.sql(
+        f"INSERT INTO delta.`{path}` VALUES (1, 1.5, DATE'2024-02-29', TIMESTAMP'2024-03-31 01:30:00.25+00:00', "
+        "TIMESTAMP_NTZ'2024-03-31 02:30:00', 0.1, 'a/b=c%20 ü'), (2, null, null, null, null, null, null)"
+    )
+    before = sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
+    run(session, path, RewriteTable((), partition_by=tuple(names)))
+    assert sorted(map(str, spark.read.format("delta").load(str(path)).collect())) == before
+
+
+def test_time_zone_of_the_step_counts_and_not_that_of_the_session(session, spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` (a string, b timestamp, c date) USING delta")
+    spark.sql(
+        f"INSERT INTO delta.`{path}` VALUES ('2024-07-01 12:00:00', TIMESTAMP'2024-07-01 04:00:00Z', DATE'2024-07-01')"
+    )
+    casts = (Cast(("a",), "string", "timestamp"), Cast(("b",), "timestamp", "date"), Cast(("c",), "date", "timestamp"))
+    with configured(spark, {ZONE: "Asia/Tokyo"}):
+        with pytest.raises(CommitRefusedError) as refused:  # in Rome, the timestamp is not midnight
+            run(session, path, RewriteTable(casts, time_zone="Europe/Rome"))
+        assert [(each.code, each.column) for each in refused.value.findings] == [("RQ71", "b")]
+        run(session, path, RewriteTable(casts, time_zone="America/New_York"))
+        assert spark.conf.get(ZONE) == "Asia/Tokyo"
+    (row,) = spark.sql(f"SELECT unix_seconds(a), CAST(b AS string), unix_seconds(c) FROM delta.`{path}`").collect()
+    assert tuple(row) == (1719849600, "2024-07-01", 1719806400)
+
+
+def test_time_that_a_zone_skips_or_has_twice_is_lost(spark):
+    cases = {
+        ("string", "timestamp", "'2024-03-31 02:30:00'"): True,
+        ("string", "timestamp", "'2024-03-31T02:30'"): True,
+        ("string", "timestamp", "'2024-03-31 02:30:00+00:00'"): False,
+        ("string", "timestamp", "'2024-03-31 03:00:00'"): False,
+        ("string", "timestamp", "'2024-03-31'"): False,
+        ("timestamp_ntz", "timestamp", "'2024-03-31 02:30:00'"): True,
+        ("timestamp_ntz", "timestamp", "'2024-03-31 03:30:00'"): False,
+        ("timestamp", "timestamp_ntz", "'2024-10-27 01:30:00Z'"): True,
+        ("timestamp", "timestamp_ntz", "'2024-10-27 00:30:00Z'"): False,
+        ("timestamp", "string", "'2024-10-27 01:30:00Z'"): True,
+    }
+    with configured(spark, {ZONE: "Europe/Berlin"}):
+        lost = [
+            is_lost(f"CAST({value} AS {old})", parse_sql_type(old), parse_sql_type(new), new)
+            for old, new, value in cases
+        ]
+        (row,) = spark.range(1).selectExpr(*lost).collect()
+    assert dict(zip(cases, row)) == cases
 
 
 LOST = {

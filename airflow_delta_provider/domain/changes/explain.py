@@ -186,6 +186,8 @@ def _(step: steps.RewriteTable) -> str:
     if step.partition_by is not None:
         by = ", ".join(path_text((name,)) for name in step.partition_by)
         casts.append(f"partitioned by {by}" if by else "without partitions")
+    if step.time_zone is not None:
+        casts.append(f"times in the zone {step.time_zone}")
     return f"rewrite {counted(step.files, step.size)} with {', '.join(casts)} ({_commits(step.commits)})"
 
 

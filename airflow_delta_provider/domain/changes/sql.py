@@ -155,7 +155,8 @@ def _(step: steps.RewriteTable, table: TableName) -> str:
         f", {'try_cast' if cast.null_on_loss else 'cast'}({_path(cast.parts)} AS {cast.new}) AS {quote(cast.parts[-1])}"
         for cast in step.casts
     )
-    return f"REPLACE TABLE {table.sql} USING delta{by} AS SELECT *{casts} FROM {table.sql}"
+    zone = "" if step.time_zone is None else f"SET TIME ZONE {literal(step.time_zone)};\n"
+    return f"{zone}REPLACE TABLE {table.sql} USING delta{by} AS SELECT *{casts} FROM {table.sql}"
 
 
 @render_sql.register

@@ -308,12 +308,14 @@ class RewriteTable(Step):
 
     :param casts: columns that get another type
     :param partition_by: partition columns afterwards; None where they stay
+    :param time_zone: in which dates and times are read as moments, and written; None where no cast depends on it
     :param files: number of data files
     :param size: their total size in bytes
     """
 
     casts: tuple[Cast, ...]
     partition_by: tuple[str, ...] | None = None
+    time_zone: str | None = None
     files: int = 0
     size: int = 0
 

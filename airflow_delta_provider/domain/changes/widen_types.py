@@ -163,11 +163,14 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
             )
 
 
-def engine_too_old(engine: Engine) -> Finding:
-    """Return the refusal of an engine that does not widen all types."""
+def engine_too_old(engine: Engine, otherwise: str = "") -> Finding:
+    """Return the refusal of an engine that does not widen all types.
+
+    :param otherwise: what else can be done, a sentence
+    """
     return requests.UNSUPPORTED_BY_ENGINE.found(
         "{engine} widens only byte, short and int, and then refuses to read a table with any other type change.",
-        remedy="Use Delta 4.0 or later.",
+        remedy=f"Use Delta 4.0 or later. {otherwise}".strip(),
         engine=engine,
     )
 

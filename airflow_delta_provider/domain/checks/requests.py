@@ -192,7 +192,18 @@ VALUES_LOST = _rule(
     "values would be lost by a change of type",
     remedy="Correct these values first, choose a type that holds them, or let them become NULL (on_loss: null).",
 )
-
+ROWS_BREAK_CONSTRAINT = _rule(
+    73,
+    "rows break a new CHECK constraint",
+    remedy="Correct or delete these rows, or declare a constraint that they satisfy.",
+)
+NEEDS_TIME_ZONE = _rule(
+    72,
+    "change of type that depends on a time zone",
+    effect="In another session, the same values would become other moments.",
+    remedy="Set time_zone on the table in the spec to the zone that these dates and times are in, such as UTC or "
+    "Europe/Berlin.",
+)
 NOT_ADDITIVE = _rule(
     59,
     "change that is not an addition",

@@ -2,8 +2,8 @@
 
 A value is lost where the cast has no result, and where its result is another value: rounded, cut off, or out of the
 range in which the new type is exact. Zeros and blanks that do not count in a number are no loss: ``' 007'`` is 7.
-A cast that loses nothing gives the same value in every session, except between strings or dates and timestamps,
-where the session's time zone counts.
+A cast that loses nothing gives the same value in every session, except between a timestamp and what says a date and
+time without their zone: there the session's time zone counts.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ _LOCAL_TIME = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}([ T][0-9]{1,2}(:[0-9]{1,2}){0
 _NANOSECONDS = r"[.][0-9]{6}0*[1-9]"
 #: The largest value of each type below that of bigint: what is above it becomes a number that bigint does not have.
 _LARGEST_BELOW_LONG = {DOUBLE: 9223372036854774784, FLOAT: 9223371487098961920}
+
+
+def depends_on_zone(old: DataType, new: DataType) -> bool:
+    """Whether the time zone of the session counts in a cast."""
+    return _TIMESTAMP in (old, new) and not {old, new}.isdisjoint((_STRING, DATE, TIMESTAMP_NTZ))
 
 
 def recast(names: Mapping[str, DataType], casts: tuple[Cast, ...]) -> list[str]:
@@ -99,7 +104,9 @@ def _differs(value: str, converted: str, old: DataType, new: DataType) -> str:
     if old == _STRING:
         return _parsed_differently(value, converted, new)
     if (old, new) == (_BINARY, _STRING):
-        return f"NOT is_valid_utf8(CAST({value} AS string))"
+        # A string of Java has no invalid bytes; is_valid_utf8 is not in Spark 3.5.
+        text = f"decode(encode(CAST({value} AS string), 'UTF-16BE'), 'UTF-16BE')"
+        return f"NOT (CAST({text} AS binary) <=> {value})"
     differs = f"NOT (try_cast({converted} AS {sql_name(old, quote)}) <=> {value})"
     if old == LONG and new in _LARGEST_BELOW_LONG:
         differs += f" OR {value} > {_LARGEST_BELOW_LONG[new]}"
@@ -116,7 +123,11 @@ def _parsed_differently(text: str, converted: str, new: DataType) -> str:
         return f"NOT ({trimmed} RLIKE {literal(_DATE)} OR {midnight})"
     if new in (_TIMESTAMP, TIMESTAMP_NTZ):
         form = _LOCAL_TIME if new == TIMESTAMP_NTZ else _DATE_FIRST
-        return f"NOT {trimmed} RLIKE {literal(form)} OR {trimmed} RLIKE {literal(_NANOSECONDS)}"
+        differs = f"NOT {trimmed} RLIKE {literal(form)} OR {trimmed} RLIKE {literal(_NANOSECONDS)}"
+        if new == _TIMESTAMP:  # a time that the zone skips becomes a later one
+            there = f"CAST({converted} AS timestamp_ntz) <=> try_cast({trimmed} AS timestamp_ntz)"
+            differs += f" OR ({trimmed} RLIKE {literal(_LOCAL_TIME)} AND NOT {there})"
+        return differs
     return "false"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.difference.columns import column_changes
+from airflow_delta_provider.domain.migrations.difference.table import is_partitioned_otherwise
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
@@ -33,19 +35,28 @@ class Draft:
         self.engine = engine
         self.survey = survey
         self.columns = column_changes(state.metadata.schema, spec)
+        self._cast_where_rows_are_rewritten()
         self.steps: list[Step] = []
         self.refusals: list[Finding] = list(self.columns.refusals)
         self.notes: list[str] = []
         self._wants_files = False
+
+    def _cast_where_rows_are_rewritten(self) -> None:
+        """Where the rows are rewritten anyway, new files have the wider types: the table needs no type widening."""
+        changes = self.columns
+        has_to_rewrite = bool(changes.rewritable) and not self.engine.widens_types
+        if changes.casts or has_to_rewrite or is_partitioned_otherwise(self.state.metadata, self.spec):
+            changes.casts += [steps.Cast(w.parts, w.old, w.new) for w in changes.widenings]
+            changes.widenings.clear()
 
     @property
     def wants_files(self) -> bool:
         """Whether the live files have to be read to plan in full."""
         return self._wants_files and self.before.files is None
 
-    def take(self, *steps: Step) -> None:
+    def take(self, *planned: Step) -> None:
         """Take steps, and go on with the table as they leave it."""
-        for step in steps:
+        for step in planned:
             self.steps.append(step)
             wire = edited(step, self.state.metadata.to_json())
             self.state = replace(self.state, metadata=Metadata.from_json(wire))

@@ -95,6 +95,9 @@ TABLE_KEYS: Mapping[str, Key] = {
     "exact": Key("Whether columns, properties and constraints that are not named go", _FLAG, "true"),
     "rewrite": Key("As of a column, for all of them, and for other partition columns", _FLAG, "true"),
     "on_loss": Key("As of a column, for all of them", _ON_LOSS, "refuse"),
+    "time_zone": Key(
+        "Time zone in which a rewrite reads dates and times as timestamps, or writes timestamps", _TEXT, "Europe/Berlin"
+    ),
 }
 #: What each table says for itself.
 OWN_KEYS = ("table", "table_id")

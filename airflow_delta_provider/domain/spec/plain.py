@@ -24,6 +24,8 @@ def plain_of(spec: TableSpec) -> dict[str, Any]:
     plain |= {key: True for key in ("only_additive", "exact", "rewrite") if getattr(spec, key)}
     if spec.null_on_loss:
         plain["on_loss"] = "null"
+    if spec.time_zone is not None:
+        plain["time_zone"] = spec.time_zone
     if spec.columns:
         plain["columns"] = [_column(column) for column in spec.columns]
     plain |= _listed({"drop": spec.drop}, _paths)

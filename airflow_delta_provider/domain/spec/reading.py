@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+from zoneinfo import available_timezones
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path, path_text
 from airflow_delta_provider.domain.delta.expression_syntax import wrong_syntax
@@ -18,6 +20,9 @@ from airflow_delta_provider.domain.spec.property_names import why_not_settable
 from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_texts, read_value
 from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, all_specs
 from airflow_delta_provider.domain.suggestion import did_you_mean
+
+#: As Spark takes them, too.
+_OFFSET = re.compile(r"[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00")
 
 
 def read_spec(values: Any, name: str = "") -> TableSpec:
@@ -143,6 +148,17 @@ def _settings(
     return found
 
 
+def _time_zone(said: Said, problems: Problems) -> str | None:
+    text = read_text(said, problems)
+    if text is None or _OFFSET.fullmatch(text):
+        return text
+    known = available_timezones()
+    if known and text not in known:  # where there is no list of zones, Spark refuses those that it does not know
+        example = "such as UTC, Europe/Berlin or +02:00"
+        problems.add(said, f"{text!r} is not a time zone, {example}.{did_you_mean(text, known)}")
+    return text
+
+
 def _check_property(name: str, text: str | None, said: Said, problems: Problems) -> None:
     if why := why_not_settable(name):
         problems.add(said, why, key=True)
@@ -176,6 +192,7 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
     "exact": read_flag,
     "rewrite": read_flag,
     "on_loss": read_on_loss,
+    "time_zone": _time_zone,
 }
 
 

@@ -104,6 +104,7 @@ class TableSpec:
     :param exact: columns, properties and constraints that are not named go
     :param rewrite: as of a column, for all of them, and for other partition columns
     :param null_on_loss: as of a column, for all of them
+    :param time_zone: in which a rewrite reads dates and times as timestamps, or writes timestamps
     :param places: where it was written, as far as it is known, for messages: by ``like`` and ``constraints.NAME``; the
         empty key is all of it
     """
@@ -125,6 +126,7 @@ class TableSpec:
     exact: bool = False
     rewrite: bool = False
     null_on_loss: bool = False
+    time_zone: str | None = None
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def to_json(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pyspark import inheritable_thread_target
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.changes.widen_types import Widening
@@ -67,14 +67,14 @@ def differing_columns(
             yield compared[index].column, measures + rows
 
 
-def row_sums(
-    session: SparkDeltaSession, location: str, version: int, values: Sequence[str] = ("*",)
-) -> tuple[int, dict[str, int]]:
-    """Read all rows of a version; return their number and, by top-level column, a sum of hashes of its values.
+def rows_of(session: SparkDeltaSession, location: str, version: int) -> DataFrame:
+    """Return the rows of a version of a table."""
+    rows: DataFrame = session.spark.read.format("delta").option("versionAsOf", version).load(location)
+    return rows
 
-    :param values: SQL of the columns, if others are summed up than the table has
-    """
-    rows: Any = session.spark.read.format("delta").option("versionAsOf", version).load(location).selectExpr(*values)
+
+def row_sums(rows: DataFrame) -> tuple[int, dict[str, int]]:
+    """Read rows; return their number and, by column, a sum of hashes of its values."""
     hashes = [
         f"sum(xxhash64(to_json(named_struct('value', {quote(name)}, 'is null', {quote(name)} IS NULL))) % {_MODULUS})"
         for name in rows.columns

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.jobs.changes.column_values import row_sums
+from airflow_delta_provider.jobs.changes.column_values import row_sums, rows_of
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.commit.errors import TableMovedError
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
@@ -98,7 +98,9 @@ class DisablingMapping(PlannedChange):
             yield from nulls_differ(count_nulls(old.metadata, footers), count_nulls(new.metadata, footers), version)
             yield from unread_files(survey, version)
         if self.options.verify == "full":
-            before, after = (row_sums(self.session, self.table.location, each) for each in (version - 1, version))
+            before, after = (
+                row_sums(rows_of(self.session, self.table.location, each)) for each in (version - 1, version)
+            )
             yield from rows_differ(before, after, version)
 
     def verify_rebase(self, version: int, old: TableState) -> Iterator[Finding]:

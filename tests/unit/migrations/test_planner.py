@@ -9,14 +9,16 @@ import pytest
 
 from airflow_delta_provider.domain.changes import step as steps_of
 from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Struct
+from airflow_delta_provider.domain.migrations.planner import plan_migration
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Struct, TableSpec
 from tests.unit.mapped_tables import MAPPING, configured, mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.migrations.declared import after, col, flat, planned, refused, steps
-from tests.unit.states import LEGACY, WIDENING, WIDENING_ON, field, state_of, struct
+from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, state_of, struct
 
 SCHEMA = struct(
     field("id", "long"),
@@ -200,6 +202,63 @@ def test_what_only_rewriting_can_do() -> None:
     assert plan is not None
     assert plan.permissions == ("allow_rewrite",)
     assert planned(plain(), partition_by=("name",), rewrite=True).wants_files
+
+
+def test_a_rewrite_widens_too_and_leaves_no_type_widening_behind() -> None:
+    state = state_of(SCHEMA, protocol=LEGACY)
+    found = planned(
+        state, col("qty", "bigint"), col("name", "date", rewrite=True), col("lines", "array<struct<tax:double>>")
+    )
+    assert found.plan is not None
+    (step,) = found.plan.steps
+    assert isinstance(step, steps_of.RewriteTable)
+    assert {cast.parts: cast.new for cast in step.casts} == {
+        ("qty",): "bigint",
+        ("lines", "element", "tax"): "double",
+        ("name",): "date",
+    }
+    assert found.plan.protocol_after == LEGACY
+    assert found.plan.permissions == ("allow_rewrite",)
+    by_name = planned(state, col("qty", "bigint"), partition_by=("name",), rewrite=True).plan
+    assert by_name is not None
+    assert [type(each) for each in by_name.steps] == [steps_of.RewriteTable]
+
+
+def test_an_engine_that_cannot_widen_rewrites_where_it_may() -> None:
+    state, old = state_of(SCHEMA, protocol=LEGACY), replace(ENGINE, spark="3.5.9", delta="3.3.2")
+    spec = TableSpec(columns=(col("qty", "bigint"),))
+    refusal = plan_migration(TABLE, spec, state, old).refusals[0]
+    assert (refusal.code, "rewrite: true" in str(refusal.remedy)) == ("RQ05", True)
+    spec = TableSpec(columns=(col("qty", "bigint", rewrite=True), col("lines", "array<struct<tax:double>>")))
+    plan = plan_migration(TABLE, spec, state, old).plan
+    assert plan is not None
+    assert [explain(step) for step in plan.steps] == [
+        "rewrite 0 data files (0 bytes) with qty int -> bigint, lines.element.tax float -> double (1 commit)"
+    ]
+    assert [type(step) for step in plan_migration(TABLE, spec, state, ENGINE).plan.steps] == [  # type: ignore[union-attr]  # it is not refused
+        steps_of.SetProperties,
+        steps_of.InOneCommit,
+    ]
+
+
+@pytest.mark.parametrize("types", [("string", "timestamp"), ("timestamp", "date"), ("timestamp", "timestamp_ntz")])
+def test_what_depends_on_a_time_zone_needs_one_that_the_plan_then_names(types: tuple[str, str]) -> None:
+    old, new = types
+    state = state_of(struct(field("at", old)), protocol=LEGACY.supporting(["timestampNtz"]))
+    columns = (col("at", new, rewrite=True),)
+    assert refused(state, *columns) == [("RQ72", "at")]
+    (step,) = steps(state, *columns, time_zone="Europe/Berlin")
+    assert isinstance(step, steps_of.RewriteTable)
+    assert step.time_zone == "Europe/Berlin"
+    assert "times in the zone Europe/Berlin" in explain(step)
+    assert (render_sql(step, TABLE) or "").startswith("SET TIME ZONE 'Europe/Berlin';\nREPLACE TABLE")
+    digests = {
+        planned(state, *columns, time_zone=zone).plan.digest  # type: ignore[union-attr]  # it is not refused
+        for zone in ("UTC", "Europe/Berlin")
+    }
+    assert len(digests) == 2
+    (other,) = steps(state, col("at", "binary", rewrite=True), time_zone="UTC") if old == "string" else (None,)
+    assert other is None or getattr(other, "time_zone", "") is None
 
 
 def test_constraints_are_dropped_before_what_they_forbid() -> None:

@@ -118,6 +118,7 @@ def specs(draw: st.DrawFn) -> TableSpec:
         exact=draw(st.booleans()) if columns else False,
         rewrite=draw(st.booleans()),
         null_on_loss=draw(st.booleans()),
+        time_zone=draw(st.none() | st.sampled_from(["UTC", "Europe/Berlin", "-03:30"])),
     )
 
 

@@ -47,6 +47,7 @@ like: s3://lake/orders_template
 after: [s3://lake/customers]
 only_additive: true
 on_loss: refuse
+time_zone: Europe/Berlin
 """
 _SPEC = TableSpec(
     table="s3://lake/orders",
@@ -90,6 +91,7 @@ _SPEC = TableSpec(
     like="s3://lake/orders_template",
     after=("s3://lake/customers",),
     only_additive=True,
+    time_zone="Europe/Berlin",
 )
 
 
@@ -191,6 +193,11 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
         ("table: ''", "table: is empty"),
         ("table: lake/*", "is a pattern"),
         ("table: s3://me:secret@bucket/t", "holds a password"),
+        (
+            "time_zone: Europe/Berlni",
+            "'Europe/Berlni' is not a time zone, such as UTC, Europe/Berlin or +02:00. Did you mean 'Europe/Berlin'?",
+        ),
+        ("time_zone: '+2'", "'+2' is not a time zone"),
         ("drop: [a..b]", "drop[0]: 'a..b' is not a column path"),
         ("drop: [a, A]", "drop[1]: 'A' is there twice, before as 'a'"),
         ("drop: a", "has to be a list: write [a]"),

@@ -81,6 +81,7 @@ class ColumnChanges:
     """What is to be changed of the columns. Paths are those after the renames, where a change says nothing else.
 
     :param renames: by the paths before, the deepest first
+    :param rewritable: columns among those to be widened that may be rewritten, too
     :param casts: types that widening does not reach, of columns that may be rewritten
     :param orders: by the path of a struct, the names of its columns in their new order, and whether each is dropped
     :param required: columns that are to be NOT NULL
@@ -92,6 +93,7 @@ class ColumnChanges:
     adds: list[Addition] = field(default_factory=list)
     renames: list[ColumnName] = field(default_factory=list)
     widenings: list[ColumnType] = field(default_factory=list)
+    rewritable: list[Parts] = field(default_factory=list)
     casts: list[Cast] = field(default_factory=list)
     orders: list[tuple[Parts, tuple[tuple[str, bool], ...]]] = field(default_factory=list)
     nullable: list[Parts] = field(default_factory=list)
@@ -333,6 +335,8 @@ class _Difference:
             return
         if can_widen(old, new):
             self._found.widenings.append(ColumnType(at.new, sql_name(old), sql_name(new)))
+            if spec.rewrite or self._spec.rewrite:
+                self._found.rewritable.append(at.new)
         elif spec.rewrite or self._spec.rewrite:
             null_on_loss = spec.null_on_loss or self._spec.null_on_loss
             self._found.casts.append(Cast(at.new, sql_name(old), sql_name(new), null_on_loss))

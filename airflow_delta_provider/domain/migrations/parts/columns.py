@@ -20,6 +20,8 @@ from airflow_delta_provider.domain.migrations.difference.table import (
 )
 from airflow_delta_provider.domain.migrations.draft import Draft
 
+_REWRITE_INSTEAD = "Or set rewrite: true on the column, if its data may be rewritten."
+
 
 def change_columns(draft: Draft) -> None:
     """Additions before renames before what goes by the new names; in another order where names have to be free."""
@@ -58,7 +60,7 @@ def _widen(draft: Draft) -> None:
     widenings = _widenings(draft)
     draft.refusals += [refusal for w in widenings for refusal in check_widening(w, draft.state)]
     if widenings and not draft.engine.widens_types:
-        draft.refusals.append(engine_too_old(draft.engine))
+        draft.refusals.append(engine_too_old(draft.engine, _REWRITE_INSTEAD))
     if widenings and not draft.refusals:
         draft.take(steps.WidenColumns(tuple(draft.columns.widenings)))
 

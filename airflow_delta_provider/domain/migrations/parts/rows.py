@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.widen_types import (
-    check_dependents,
-)
+from airflow_delta_provider.domain.changes.widen_types import Widening, check_dependents, check_widening
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
@@ -18,6 +16,9 @@ from airflow_delta_provider.domain.delta.data_type import (
     sql_name,
 )
 from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.type_widening import can_widen
+from airflow_delta_provider.domain.migrations.casting import depends_on_zone
 from airflow_delta_provider.domain.migrations.difference.table import (
     is_partitioned_otherwise,
     new_constraints,
@@ -44,7 +45,7 @@ def rewrite(draft: Draft) -> None:
         )
     present = {lowered(column.parts): column for column in all_columns(draft.state.metadata.schema)}
     for cast in draft.columns.casts:
-        draft.refusals += _check_cast(draft, present[lowered(cast.parts)])
+        draft.refusals += _check_cast(draft, present[lowered(cast.parts)], cast)
     for name in partitions or ():
         column = present.get(lowered((name,)))
         if column is None or isinstance(column.data_type, (StructType, ArrayType, MapType)):
@@ -56,11 +57,28 @@ def rewrite(draft: Draft) -> None:
     if not draft.refusals:
         files = draft.files()
         size = sum(file.size for file in files)
-        draft.take(steps.RewriteTable(tuple(draft.columns.casts), partitions, files=len(files), size=size))
+        casts = tuple(draft.columns.casts)
+        zone = draft.spec.time_zone if any(_needs_zone(cast) for cast in casts) else None
+        draft.take(steps.RewriteTable(casts, partitions, zone, files=len(files), size=size))
 
 
-def _check_cast(draft: Draft, column: Column) -> Iterator[Finding]:
+def _needs_zone(cast: steps.Cast) -> bool:
+    return depends_on_zone(parse_sql_type(cast.old), parse_sql_type(cast.new))
+
+
+def _check_cast(draft: Draft, column: Column, cast: steps.Cast) -> Iterator[Finding]:
+    new = parse_sql_type(cast.new)
+    if can_widen(column.data_type, new):
+        yield from check_widening(Widening(column, new), draft.state)
+        return
     yield from check_dependents(column, draft.state.metadata)
+    if _needs_zone(cast) and draft.spec.time_zone is None:
+        yield requests.NEEDS_TIME_ZONE.found(
+            "{column} is {type} and should be {asked}: which moment a date and time is, depends on the time zone.",
+            column=column,
+            type=cast.old,
+            asked=cast.new,
+        )
     if set(column.kinds) != {"field"}:
         yield requests.ILLEGAL_TYPE_CHANGE.found(
             "{column} is {type}, in an array or a map: its values are not rewritten.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, takewhile
 from typing import Any
 
@@ -12,6 +13,26 @@ from pyspark.sql import DataFrame
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 _DELTA = "org.apache.spark.sql.delta"
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A data file that a transaction has written.
+
+    :param action: Java's ``AddFile``
+    :param path: as in the log
+    :param partition_values: as in the log, by physical names
+    """
+
+    action: Any
+    path: str
+    partition_values: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, action: Any) -> WrittenFile:
+        """Return the file of an ``AddFile``."""
+        add = json.loads(action.json())["add"]
+        return cls(action, add["path"], add["partitionValues"])
 
 
 class EngineTransaction:
@@ -84,18 +105,26 @@ class EngineTransaction:
             operation = self._operation("SetTableProperties", self._jvm.PythonUtils.toScalaMap(changed))
         return self._commit([], operation)
 
-    def overwrite(self, rows: DataFrame) -> int:
-        """Write rows in place of all that it sees, in new files, and commit them with the updated metadata.
+    def write(self, rows: DataFrame) -> list[WrittenFile]:
+        """Write rows into new files, which no reader sees until they are committed.
+
+        The engine checks constraints and NOT NULL; it does not cast: the rows have the types of the updated schema.
+
+        :raises Py4JJavaError: if the engine refuses a row
+        """
+        return [WrittenFile.of(action) for action in _each(self._transaction.writeFiles(rows._jdf))]
+
+    def replace_all(self, files: Iterable[WrittenFile]) -> int:
+        """Commit files in place of all that it sees, with the updated metadata.
 
         The commit fails with ``DELTA_CONCURRENT_APPEND`` and the like if another one adds or removes files in the
-        meantime. The engine checks constraints and NOT NULL; it does not cast: the rows have the types of the schema.
+        meantime.
 
-        :raises Py4JJavaError: if the engine refuses a row, or another writer was faster
+        :raises Py4JJavaError: if another writer was faster
         """
         self.bar_new_files()
         removed = [file.remove() for file in _each(self._transaction.filterFiles())]
-        added = list(_each(self._transaction.writeFiles(rows._jdf)))
-        return self._commit([*added, *removed], self._overwriting())
+        return self._commit([*(file.action for file in files), *removed], self._overwriting())
 
     def remove_column_mapping(self, actions: Sequence[Mapping[str, Any]]) -> int:
         """Commit ``actions`` as the operation ``REMOVE COLUMN MAPPING``; return the version."""

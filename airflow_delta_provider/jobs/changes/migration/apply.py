@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.earlier_tries import is_own
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
+from airflow_delta_provider.jobs.changes.migration.obstacles import find_obstacles
 from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
 from airflow_delta_provider.jobs.changes.own_commits import audited
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
@@ -40,12 +41,9 @@ class ApplyMigration(PlannedChange):
     """Make a table what its spec declares; an approved plan is carried out as approved, or not at all.
 
     What is done already is not in the plan of the table as it is, so a run that follows a failure goes on.
-
-    :param rewritten: how rows that were rewritten differ from what they should be
     """
 
     options: ApplyMigrationOptions
-    rewritten: tuple[Finding, ...] = ()
 
     unfinished = DropFeatures.unfinished
     own_commits: ClassVar[tuple[type[Step], ...]] = (InOneCommit, ForbidNulls, RewriteTable)
@@ -75,24 +73,26 @@ class ApplyMigration(PlannedChange):
         planning = self._plan_on(self.state)
         if planning.plan is None:
             return planning.planned
-        against = (*self._not_approved(planning), *self._not_allowed(planning.plan))
-        return replace(planning.planned, refusals=(*planning.planned.refusals, *against))
+        against = (*planning.planned.refusals, *self._not_approved(planning), *self._not_allowed(planning.plan))
+        if not against:  # only then the rows are worth reading
+            against = tuple(find_obstacles(self.session, self.table, self.state, planning.plan.steps))
+        return replace(planning.planned, refusals=against)
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit changes of metadata in one transaction of the engine, or rewrite the table in one."""
         if isinstance(step, RewriteTable):
-            _, differing = rewrite_table(self.session, self.table, since, step)
-            return replace(self, rewritten=(*self.rewritten, *differing))
+            rewrite_table(self.session, self.table, since, step)
+            return self
         if isinstance(step, self.own_commits):
             commit_metadata(self.session, self.table, since, step)
             return self
         return super().commit(step, since)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what a new plan would still do, which rules the commits of this run broke, and rows that differ."""
+        """Return what a new plan would still do, and which rules the commits of this run broke."""
         if not commits:
             return ()
-        return (*self.rewritten, *self._not_as_declared(after), *audited(self.table, self.state, commits))
+        return (*self._not_as_declared(after), *audited(self.table, self.state, commits))
 
     def _plan_on(self, state: TableState) -> Planning:
         return plan_for(self.session, self.table, self.spec, self.options, self.session.engine, state)

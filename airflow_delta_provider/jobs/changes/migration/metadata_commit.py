@@ -36,10 +36,9 @@ def commit_metadata(session: SparkDeltaSession, table: OpenTable, since: TableSt
     transaction = EngineTransaction(session, table.location)
     base = base_of(transaction, table, since)
     old = (transaction.protocol, transaction.metadata)
-    if forbidden := list(_forbids_nulls(step)):
+    if forbidden := list(forbidden_nulls(step)):
         transaction.bar_new_files()
-        columns = [(parts, earlier_path(parts, before)) for parts, before in forbidden]
-        if found := find_nulls(session, table, base.state, columns):
+        if found := find_nulls(session, table, base.state, forbidden):
             raise CommitRefusedError(*found)
     transaction.update_metadata(edited(step, transaction.metadata))
     if (transaction.protocol, transaction.metadata) == old:
@@ -64,13 +63,16 @@ def base_of(transaction: EngineTransaction, table: OpenTable, since: TableState)
     return base
 
 
-def _forbids_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, tuple[Step, ...]]]:
-    """Yield the columns that a step sets NOT NULL, each with the steps that come before."""
+def forbidden_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, Parts | None]]:
+    """Yield the columns that a step sets NOT NULL, each with its path before ``before``, None where it was not there.
+
+    :param before: steps that come before this one
+    """
     if isinstance(step, ForbidNulls):
-        yield from ((parts, tuple(before)) for parts in step.columns)
+        yield from ((parts, earlier_path(parts, before)) for parts in step.columns)
     elif isinstance(step, InOneCommit):
         for index, each in enumerate(step.steps):
-            yield from _forbids_nulls(each, (*before, *step.steps[:index]))
+            yield from forbidden_nulls(each, (*before, *step.steps[:index]))
 
 
 def _intended_actions(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from airflow_delta_provider.domain.changes.step import Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.column_values import leaf_values
+from airflow_delta_provider.jobs.changes.column_values import leaf_values, rows_of
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
@@ -30,8 +29,7 @@ def find_nulls(
         for test in tests
         for measure in (f"count_if({test})", f"min(CASE WHEN {test} THEN _metadata.file_path END)")
     ]
-    rows: Any = session.spark.read.format("delta").option("versionAsOf", state.version).load(table.location)
-    (found,) = rows.selectExpr("count(*)", *measures).collect()
+    (found,) = rows_of(session, table.location, state.version).selectExpr("count(*)", *measures).collect()
     return tuple(
         requests.NULLS_FOUND.found(
             "{column} is NULL in {nulls:row} of {rows} of version {version}, for example in {path}.",

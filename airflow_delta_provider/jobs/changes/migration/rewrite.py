@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame
 
 from airflow_delta_provider.domain.changes.step import RewriteTable
 from airflow_delta_provider.domain.checks.data_files.rewritten import rewritten_otherwise
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.casting import recast
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.column_values import row_sums
-from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.column_values import row_sums, rows_of
+from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction, WrittenFile
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError
 from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import base_of
+from airflow_delta_provider.jobs.changes.migration.written_rows import written_rows
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 
 #: Rows are brought together by partition before they are written: not every task writes a file of each.
 _FEW_FILES = {"spark.databricks.delta.optimizeWrite.enabled": "true"}
+_TIME_ZONE = "spark.sql.session.timeZone"
 
 
-def rewrite_table(
-    session: SparkDeltaSession, table: OpenTable, since: TableState, step: RewriteTable
-) -> tuple[int, tuple[Finding, ...]]:
+@contextmanager
+def in_zone_of(session: SparkDeltaSession, step: RewriteTable) -> Iterator[None]:
+    """Let expressions have the time zone of a step: Spark fixes it when it resolves one, not when it runs it."""
+    with configured(session.spark, {_TIME_ZONE: step.time_zone} if step.time_zone else {}):
+        yield
+
+
+def rewrite_table(session: SparkDeltaSession, table: OpenTable, since: TableState, step: RewriteTable) -> int:
     """Rewrite all rows of the newest version, once it is known that the casts lose none of their values.
 
     Whatever the casts do not concern stays as it is: names, ids, comments, defaults, constraints, properties. The
-    engine checks the constraints, NOT NULL and generated columns for the new values.
+    engine checks the constraints, NOT NULL and generated columns for the new values. The files are read again and
+    compared with the rows before they are committed, so no run that dies leaves rows that nobody compared.
 
     :param since: a state of the table from which on other writers may only add and remove files
-    :returns: the version of the commit, and how its rows differ from what they should be
+    :returns: the version of the commit
     :raises TableMovedError: if another writer changed protocol or metadata since
-    :raises CommitRefusedError: if values would be lost
+    :raises CommitRefusedError: if values would be lost, or the files do not have the rows that they should have
     :raises Py4JJavaError: if the engine refuses the change, or another writer committed in the meantime
     """
     transaction = EngineTransaction(session, table.location)
     transaction.bar_new_files()
     state = base_of(transaction, table, since).state
-    rows: Any = session.spark.read.format("delta").option("versionAsOf", state.version).load(table.location)
-    if lost := find_lost(rows, state, step.casts):
-        raise CommitRefusedError(*lost)
-    values = recast({field.name: field.data_type for field in state.metadata.schema.fields}, step.casts)
+    with in_zone_of(session, step):
+        rows = rows_of(session, table.location, state.version)
+        if lost := find_lost(rows, state, step.casts):
+            raise CommitRefusedError(*lost)
+        types = {field.name: field.data_type for field in state.metadata.schema.fields}
+        rows = rows.selectExpr(*recast(types, step.casts))
     transaction.update_metadata(edited(step, transaction.metadata))
     with configured(session.spark, _FEW_FILES):
-        version = transaction.overwrite(rows.selectExpr(*values))
-    before = row_sums(session, table.location, state.version, values)
-    return version, tuple(rewritten_otherwise(before, row_sums(session, table.location, version), version))
+        files = transaction.write(rows)
+    written = Metadata.from_json(transaction.metadata)
+    if differing := tuple(_differing(session, table, rows, written, files)):
+        raise CommitRefusedError(*differing)
+    return transaction.replace_all(files)
+
+
+def _differing(
+    session: SparkDeltaSession, table: OpenTable, rows: DataFrame, metadata: Metadata, files: Sequence[WrittenFile]
+) -> Iterator[Finding]:
+    """Yield how the rows of files that are not committed yet differ from those that were to be written."""
+    expected = row_sums(rows)
+    found = 0, dict.fromkeys(expected[1], 0)
+    if files:
+        with session.reading_files():
+            found = row_sums(written_rows(session, table.location, metadata, files))
+    yield from rewritten_otherwise(table.name.text, expected, found)

@@ -1,0 +1,99 @@
+"""What in the rows of a table stands against a migration, found before any of its steps is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException
+
+from airflow_delta_provider.domain.changes.step import AddConstraint, RewriteTable, Step
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.sql_type import render_sql_type
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.changes.column_values import rows_of
+from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost
+from airflow_delta_provider.jobs.changes.migration.metadata_commit import forbidden_nulls
+from airflow_delta_provider.jobs.changes.migration.null_values import find_nulls
+from airflow_delta_provider.jobs.changes.migration.rewrite import in_zone_of
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+
+
+def find_obstacles(
+    session: SparkDeltaSession, table: OpenTable, state: TableState, steps: Sequence[Step]
+) -> Iterator[Finding]:
+    """Yield what steps of a plan would refuse when their turn comes, when others may be done already.
+
+    Those are NULLs, values that a cast loses, and rows that break a new constraint. Each step looks again.
+
+    :param state: that the steps were planned on
+    """
+    nulls = [column for index, step in enumerate(steps) for column in forbidden_nulls(step, steps[:index])]
+    if nulls:
+        yield from find_nulls(session, table, state, nulls)
+    for index, step in enumerate(steps):
+        if isinstance(step, RewriteTable):
+            yield from _lost(session, table, state, step, steps[:index])
+        elif isinstance(step, AddConstraint):
+            yield from _breaking(session, table, state, step, steps[:index])
+
+
+def _lost(
+    session: SparkDeltaSession, table: OpenTable, state: TableState, step: RewriteTable, before: Sequence[Step]
+) -> tuple[Finding, ...]:
+    paths = ((cast, earlier_path(cast.parts, before)) for cast in step.casts)
+    casts = [replace(cast, parts=path) for cast, path in paths if path is not None]
+    with in_zone_of(session, step):
+        return find_lost(rows_of(session, table.location, state.version), state, casts)
+
+
+def _breaking(
+    session: SparkDeltaSession, table: OpenTable, state: TableState, step: AddConstraint, before: Sequence[Step]
+) -> Iterator[Finding]:
+    """Yield how many rows break a constraint; nothing where that can only be known once earlier steps are done."""
+    rows = rows_of(session, table.location, state.version)
+    holds = f"coalesce({step.expression}, false)"
+    try:
+        (found,) = (
+            rows.selectExpr(*_columns_after(state, before)).selectExpr("count(*)", f"count_if(NOT {holds})").collect()
+        )
+    except AnalysisException:
+        return
+    if found[1]:
+        yield requests.ROWS_BREAK_CONSTRAINT.found(
+            "The CHECK constraint {constraint} ({expression}) is not true for {breaking:row} of {rows}.",
+            subject=step.name,
+            constraint=step.name,
+            expression=step.expression,
+            breaking=found[1],
+            rows=found[0],
+        )
+
+
+def _columns_after(state: TableState, steps: Sequence[Step]) -> Iterator[str]:
+    """Yield SQL for the columns of a state as they are after steps, without those that are not one cast away."""
+    old = {lowered((field.name,)): field for field in state.metadata.schema.fields}
+    wire = state.metadata.to_json()
+    for step in steps:
+        wire = edited(step, wire)
+    for field in Metadata.from_json(wire).schema.fields:
+        path = earlier_path((field.name,), steps)
+        if value := _value(field, None if path is None else old[lowered(path)]):
+            yield f"{value} AS {quote(field.name)}"
+
+
+def _value(field: StructField, old: StructField | None) -> str | None:
+    if old is not None and old.data_type == field.data_type:
+        return quote(old.name)
+    if old is not None and not isinstance(field.data_type, PrimitiveType):
+        return None
+    value = "NULL" if old is None else quote(old.name)
+    return f"try_cast({value} AS {render_sql_type(field.data_type)})"
