@@ -107,12 +107,11 @@ def _of_audits(parsed: argparse.Namespace, config: Config) -> Iterator[tuple[str
 
 def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) -> None:
     """Check what argparse cannot check."""
-    try:
-        if not tables:
-            options.check_tables(tables)
-    except RequestError as error:
-        raise UsageError(error.naming({"table": "TABLE"})) from None
     if not tables:
+        try:
+            options.check_tables(tables)
+        except RequestError as error:
+            raise UsageError(error.naming({"table": "TABLE"})) from None
         raise UsageError(
             "name at least one table: a path, a URI, a pattern or @FILE."
             if not options.changes

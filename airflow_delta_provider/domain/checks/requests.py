@@ -245,6 +245,11 @@ UNUSABLE_EXPRESSION = _rule(
     remedy="Correct the expression in the spec.",
     source="PROTOCOL.md, CHECK Constraints",
 )
+UNDECLARABLE = _rule(
+    66,
+    "table that no spec can declare",
+    remedy="Correct what is named in the table, or write a spec that leaves it out.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:

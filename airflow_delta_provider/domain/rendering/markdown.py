@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, where
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape, paragraph
-from airflow_delta_provider.domain.rendering.plan_markdown import steps_and_diff
+from airflow_delta_provider.domain.rendering.plan_markdown import steps_and_diff, what_it_takes
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.problem import Problem, problems
 from airflow_delta_provider.domain.rendering.table_lines import answers, versions
@@ -64,7 +64,7 @@ def _head(report: JobReport) -> Iterator[str]:
 def _answer(table: TableReport) -> str:
     plan = table.plan or {}
     if plan.get("diff") and plan["steps"]:
-        return "\n\n".join(steps_and_diff(plan))
+        return "\n\n".join([*steps_and_diff(plan), *(() if table.changed else what_it_takes(plan))])
     # Indented by four, and so code, which nothing in it can end.
     return shortened("\n".join(answers(table, _WIDTH)), _MAX_ANSWER)
 

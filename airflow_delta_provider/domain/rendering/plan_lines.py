@@ -37,6 +37,14 @@ def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
         yield f"    to apply it, set: {', '.join(permissions)}"
 
 
+def approval_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield whether and why the plan of a migration needs approval."""
+    if plan.get("steps") and "approval" in plan:
+        why = " ".join(plan["approval"])
+        text = f"needs approval: {why}" if why else "needs no approval: the policy lets it be applied"
+        yield from wrapped(text, width, 4, 6)
+
+
 def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[str, Any]]]:
     """Return the steps by the number of what is done at once; by None, those of plans without such numbers."""
     found: dict[int | None, list[Mapping[str, Any]]] = {}

@@ -44,11 +44,16 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
     if notes := plan.get("notes"):
         yield "### Notes"
         yield _list(notes)
+    yield from what_it_takes(plan)
+
+
+def what_it_takes(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what has to be set to apply the plan of a migration, and whether and why it needs approval, as blocks."""
     if permissions := plan.get("permissions"):
         yield f"To apply it, set: {', '.join(map(code, permissions))}."
     if approval := plan.get("approval"):
         yield f"**Needs approval.** {escape(' '.join(approval))}"
-    else:
+    elif plan["steps"] and approval is not None:
         yield "The policy lets it be applied without approval."
 
 

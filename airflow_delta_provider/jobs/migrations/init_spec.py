@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.spec.of_table import describe
@@ -16,10 +17,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Report the spec of one table; the command line writes the specs of all tables to a file.
-
-    :raises BrokenLogError: if its schema or its properties can be declared by no spec
-    """
+    """Report the spec of one table; the command line writes the specs of all tables to a file."""
     del request, progress
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
@@ -33,7 +31,11 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     try:
         TableSpec.from_json(spec)
     except SpecError as error:
-        wrong = error.problems[0]
-        raise BrokenLogError(f"no spec can declare the table: {wrong.path}: {wrong.what}") from error
+        refusal = requests.UNDECLARABLE.found(
+            "What {table} has cannot be declared, counted from 0: {problems}",
+            table=name,
+            problems=Prose(" ".join(map(str, error.problems))),
+        )
+        return TableReport.refused(name, refusal, version=state.version, timings=timings)
     evidence = {"table_id": state.metadata.id or None, "left_out": list(described.left_out)}
     return TableReport.judged(name, *findings, version=state.version, spec=spec, evidence=evidence, timings=timings)

@@ -84,14 +84,21 @@ def test_place_that_cannot_be_written_is_refused_first(lake, capsys, place, mess
     assert message in capsys.readouterr().err
 
 
-def test_table_that_cannot_be_declared_has_no_spec(lake, capsys):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [(str.upper, "columns[2]: the column 'ID' is there twice"), (lambda _: "", "columns[2].name: is empty")],
+)
+def test_table_that_cannot_be_declared_has_no_spec(lake, capsys, name, message):
     commits = [list(map(dict, actions)) for actions in plain().commits]
     for action in commits[0]:
         if "metaData" in action:
             schema = json.loads(action["metaData"]["schemaString"])
-            schema["fields"].append({**schema["fields"][0], "name": schema["fields"][0]["name"].upper()})
+            schema["fields"].append({**schema["fields"][0], "name": name(schema["fields"][0]["name"])})
             action["metaData"] = {**action["metaData"], "schemaString": json.dumps(schema)}
     write(lake / "t", Table.of(commits))
     assert main(["init-spec", "t", "--out", "t.yaml"]) != 0
-    assert "is there twice" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "RQ66" in said
+    assert "cannot be declared, counted from 0: " + message in said
+    assert "damaged" not in said
     assert not lake.joinpath("t.yaml").exists()

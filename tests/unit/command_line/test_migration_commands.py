@@ -38,7 +38,7 @@ def plan(capsys: pytest.CaptureFixture[str], text: str, *arguments: str) -> str:
 
 def test_default_that_is_a_text_without_quotes_is_found_with_its_place(capsys):
     said = plan(capsys, "table: ./t\ncolumns:\n- {name: id, default: hello}")
-    assert "spec.yaml, line 3, column 21: columns[0].default: names hello" in said
+    assert "spec.yaml, line 3, column 23: columns[0].default: names hello" in said
     assert "for the text itself write \"'hello'\"" in said
 
 
@@ -89,3 +89,17 @@ def test_request_keeps_where_its_specs_were_written():
     assert [again.spec_of(spec.table).places for spec in specs] == [spec.places for spec in specs]
     assert specs[1].places == {"": "c.yaml", "constraints.x": "c.yaml, line 2, column 18"}
     assert "places" not in specs[0].to_json()
+
+
+def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
+    spec = "table: ./t\ncolumns: [{name: note, type: string}]"
+    assert "needs approval: The policy lets no plan for this table be applied without approval." in plan(capsys, spec)
+    policy = "tables: [{table: '*', approve_without_asking: [%s]}]"
+    lake.joinpath("policy.yaml").write_text(policy % "additive", encoding="utf-8")
+    assert "needs no approval" in plan(capsys, spec, "--policy", "policy.yaml")
+    markdown = plan(capsys, spec, "--format", "markdown")
+    assert "**Needs approval.** The policy lets no plan" in markdown
+    lake.joinpath("policy.yaml").write_text(policy % "no_warnings", encoding="utf-8")
+    warned = "table: ./t\ncolumns: [{name: select, type: string}]"
+    assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")
+    assert "approval" not in plan(capsys, "table: ./t")
