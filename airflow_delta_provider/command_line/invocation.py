@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from airflow_delta_provider.command_line.config_search import find_config, read_config
 from airflow_delta_provider.command_line.parser import table_parser
@@ -20,7 +20,8 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableNameError
-from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_options
+from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_document, read_options
 
 #: Where in a configuration file the value of an option of audits is.
 _KEYS = {"level": "level", "state_path": "state_path", "waivers": "waivers", "ownership": "tables"}
@@ -85,12 +86,25 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
         for name, value in _of_audits(parsed, config):
             setattr(parsed, name, value)
             called[name] = f"{config.name}: {_KEYS[name]}"
+    for name in ("policy", "fleet"):
+        place = getattr(config, name)
+        if place is not None and name in options.declared() and name not in parsed:
+            called[name] = f"{config.name}: {name}"
+            setattr(parsed, name, _document(options, name, place, config))
     try:
         read = read_options(parsed, options)
         read.check_names()
     except RequestError as error:
         raise UsageError(error.naming(called)) from None
     return read
+
+
+def _document(options: type[Options], name: str, place: str, config: Config) -> Any:
+    """Return what a file holds that the configuration names."""
+    try:
+        return read_document(cast("Document", options.declared()[name].value), place)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"{config.name}: {name}: {error}.") from None
 
 
 def _of_audits(parsed: argparse.Namespace, config: Config) -> Iterator[tuple[str, Any]]:

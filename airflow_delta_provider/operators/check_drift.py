@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
-from airflow_delta_provider.operators.arguments import Specs
+from airflow_delta_provider.operators.arguments import Document, Specs
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 
@@ -23,15 +23,19 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
         file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values. Without
         ``table`` and ``tables``, all tables that it names are checked. (templated)
 
+    :param policy: what the differences weigh, and which of them are accepted: a mapping, or the path of a YAML file, as
+        for :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`. (templated)
+
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """
 
     options_type = CheckDriftOptions
     template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckDriftOptions.templated())
 
-    def __init__(self, *, spec: Specs, **kwargs: Unpack[ReadArguments]) -> None:
+    def __init__(self, *, spec: Specs, policy: Document = None, **kwargs: Unpack[ReadArguments]) -> None:
         super().__init__(**kwargs)
         self.spec = spec
+        self.policy = policy
         self.check_literals()
 
     def _names_tables_elsewhere(self) -> bool:

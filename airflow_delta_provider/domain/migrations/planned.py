@@ -25,14 +25,12 @@ def planned_migration(
     before: TableState,
     *,
     features_added: Collection[str] | None = None,
-    gone: Collection[Path] = (),
     most_rewritten: int | None = None,
 ) -> PlannedMigration:
     """Return what steps do to a table.
 
     :param before: the table; with its files, rules know whether it has rows
     :param features_added: to its protocol; None for those that the steps name
-    :param gone: columns that earlier versions had, as far as they are known
     :param most_rewritten: bytes that policy lets a migration rewrite; None for no limit
     """
     effects = _Effects()
@@ -41,7 +39,6 @@ def planned_migration(
     found = effects.features if features_added is None else features_added
     return PlannedMigration(
         before=before,
-        gone=tuple(gone),
         features_added=tuple(sorted(set(found) - before.protocol.features)),
         most_rewritten=most_rewritten,
         **effects.found,

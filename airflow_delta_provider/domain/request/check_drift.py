@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_delta_provider.domain.request.options import ReadsFiles
+from airflow_delta_provider.domain.request.policy import HasPolicy
 from airflow_delta_provider.domain.request.specs import DeclaresTables
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckDriftOptions(DeclaresTables, ReadsFiles):
+class CheckDriftOptions(DeclaresTables, HasPolicy, ReadsFiles):
     """Check whether tables still are what is declared of them."""
 
     kind: ClassVar[str] = "check-drift"

@@ -47,6 +47,8 @@ class Config:
     :param exclude: patterns of tables to leave out
     :param waivers: accepted findings
     :param state_path: folder where audits save state
+    :param policy: file that says what rules about plans and drift weigh
+    :param fleet: file of the engines that use the tables
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
     :param level: how deep an audit looks
     :param engine: ``auto``, ``python`` or ``spark``
@@ -62,6 +64,8 @@ class Config:
     exclude: tuple[str, ...] = ()
     waivers: tuple[Mapping[str, Any], ...] = ()
     state_path: str | None = None
+    policy: str | None = None
+    fleet: str | None = None
     fail_on: str | None = None
     level: str | None = None
     engine: str | None = None
@@ -78,6 +82,8 @@ _KEYS: Mapping[str, Any] = {
     "exclude": list,
     "waivers": list,
     "state_path": str,
+    "policy": str,
+    "fleet": str,
     "fail_on": str,
     "level": str,
     "engine": str,
@@ -161,7 +167,7 @@ class _Reader:
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
-        state_path = given.get("state_path")
+        places = {key: self._below(given[key]) for key in ("state_path", "policy", "fleet") if key in given}
         return Config(
             tables=tuple(self._placed(self._table(number, entry)) for number, entry in enumerate(entries, start=1)),
             ownership=tuple(
@@ -169,7 +175,6 @@ class _Reader:
             ),
             exclude=tuple(map(self._placed, self._texts(("exclude",), given.get("exclude", ())))),
             waivers=tuple(given.get("waivers", ())),
-            state_path=None if state_path is None else self._below(state_path),
             strict=given.get("strict"),
             rules_page=given.get("rules_page"),
             storage=self._settings(("storage",), given.get("storage", {})),
@@ -180,6 +185,7 @@ class _Reader:
             ),
             name=self._name,
             **simple,
+            **places,
         )
 
     def _table(self, number: int, entry: Any) -> str:

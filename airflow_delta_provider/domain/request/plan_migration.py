@@ -9,19 +9,14 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.request.fleet import FleetFile
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import ReadsFiles
-from airflow_delta_provider.domain.request.policy import PolicyFile
+from airflow_delta_provider.domain.request.policy import HasPolicy
 from airflow_delta_provider.domain.request.specs import DeclaresTables
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgesPlans(DeclaresTables):
+class JudgesPlans(DeclaresTables, HasPolicy):
     """Options by which plans are judged."""
 
-    policy: Mapping[str, Any] | None = option(
-        PolicyFile(),
-        "what rules about plans weigh, and which plans need no approval, a YAML or JSON file",
-        metavar="FILE",
-    )
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
         "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file",

@@ -1,4 +1,4 @@
-"""The policy for migrations: what the rules about plans weigh, by table, and which plans need no approval."""
+"""The policy for migrations: what the rules about plans and drift weigh, by table, and which plans need no approval."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Policy:
         return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
 
     def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
-        """Return findings about a plan as the policy weighs them; those that are waived say so.
+        """Return findings about a plan, or about drift, as the policy weighs them; those that are waived say so.
 
         :param today: in UTC
         """

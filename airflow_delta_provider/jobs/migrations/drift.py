@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime, timezone
 from typing import cast
 
 from airflow_delta_provider.domain.checks.drift import Difference
@@ -17,6 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.spec.policy import Policy
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -40,13 +42,16 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
         state = table.log.read_state()
+    name = table.name.text
     undecidable = tuple(why_undecidable(state))
     findings: Sequence[Finding] = (*undecidable, *check_readable(state))
     if not undecidable and state.metadata.readable_columns is not None:
         standing = differences(spec, state)
         with timings.phase("commits"):
-            findings = (*findings, *_findings(table.log, spec, state, standing))
-    return TableReport.judged(table.name.text, *findings, version=state.version, timings=timings)
+            found = _findings(table.log, spec, state, standing)
+        today = datetime.now(timezone.utc).date()
+        findings = (*findings, *Policy.parse(options.policy).judged(found, name, today))
+    return TableReport.judged(name, *findings, version=state.version, timings=timings)
 
 
 def _findings(

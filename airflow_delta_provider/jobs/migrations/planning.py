@@ -23,6 +23,7 @@ from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.migrations.declared import completed
+from airflow_delta_provider.jobs.migrations.gone_columns import gone_columns
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
 
 
@@ -90,6 +91,8 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
         features_added=plan.protocol_after.features - plan.protocol_before.features,
         most_rewritten=its_policy.most_rewritten,
     )
+    if any(migration.new_names):  # only those may have been used before
+        migration = replace(migration, gone=gone_columns(table.log, plan.before))
     lint = policy.lint(migration, table.name.text, now.date())
     asks = why_ask(migration, (*lint, *locked_out), its_policy, locks_out=bool(locked_out))
     return replace(plan, lint=lint, locked_out=locked_out, approval=asks)

@@ -77,7 +77,9 @@ def test_pyproject_holds_the_same_in_a_table(tmp_path):
 
 def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
     path = written(
-        tmp_path, 'tables = ["./lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\nstate_path = "s"\n'
+        tmp_path,
+        'tables = ["./lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\nstate_path = "s"\n'
+        'policy = "policy.yaml"\nfleet = "/ops/fleet.yaml"\n',
     )
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
@@ -85,6 +87,7 @@ def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
     assert config.tables == (f"{tmp_path}/lake/**", "catalog.sales.*", "/abs")
     assert config.exclude == (f"{tmp_path}/lake/tmp", "x*")
     assert config.state_path == f"{tmp_path}/s"
+    assert (config.policy, config.fleet) == (f"{tmp_path}/policy.yaml", "/ops/fleet.yaml")
     monkeypatch.chdir(tmp_path)
     assert read_config(path).tables == ("./lake/**", "catalog.sales.*", "/abs")
 

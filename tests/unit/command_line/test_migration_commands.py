@@ -103,3 +103,23 @@ def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     warned = "table: ./t\ncolumns: [{name: select, type: string}]"
     assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")
     assert "approval" not in plan(capsys, "table: ./t")
+
+
+def test_configuration_names_policy_and_fleet(lake, capsys, monkeypatch):
+    lake.joinpath("delta-provider.toml").write_text('policy = "policy.yaml"\nfleet = "fleet.yaml"\n', encoding="utf-8")
+    lake.joinpath("policy.yaml").write_text("tables: [{table: '*', approve_without_asking: [no_errors]}]")
+    lake.joinpath("fleet.yaml").write_text("engines: [{engine: Trino, version: '470', writes: true}]", encoding="utf-8")
+    lake.joinpath("below").mkdir()
+    monkeypatch.chdir(lake / "below")
+    said = plan(capsys, f"table: {lake}/t\nfeatures: [rowTracking]")
+    assert "Trino 470" in said
+    assert "needs approval: 1 finding is an error." in said
+    assert "needs no approval" in plan(capsys, f"table: {lake}/t\ncolumns: [{{name: note, type: string}}]")
+    lake.joinpath("other.yaml").write_text("engines: []", encoding="utf-8")
+    assert "Trino" not in plan(capsys, f"table: {lake}/t\nfeatures: [rowTracking]", "--fleet", "../other.yaml")
+    lake.joinpath("policy.yaml").write_text("tabels: []", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"delta-provider\.toml: policy: the policy has the unknown key 'tabels'"):
+        read_invocation("plan-migration", KINDS["plan-migration"], ["--spec", "spec.yaml"])
+    lake.joinpath("policy.yaml").unlink()
+    with pytest.raises(UsageError, match=r"delta-provider\.toml: policy: .*policy\.yaml cannot be read: No such file"):
+        read_invocation("plan-migration", KINDS["plan-migration"], ["--spec", "spec.yaml"])

@@ -82,8 +82,8 @@ class Log:
             (self.log / f"{earlier:020d}.json").unlink()
         return self
 
-    def check(self, spec: Any = INT) -> tuple[Verdict, list[Finding]]:
-        report = run(JobRequest((str(self.path),), CheckDriftOptions(spec=(spec,))), python_session())
+    def check(self, spec: Any = INT, policy: Any = None) -> tuple[Verdict, list[Finding]]:
+        report = run(JobRequest((str(self.path),), CheckDriftOptions(spec=(spec,), policy=policy)), python_session())
         (table,) = report.tables
         assert table.version == self.version
         return table.verdict, list(table.findings)
@@ -161,6 +161,23 @@ def test_features_and_clustering_have_their_commit_too(log: Log):
 def test_a_table_with_another_id_is_said_to_be_another(log: Log):
     verdict, (finding,) = log.check({"table_id": "22222222-2222-4222-8222-222222222222", **INT})
     assert (verdict, finding.code, finding.version) == (Verdict.VIOLATED, "DR01", 0)
+
+
+@pytest.mark.parametrize("weight", ["error", "warning", "ignored"])
+def test_a_policy_weighs_differences(log: Log, weight: str):
+    log.commit(metadata("long"), **MERGE)
+    verdict, findings = log.check(policy={"tables": [{"table": "*", weight: ["DR05"]}]})
+    assert verdict is (Verdict.VIOLATED if weight == "error" else Verdict.PASS)
+    assert [finding.severity.value for finding in findings] == ([] if weight == "ignored" else [weight.upper()])
+
+
+def test_a_policy_waives_differences(log: Log):
+    log.commit(metadata("long"), **MERGE)
+    waiver = {"code": "DR05", "column": "qty", "owner": "ana", "reason": "planned", "expires": "2999-01-01"}
+    verdict, (finding,) = log.check(policy={"waivers": [waiver]})
+    assert (verdict, finding.waiver and finding.waiver.owner) == (Verdict.PASS, "ana")
+    verdict, (finding,) = log.check(policy={"waivers": [{**waiver, "expires": "2020-01-01"}]})
+    assert (verdict, finding.waiver) == (Verdict.VIOLATED, None)
 
 
 def test_a_table_that_its_catalog_manages_is_undetermined(log: Log):

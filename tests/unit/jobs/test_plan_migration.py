@@ -54,6 +54,34 @@ def test_a_refused_plan_says_why(table: Path) -> None:
     assert report.plan is None
 
 
+def with_columns(*names: str, physical: str | None = None) -> dict[str, Any]:
+    """Return the metaData of a table with columns of type int; with column mapping, if a physical name is given."""
+    known = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": physical} if physical else {}
+    fields = [{"name": name, "type": "integer", "nullable": True, "metadata": known} for name in names]
+    mapping = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"} if physical else {}
+    schema = json.dumps({"type": "struct", "fields": fields})
+    return {"metaData": {**METADATA["metaData"], "schemaString": schema, "configuration": mapping}}
+
+
+def test_a_name_that_an_earlier_version_dropped_is_found(tmp_path: Path) -> None:
+    log = Log(tmp_path / "t").commit(3, SPARK, protocol(), with_columns("q", "Note")).commit(2, SPARK)
+    table = log.commit(1, SPARK, with_columns("q")).path
+    report = planned(table, {"columns": [{"name": "q", "type": "int"}, {"name": "note", "type": "string"}]})
+    (again,) = (finding for finding in report.findings if finding.code == "MG14")
+    assert again.evidence == "note has the name of the column Note, which an earlier version had."
+    fresh = planned(table, {"columns": [{"name": "q", "type": "int"}, {"name": "other", "type": "string"}]})
+    assert "MG14" not in {finding.code for finding in fresh.findings}
+
+
+def test_a_column_that_was_renamed_is_not_gone(tmp_path: Path) -> None:
+    versions = {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}
+    log = Log(tmp_path / "t").commit(2, SPARK, versions, with_columns("old", physical="c1"))
+    table = log.commit(1, SPARK, with_columns("new", physical="c1")).path
+    report = planned(table, {"columns": [{"name": "old", "renamed_from": "new"}]})
+    assert {finding.code for finding in report.findings} >= {"MG02"}
+    assert "MG14" not in {finding.code for finding in report.findings}
+
+
 def test_a_policy_weighs_findings_and_says_who_has_to_approve(table: Path) -> None:
     spec = {"columns": [{"name": "q", "type": "int"}, {"name": "note", "type": "string"}]}
     assert planned(table, spec).plan["approval"]

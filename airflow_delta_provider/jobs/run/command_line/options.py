@@ -71,18 +71,21 @@ def _reading(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _reader(value: Value) -> Callable[[str], Any]:
     if isinstance(value, Document):
-        return partial(_document, value)
+        return partial(read_document, value)
     return _entries if isinstance(value, Entries) else _reading(value.from_text)
 
 
 def _entries(path: str) -> tuple[Any, ...]:
     """Read a file of entries."""
-    entries = unmarked(_document(Document(), path)) or []
+    entries = unmarked(read_document(Document(), path)) or []
     return tuple(entries) if isinstance(entries, list) else (entries,)
 
 
-def _document(value: Document, path: str) -> Any:
-    """Read a file, or the files of a folder: YAML where PyYAML is installed, JSON anywhere."""
+def read_document(value: Document, path: str) -> Any:
+    """Read a file, or the files of a folder: YAML where PyYAML is installed, JSON anywhere.
+
+    :raises ArgumentTypeError: if it cannot be read
+    """
     place = Path(path)
     file = place
     try:
