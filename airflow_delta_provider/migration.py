@@ -99,7 +99,12 @@ def delta_migration(
     if quiet_window is not None:
         start, end = quiet_window
         window = QuietWindowSensor(
-            task_id="quiet_window", start=start, end=end, plans=plan.output["plans"], trigger_rule=_AFTER_APPROVAL
+            task_id="quiet_window",
+            start=start,
+            end=end,
+            plans=plan.output["plans"],
+            approval=approve.output,
+            trigger_rule=_AFTER_APPROVAL,
         )
         approve >> window >> apply
     DeltaCheckDriftOperator(task_id="verify", spec=apply.output["specs"], engine=engine, **shared)

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.approval import approver
+from airflow_delta_provider.operators.approval import approver, check_not_rejected
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Specs
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
@@ -36,7 +36,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
     :param approval: what
         :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator` pushed. Given that,
         the plans are applied only if somebody approved these plans, or nobody has to; who did goes into each commit.
-        No job is submitted for plans without steps. (templated)
+        After a rejection the task is skipped. No job is submitted for plans without steps. (templated)
     :param approvers: ids of the users who may have approved; empty for all. Only with ``approval``
     :param approved_by: who approved the plan; goes into the ``userMetadata`` of each commit. (templated)
     :param policy: as for ``DeltaPlanMigrationOperator``. (templated)
@@ -87,12 +87,14 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         """
         Return the request of the rendered arguments, with who approved the plans.
 
+        :raises AirflowSkipException: if they were rejected
         :raises DeltaNotApprovedError: if they have to be approved, and are not
         :raises DeltaRequestError: if arguments are wrong
         """
         request = super().request(context)
         if not self._has_to_be_approved:
             return request
+        check_not_rejected(self.approval)
         options = cast("ApplyMigrationOptions", request.options)
         by = approver(self.approval, {plan["table"]: plan for plan in options.plan}, self.approvers)
         return replace(request, options=replace(options, approved_by=by))

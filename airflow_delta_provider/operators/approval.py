@@ -6,10 +6,13 @@ import hashlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from airflow.providers.common.compat.sdk import AirflowSkipException
+
 from airflow_delta_provider.exceptions import DeltaNotApprovedError
 
-#: The answer that lets a plan be applied.
+#: The answer that lets a plan be applied, and the other one.
 APPROVE = "Approve"
+REJECT = "Reject"
 
 
 def to_approve(plans: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,6 +24,19 @@ def digest_of_all(plans: Mapping[str, Any]) -> str:
     """Return the digest of what is approved together: that of the plan, or of all of them."""
     digests = [plan["digest"] for _, plan in sorted(plans.items())]
     return str(digests[0]) if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+
+def check_not_rejected(answer: Any) -> None:
+    """
+    Skip a task whose migration was rejected. Airflow does so by itself, but not in mapped task groups
+    (apache/airflow#67265).
+
+    :param answer: what the task that asked pushed, None if it did not ask
+    :raises AirflowSkipException: if somebody said no
+    """
+    if isinstance(answer, Mapping) and answer.get("chosen_options") == [REJECT]:
+        name = (answer.get("responded_by_user") or {}).get("name") or "Somebody"
+        raise AirflowSkipException(f"{name} rejected the migration: nothing is applied")
 
 
 def approver(answer: Any, plans: Mapping[str, Any], assigned: Collection[str] = ()) -> str | None:

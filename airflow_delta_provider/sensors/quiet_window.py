@@ -12,6 +12,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.migrations.quiet_window import QuietWindow
+from airflow_delta_provider.operators.approval import check_not_rejected
 from airflow_delta_provider.operators.arguments import SensorTaskArguments
 
 #: Seconds that are not worth a deferral; Airflow loses track of tasks whose trigger fires at once.
@@ -25,18 +26,31 @@ class QuietWindowSensor(BaseSensorOperator):
     :param start: when the window begins, a ``datetime.time`` in the time zone of the DAG
     :param end: when it ends, exclusive; before ``start``, it is on the next day
     :param plans: plans of migrations by table: if none has a step, there is nothing to wait for. (templated)
+    :param approval: what
+        :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator` pushed: after a
+        rejection the task is skipped. (templated)
     """
 
-    template_fields: Sequence[str] = ("plans",)
+    template_fields: Sequence[str] = ("plans", "approval")
 
-    def __init__(self, *, start: time, end: time, plans: Any = None, **kwargs: Unpack[SensorTaskArguments]) -> None:
+    def __init__(
+        self,
+        *,
+        start: time,
+        end: time,
+        plans: Any = None,
+        approval: Any = None,
+        **kwargs: Unpack[SensorTaskArguments],
+    ) -> None:
         super().__init__(**cast("dict[str, Any]", kwargs))
         self.window = QuietWindow(start, end)
         self.plans = plans
+        self.approval = approval
 
     def execute(self, context: Context) -> None:
         """Return if the window is open, else wait for it."""
         del context
+        check_not_rejected(self.approval)
         if self.plans is not None and not any(plan["steps"] for plan in cast("Mapping[str, Any]", self.plans).values()):
             self.log.info("Nothing to wait for: no plan has a step")
             return

@@ -139,7 +139,6 @@ def test_a_timeout_and_a_rejection_that_fails_say_why_and_are_not_retried(table:
     ("change", "message"),
     [
         (None, "Nobody approved"),
-        ({"chosen_options": ["Reject"]}, "ann rejected"),
         ({"chosen_options": []}, "ann rejected"),
         ({"responded_by_user": None}, "names nobody"),
         ({"responded_by_user": {"id": "8", "name": "bob"}}, r"bob \(8\) may not approve"),
@@ -156,6 +155,21 @@ def test_plans_are_not_applied_unless_somebody_approved_these(
     apply.approval = given
     with pytest.raises(DeltaNotApprovedError, match=message):
         apply.execute(Run().context)
+    assert spark_submit.calls == []
+
+
+def test_tasks_of_a_rejected_migration_skip_themselves(table: str, spark_submit: FakeSparkSubmit) -> None:
+    plans = plans_of(table)
+    no = answer(plans, "Reject")
+    now = datetime.now(timezone.utc)
+    apply = DeltaApplyMigrationOperator(task_id="t", plan=plans, approval="{{ approval }}")
+    shut = QuietWindowSensor(
+        task_id="w", start=(now + timedelta(hours=2)).time(), end=(now + timedelta(hours=3)).time(), plans=plans
+    )
+    for task in (apply, shut):
+        task.approval = no
+        with pytest.raises(AirflowSkipException, match="ann rejected the migration: nothing is applied"):
+            task.execute(Run().context)
     assert spark_submit.calls == []
 
 
