@@ -10,6 +10,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,25 @@ class AirflowServices:
             return dict(json.load(response))
 
 
+@dataclass(frozen=True)
+class Question:
+    """What a task asks people.
+
+    :param map_index: -1 of a task that is not mapped
+    """
+
+    task_id: str
+    map_index: int
+    body: str
+    asked_at: datetime
+    is_answered: bool
+
+    @property
+    def task(self) -> str:
+        """The task, with its map index if it is mapped."""
+        return self.task_id if self.map_index < 0 else f"{self.task_id}[{self.map_index}]"
+
+
 class DagRun:
     """A run and its tasks, seen through the API."""
 
@@ -144,6 +165,40 @@ class DagRun:
         """State of a task."""
         state = self._airflow.get(f"{self._path}/taskInstances/{task_id}")["state"]
         return None if state is None else str(state)
+
+    def states(self) -> dict[str, list[str | None]]:
+        """States of all tasks by id, of a mapped task in the order of its map indexes."""
+        tasks = self._airflow.get(f"{self._path}/taskInstances?limit=100")["task_instances"]
+        found: dict[str, list[str | None]] = {}
+        for task in sorted(tasks, key=lambda task: task["map_index"]):
+            found.setdefault(task["task_id"], []).append(task["state"])
+        return found
+
+    def tries(self, task_id: str) -> int:
+        """How often a task was tried."""
+        return int(self._airflow.get(f"{self._path}/taskInstances/{task_id}")["try_number"])
+
+    def xcom(self, task_id: str, key: str) -> Any:
+        """What a task pushed."""
+        return self._airflow.get(f"{self._path}/taskInstances/{task_id}/xcomEntries/{key}")["value"]
+
+    def questions(self) -> list[Question]:
+        """What its tasks asked people so far."""
+        return [
+            Question(
+                detail["task_instance"]["task_id"],
+                detail["task_instance"]["map_index"],
+                detail["body"],
+                datetime.fromisoformat(detail["created_at"]),
+                detail["response_received"],
+            )
+            for detail in self._airflow.get(f"{self._path}/hitlDetails")["hitl_details"]
+        ]
+
+    def answer(self, question: Question, option: str) -> None:
+        """Do what a person does who chooses one of the options."""
+        task = f"{self._path}/taskInstances/{question.task_id}/{question.map_index}"
+        self._airflow.patch(f"{task}/hitlDetails", {"chosen_options": [option], "params_input": {}})
 
     def mark_failed(self, task_id: str) -> None:
         """Do what a person does who presses the button."""

@@ -13,6 +13,7 @@ from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.process_tree import end_tree
 from tests.system.airflow_services import AirflowServices, airflow_home, services_of
+from tests.system.lake import copy_example
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +32,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
     folder = tmp_path_factory.mktemp("airflow")
     sources = (CHECKOUT / "dags_examples", CHECKOUT / "tests" / "system" / "dags")
     home = airflow_home(folder, (file for source in sources for file in source.glob("*.py")))
+    copy_example(folder / "dags", folder / "lake", ["stock.yaml"])
     # Half a minute once, and each job takes half the time; the demo's jobs run without.
     home.environment["AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING"] = "True"
     home.environment["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] = "False"
@@ -52,6 +54,12 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return process.environ()
     except (psutil.Error, OSError):
         return {}
+
+
+@pytest.fixture
+def lake(airflow: AirflowHome) -> Path:
+    """Where ``migrate_lake`` looks for its tables; of those, it migrates two here."""
+    return Path(airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]).parent / "lake"
 
 
 @pytest.fixture(scope="module")
