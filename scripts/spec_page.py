@@ -24,6 +24,7 @@ files have the same keys. Editors check them by
 _SECTIONS: Mapping[str, Mapping[str, Key]] = {
     "Table": keys.TABLE_KEYS,
     "Column": keys.COLUMN_KEYS,
+    "View": keys.VIEW_KEYS,
     "File of several tables": keys.FILE_KEYS,
 }
 _AFTER = {

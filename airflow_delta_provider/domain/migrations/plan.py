@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.declared_text import declared_lines, diff
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.migrations.effects import effects_of
+from airflow_delta_provider.domain.migrations.views import broken_views
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
@@ -95,14 +96,18 @@ class MigrationPlan(Plan):
         return {**wire, "checksum": checksum_of(wire)}
 
     def _steps_to_json(self) -> Iterator[dict[str, Any]]:
+        done: list[Step] = []
         for number, step in enumerate(self.steps, start=1):
             for each in step.steps if isinstance(step, InOneCommit) else (step,):
+                effects = effects_of(each, self.before)
+                views = broken_views(each, done, self.spec.views)
+                done.append(each)
                 yield {
                     "sql": render_sql(each, self.table),
                     "explanation": explain(each),
                     "step": number,
                     "digest": step_digest(step),
-                    **effects_of(each, self.before).to_json(),
+                    **replace(effects, breaks=(*effects.breaks, *views)).to_json(),
                 }
 
 

@@ -37,8 +37,13 @@ def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
         yield f"    to apply it, set: {', '.join(permissions)}"
 
 
-def approval_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield whether and why the plan of a migration needs approval."""
+def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield what the plan of a migration would break, and whether and why it needs approval."""
+    breaks = dict.fromkeys(text for step in plan.get("steps", ()) for text in step.get("breaks", ()))
+    if breaks:
+        yield "    what breaks:"
+        for text in breaks:
+            yield from wrapped(text, width, 6, 8, bullet="- ")
     if plan.get("steps") and "approval" in plan:
         why = " ".join(plan["approval"])
         text = f"needs approval: {why}" if why else "needs no approval: the policy lets it be applied"

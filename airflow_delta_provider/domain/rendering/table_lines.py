@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.plan_lines import approval_lines, plan_lines, wrapped
+from airflow_delta_provider.domain.rendering.plan_lines import outlook, plan_lines, wrapped
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
@@ -33,7 +33,7 @@ def answers(table: TableReport, width: int) -> Iterator[str]:
     """Yield the plan, the metadata and the usage of column mapping, as far as the job was asked for them."""
     yield from plan_lines(table.plan or {}, width)
     if not table.changed:
-        yield from approval_lines(table.plan or {}, width)
+        yield from outlook(table.plan or {}, width)
     yield from _spec(table.spec)
     yield from _detail(table.detail or {}, width)
     yield from _usage(table.usage, width)

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.spec.keys import (
     OWN_KEYS,
     TABLE_KEYS,
     TYPE_KEYS,
+    VIEW_KEYS,
     Key,
 )
 
@@ -40,6 +41,7 @@ def json_schema() -> dict[str, Any]:
             "nested": _object(TYPE_KEYS, required=("type",)),
             "field": {**_object(FIELD_KEYS, required=("name",)), **_TYPED},
             "column": {**_object(COLUMN_KEYS, required=("name",)), **_TYPED},
+            "view": _object(VIEW_KEYS, required=("name",)),
             "defaults": _object(shared),
             "table": _object(TABLE_KEYS, required=("table",)),
         },

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.spec.declared_type import outline, structs_in
-from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Path, Shape, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Path, Shape, TableSpec, View
 
 
 def plain_of(spec: TableSpec) -> dict[str, Any]:
@@ -33,9 +33,15 @@ def plain_of(spec: TableSpec) -> dict[str, Any]:
         plain["partition_by"] = list(spec.partition_by)
     if spec.cluster_by is not None:
         plain["cluster_by"] = _paths(spec.cluster_by)
+    if spec.views:
+        plain["views"] = [_view(view) for view in spec.views]
     plain |= _listed({"features": spec.features, "drop_features": spec.drop_features}, list)
     plain |= _listed({"properties": spec.properties, "constraints": spec.constraints}, _sorted)
     return plain
+
+
+def _view(view: View) -> dict[str, Any]:
+    return {"name": view.name, **({} if view.columns is None else {"columns": _paths(view.columns)})}
 
 
 def _column(column: ColumnSpec) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES, feat
 from airflow_delta_provider.domain.delta.property_values import FORMS
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.spec.columns import known_keys, read_columns, read_nullable_text, read_on_loss
-from airflow_delta_provider.domain.spec.keys import OWN_KEYS, TABLE_KEYS
-from airflow_delta_provider.domain.spec.problem import Problems, Said, is_mapping
+from airflow_delta_provider.domain.spec.keys import OWN_KEYS, TABLE_KEYS, VIEW_KEYS
+from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
 from airflow_delta_provider.domain.spec.property_names import why_not_settable
 from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_texts, read_value
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, all_specs
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, View, all_specs
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: As Spark takes them, too.
@@ -99,6 +99,24 @@ def _paths(said: Said, problems: Problems) -> tuple[Path, ...]:
         if lowered(path) in found:
             problems.add(item, f"{text!r} is there twice, before as {path_text(found[lowered(path)])!r}")
         found.setdefault(lowered(path), path)
+    return tuple(found.values())
+
+
+def _views(said: Said, problems: Problems) -> tuple[View, ...]:
+    if not is_list(said.value):
+        problems.add(said, f"has to be a list, not {described(said)}")
+        return ()
+    found: dict[str, View] = {}
+    for item in said.items():
+        given = known_keys(item, VIEW_KEYS, problems)
+        if is_mapping(item.value) and "name" not in given:
+            problems.add(item, "has no name")
+        name = read_text(given["name"], problems) if "name" in given else None
+        columns = _paths(given["columns"], problems) if "columns" in given else None
+        if name in found:
+            problems.add(item, f"the view {name!r} is there twice")
+        elif name is not None:
+            found[name] = View(name, columns)
     return tuple(found.values())
 
 
@@ -188,6 +206,7 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
     "comment": read_nullable_text,
     "like": _table,
     "after": _tables,
+    "views": _views,
     "only_additive": read_flag,
     "exact": read_flag,
     "rewrite": read_flag,

@@ -83,6 +83,17 @@ class ColumnSpec:
     null_on_loss: bool = False
 
 
+@dataclass(frozen=True)
+class View:
+    """A view that reads a table.
+
+    :param columns: that it reads, as they are called now; None for all
+    """
+
+    name: str
+    columns: tuple[Path, ...] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """What is said of a table.
@@ -100,6 +111,7 @@ class TableSpec:
     :param comment: of the table; None for no comment
     :param like: table whose columns this one is to have
     :param after: tables that are migrated first
+    :param views: that read the table
     :param only_additive: refuse whatever is not an addition
     :param exact: columns, properties and constraints that are not named go
     :param rewrite: as of a column, for all of them, and for other partition columns
@@ -122,6 +134,7 @@ class TableSpec:
     comment: Text = UNSAID
     like: str | None = None
     after: tuple[str, ...] = ()
+    views: tuple[View, ...] = ()
     only_additive: bool = False
     exact: bool = False
     rewrite: bool = False

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.spec.table_spec import (
     Shape,
     Struct,
     TableSpec,
+    View,
 )
 
 _PRIMITIVES = (
@@ -114,6 +115,7 @@ def specs(draw: st.DrawFn) -> TableSpec:
         comment=draw(_SAID),
         like=draw(st.none() | st.just("lake.sales.orders")),
         after=draw(st.just(()) | st.just(("/a", "b.c"))),
+        views=draw(st.just(()) | st.just((View("v"), View("w.x", (("a", "b"), ("c.d",)))))),
         only_additive=draw(st.booleans()),
         exact=draw(st.booleans()) if columns else False,
         rewrite=draw(st.booleans()),
