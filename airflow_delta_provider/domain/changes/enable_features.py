@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRIT
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.table_properties import (
+    CONSTRAINT_PREFIX,
     ENABLE_ROW_TRACKING,
     RESERVED_PROPERTIES,
     ROW_TRACKING_SUSPENDED,
@@ -177,7 +178,7 @@ def _property_problem(
         return "it adds a feature.", f"List the feature under features instead: {name[len(SUPPORT_PREFIX) :]!r}."
     if folded in _VERSION_PROPERTIES:
         return "versions follow from the features.", "Omit it and list the features that you need."
-    if folded.startswith("delta.constraints."):
+    if folded.startswith(CONSTRAINT_PREFIX):
         return "it is a CHECK constraint.", "Use ALTER TABLE … ADD CONSTRAINT, which checks the data."
     for feature in enabled_by(name):
         if problem := feature.unreachable and feature.unreachable(value, state.metadata):

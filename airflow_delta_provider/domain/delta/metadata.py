@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     type_from_json,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_properties import TableProperties
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 
 #: Fields that every metaData action has to have, besides id and schemaString, which are empty where they are missing.
@@ -154,8 +154,11 @@ class Metadata:
     @property
     def check_constraints(self) -> dict[str, str]:
         """CHECK constraints: expression by name."""
-        prefix = "delta.constraints."
-        return {key[len(prefix) :]: value for key, value in self.configuration.items() if key.startswith(prefix)}
+        return {
+            key[len(CONSTRAINT_PREFIX) :]: value
+            for key, value in self.configuration.items()
+            if key.startswith(CONSTRAINT_PREFIX)
+        }
 
 
 _VOID = re.compile(r'"(?:void|null)"')

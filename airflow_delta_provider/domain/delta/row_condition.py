@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import DataType, StructField
 from airflow_delta_provider.domain.delta.expression import called_names, divides, expression_of_invariant, references
 from airflow_delta_provider.domain.delta.features.columns import CHECK_CONSTRAINTS, GENERATED_COLUMNS, INVARIANTS
+from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 
@@ -29,7 +30,7 @@ _CHANGING = frozenset(
 _TIMES = re.compile(r"timestamp|unix|zone|utc|epoch", re.IGNORECASE)
 _ON_ZONE = "it may depend on the time zone of the session that wrote the rows"
 #: Keys of the metadata of columns whose values compare in another way than texts.
-_COMPARED_OTHERWISE = ("__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS")
+_COMPARED_OTHERWISE = (CHAR_OR_VARCHAR, "__COLLATIONS")
 
 
 class ConditionKind(Enum):

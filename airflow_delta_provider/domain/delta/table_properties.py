@@ -18,6 +18,8 @@ APPEND_ONLY = "delta.appendOnly"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
+#: What the names of properties begin with that hold a CHECK constraint.
+CONSTRAINT_PREFIX = "delta.constraints."
 ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
 #: Of usage tracking: whether a column was ever dropped or renamed.
 DROPPED_OR_RENAMED = "delta.columnMapping.hasDroppedOrRenamed"

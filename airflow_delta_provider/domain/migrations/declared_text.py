@@ -9,13 +9,14 @@ from airflow_delta_provider.domain.changes.step import ClusterBy, Step
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.migrations.difference.table import clustered_by
-from airflow_delta_provider.domain.migrations.edit import COMMENT, CONSTRAINT_PREFIX, CURRENT_DEFAULT
 
 #: Lines before and after a change that are shown with it.
 _CONTEXT = 2

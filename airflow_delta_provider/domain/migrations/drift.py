@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.delta.column import all_columns, lowered, pat
 from airflow_delta_provider.domain.delta.data_type import StructType, sql_name
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -31,7 +32,6 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     old_constraints,
     old_properties,
 )
-from airflow_delta_provider.domain.migrations.edit import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.migrations.planned import renamed_path
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec

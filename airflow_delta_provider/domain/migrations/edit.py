@@ -11,16 +11,13 @@ from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import added, dropped
 from airflow_delta_provider.domain.changes.step import Parts
 from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
 Json = dict[str, Any]
 
-COMMENT = "comment"
-CURRENT_DEFAULT = "CURRENT_DEFAULT"
-#: Where Spark keeps that a string is ``char(n)`` or ``varchar(n)``.
-CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-CONSTRAINT_PREFIX = "delta.constraints."
 _BELOW = {"element": "elementType", "key": "keyType", "value": "valueType"}
 
 

@@ -26,9 +26,11 @@ from airflow_delta_provider.domain.delta.features.columns import (
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT
 from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.spec.property_names import CONSTRAINT_PREFIX, why_not_settable
+from airflow_delta_provider.domain.spec.property_names import why_not_settable
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,
     Array,
@@ -40,10 +42,6 @@ from airflow_delta_provider.domain.spec.table_spec import (
     Struct,
     TableSpec,
 )
-
-#: Key of a column's metadata that holds its comment.
-_COMMENT = "comment"
-_CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -93,11 +91,11 @@ class _Describing:
             name=field.name,
             shape=self._shape(field.data_type, path),
             nullable=None if field.nullable else False,
-            comment=_text(field, _COMMENT) or UNSAID,
+            comment=_text(field, COMMENT) or UNSAID,
         )
-        if _text(field, _CHAR_OR_VARCHAR):
+        if _text(field, CHAR_OR_VARCHAR):
             self._left_out.append(
-                f"{path_text(path)} is {_text(field, _CHAR_OR_VARCHAR)}, which Delta stores as string."
+                f"{path_text(path)} is {_text(field, CHAR_OR_VARCHAR)}, which Delta stores as string."
             )
         if field.metadata.get(IDENTITY_COLUMNS.field_key) is not None:
             self._left_out.append(f"{path_text(path)} is an identity column.")

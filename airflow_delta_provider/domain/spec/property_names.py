@@ -10,11 +10,11 @@ from airflow_delta_provider.domain.delta.property_values import FORMS
 from airflow_delta_provider.domain.delta.table_properties import (
     CHECKPOINT_POLICY,
     COLUMN_MAPPING_MODE,
+    CONSTRAINT_PREFIX,
     RESERVED_PROPERTIES,
     STATISTICS_COLUMNS,
 )
 
-CONSTRAINT_PREFIX = "delta.constraints."
 _OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
 _VERSIONS = {"delta.minreaderversion", "delta.minwriterversion"}
 _KNOWN = {

@@ -7,10 +7,11 @@ import difflib
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 
 _PREFIX = "delta."
 #: Begins the names of which the rest is free.
-_FAMILIES = tuple(map(str.lower, (SUPPORT_PREFIX, "delta.constraints.", "delta.universalFormat.config.")))
+_FAMILIES = tuple(map(str.lower, (SUPPORT_PREFIX, CONSTRAINT_PREFIX, "delta.universalFormat.config.")))
 #: The entries of ``DeltaConfigs`` of Delta Spark v4.4.0, without the prefix.
 _OF_DELTA_SPARK = """
     appendOnly autoOptimize autoOptimize.autoCompact autoOptimize.optimizeWrite castIcebergTimeType

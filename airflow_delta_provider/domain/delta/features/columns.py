@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.delta.features.feature import Domains, Feature, FeatureKind, Removal
+from airflow_delta_provider.domain.delta.field_keys import CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
@@ -63,7 +64,7 @@ ALLOW_COLUMN_DEFAULTS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Default Columns",
     enabling_property=None,
-    field_key="CURRENT_DEFAULT",
+    field_key=CURRENT_DEFAULT,
     removal=None,
 )
 

@@ -27,9 +27,9 @@ from airflow_delta_provider.domain.delta.data_type import (
 )
 from airflow_delta_provider.domain.delta.expression import same_expression
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.type_widening import can_widen, legal_targets
-from airflow_delta_provider.domain.migrations.edit import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,

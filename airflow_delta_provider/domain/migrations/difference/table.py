@@ -14,8 +14,8 @@ from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.expression import same_expression
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.edit import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.spec.table_spec import TableSpec, Unsaid
 
 
