@@ -7,22 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.change_options import RewritesFiles, UpgradesProtocol
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.plan_migration import JudgesPlans
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.specs import Specs, named_place
-from airflow_delta_provider.domain.request.value import Document, Value
+from airflow_delta_provider.domain.request.value import Documents, Value
 
 #: What a plan of a migration has, besides what is only to be read.
 _KEYS = ("digest", "table", "table_id", "version", "base", "spec", "steps")
 
 
-class Plans(Document):
+class Plans(Documents):
     """Plans of migrations, as reports have them: one, a list of them, by table, or a whole report."""
-
-    default: ClassVar[tuple[Any, ...]] = ()
 
     def checked(self, option: str, value: Any) -> tuple[Mapping[str, Any], ...]:
         """Return the plans."""
@@ -36,13 +33,6 @@ class Plans(Document):
                     missing=", ".join(missing),
                 )
         return found
-
-    def from_template(self, option: str, value: Any) -> Any:
-        """Return the plans; a text is read as a mapping or a list, as it is written."""
-        if isinstance(value, str) and value.strip():
-            is_list = value.lstrip().startswith(("[", "("))
-            return rendered.as_list(option, value) if is_list else rendered.as_mapping(option, value)
-        return value or ()
 
 
 def _plans_in(value: Any) -> Iterable[Any]:

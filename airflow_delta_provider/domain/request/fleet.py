@@ -5,16 +5,15 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Mapping
-from datetime import date
 from functools import lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.engine.fleet import Fleet, FleetError, TableFleet
-from airflow_delta_provider.domain.formats.yaml_text import Mark, key_mark_of, mark_of
+from airflow_delta_provider.domain.formats.yaml_text import key_mark_of, mark_of
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableName, normal_location
-from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.request.value import Document, as_json
 
 _NAMES = tuple({name: None for feature in FEATURES.values() for name in (feature.name, *feature.aliases)})
 
@@ -26,7 +25,7 @@ class FleetFile(Document):
         """Return the content as plain JSON."""
         if value is None:
             return None
-        content = _plain(value)
+        content = as_json(value)
         try:
             Fleet.parse(content, _NAMES)
         except FleetError as error:
@@ -57,20 +56,6 @@ def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str)
 def _parsed(text: str) -> Fleet:
     """Return a fleet: once for all tables of a job."""
     return Fleet.parse(json.loads(text), _NAMES)
-
-
-def _plain(value: Any, mark: Mark | None = None, *, is_version: bool = False) -> Any:
-    """Return a value of YAML as JSON has it: dates are texts, and so are versions, as they were written."""
-    if isinstance(value, Mapping):
-        return {
-            str(key): _plain(item, mark_of(value, key), is_version=key in ("version", "versions"))
-            for key, item in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, mark_of(value, index), is_version=is_version) for index, item in enumerate(value)]
-    if is_version and mark is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return mark.text
-    return value.isoformat() if isinstance(value, date) else value
 
 
 def _place(value: Any, error: FleetError) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
-from airflow_delta_provider.domain.formats.yaml_text import unmarked
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.request.value import Document, as_json
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
 
 
@@ -22,7 +20,7 @@ class PolicyFile(Document):
         """Return the content as plain JSON."""
         if value is None:
             return None
-        content = _plain(unmarked(value))
+        content = as_json(value)
         try:
             Policy.parse(content)
         except PolicyError as error:
@@ -40,12 +38,3 @@ class HasPolicy(Options):
         "file",
         metavar="FILE",
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of YAML as JSON has it: dates are texts."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value.isoformat() if isinstance(value, date) else value

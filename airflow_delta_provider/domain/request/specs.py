@@ -7,23 +7,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import place_of
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
-from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.request.value import Documents
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.spec_file import SUFFIXES, is_spec_file, parse_files, read_specs
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
-class Specs(Document):
+class Specs(Documents):
     """Declared tables, as plain values: one, or a list of them."""
-
-    default: ClassVar[tuple[Any, ...]] = ()
 
     def checked(self, option: str, value: Any) -> tuple[dict[str, Any], ...]:
         """Return the specs as plain JSON."""
@@ -37,13 +34,6 @@ class Specs(Document):
             return tuple(map(_wire, values if known else _read(values)))
         except SpecError as error:
             raise RequestError("{option}: {error}", option=option, error=error) from None
-
-    def from_template(self, option: str, value: Any) -> Any:
-        """Return the specs; a text is read as a mapping or a list of such, as it is written."""
-        if isinstance(value, str):
-            is_one = value.lstrip().startswith("{")
-            return rendered.as_mapping(option, value) if is_one else rendered.as_list(option, value)
-        return value or ()
 
     def of_files(self, files: Iterable[tuple[str, str]]) -> Any:
         """Return the specs of files.

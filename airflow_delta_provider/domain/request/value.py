@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml, unmarked
+from airflow_delta_provider.domain.formats.yaml_text import Mark, mark_of, parse_yaml, unmarked
 from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -276,3 +276,30 @@ class Document(Value):
     def from_template(self, option: str, value: Any) -> Any:
         """Return the mapping; a text is read as one."""
         return rendered.as_mapping(option, value) if value else None
+
+
+class Documents(Document):
+    """Several mappings, which people keep in files: one, or a list of them."""
+
+    default: ClassVar[tuple[Any, ...]] = ()
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping, or the list; a text is read as one or the other, as it is written."""
+        text = value.strip() if isinstance(value, str) else ""
+        if not text:
+            return () if isinstance(value, str) else value or ()
+        return rendered.as_list(option, text) if text.startswith(("[", "(")) else rendered.as_mapping(option, text)
+
+
+def as_json(value: Any, mark: Mark | None = None, *, is_version: bool = False) -> Any:
+    """Return a value of YAML as JSON has it: dates are texts, and so are versions, as they were written."""
+    if isinstance(value, Mapping):
+        return {
+            str(key): as_json(item, mark_of(value, key), is_version=key in ("version", "versions"))
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [as_json(item, mark_of(value, index), is_version=is_version) for index, item in enumerate(value)]
+    if is_version and mark is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return mark.text
+    return value.isoformat() if isinstance(value, date) else value
