@@ -10,15 +10,12 @@ from typing import Any
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import added, dropped
 from airflow_delta_provider.domain.changes.step import Parts
-from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.changes.struct_at import BELOW, Json, field_of, with_field, with_struct
 from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT, CURRENT_DEFAULT
+from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
-
-Json = dict[str, Any]
-
-_BELOW = {"element": "elementType", "key": "keyType", "value": "valueType"}
 
 
 @singledispatch
@@ -77,7 +74,7 @@ def _(step: steps.RenameColumns, metadata: Json) -> Json:
 
     def rename(schema: Json) -> Json:
         for parent in sorted(by_struct, key=len, reverse=True):
-            schema = _at_struct(schema, parent, partial(_each_field, partial(_renamed, by_struct[parent])))
+            schema = with_struct(schema, parent, partial(_renamed, by_struct[parent]))
         return schema
 
     partitions = [top.get(name.lower(), name) for name in metadata.get("partitionColumns", ())]
@@ -100,10 +97,10 @@ def _(step: steps.WidenColumns, metadata: Json) -> Json:
 def _(step: steps.OrderFields, metadata: Json) -> Json:
     place = {name.lower(): index for index, name in enumerate(step.names)}
 
-    def order(struct: Json) -> Json:
+    def order(struct: Json, _: PhysicalPath) -> Json:
         return {**struct, "fields": sorted(struct["fields"], key=lambda field: place[field["name"].lower()])}
 
-    return _with_schema(metadata, lambda schema: _at_struct(schema, step.parent, order))
+    return _with_schema(metadata, lambda schema: with_struct(schema, step.parent, order))
 
 
 @edited.register
@@ -203,30 +200,14 @@ def _edited_itself(edit: Callable[[Json], Json], field: Json, below: Parts) -> J
     return edit(field)
 
 
-def _each_field(edit: Callable[[Json], Json], struct: Json) -> Json:
-    return {**struct, "fields": [edit(field) for field in struct["fields"]]}
-
-
-def _at_struct(wire: Any, parent: Parts, edit: Callable[[Json], Json]) -> Json:
-    """Return a type after ``edit`` of the struct at a path."""
-    if not isinstance(wire, dict) or (not parent and wire.get("type") != "struct"):
-        raise LookupError(f"there is no struct at {'.'.join(parent)!r}")
-    if not parent:
-        return edit(wire)
-    if wire["type"] != "struct":
-        key = _BELOW[parent[0]]
-        return {**wire, key: _at_struct(wire[key], parent[1:], edit)}
-    return _replaced(wire, parent[0], lambda field: {**field, "type": _at_struct(field["type"], parent[1:], edit)})
-
-
 def _at_field(schema: Json, parts: Parts, edit: Callable[[Json, Parts], Json]) -> Json:
     """Return a schema after ``edit`` of the nearest struct field of a path; it also gets the steps below that."""
     depth = _depth_of_field(schema, parts)
-    return _at_struct(
-        schema,
-        parts[:depth],
-        lambda struct: _replaced(struct, parts[depth], lambda field: edit(field, parts[depth + 1 :])),
-    )
+
+    def change(struct: Json, _: PhysicalPath) -> Json:
+        return with_field(struct, parts[depth], lambda field: edit(field, parts[depth + 1 :]))
+
+    return with_struct(schema, parts[:depth], change)
 
 
 def _depth_of_field(schema: Any, parts: Parts) -> int:
@@ -237,29 +218,15 @@ def _depth_of_field(schema: Any, parts: Parts) -> int:
             raise LookupError(f"there is no column {'.'.join(parts)!r}")
         if schema["type"] == "struct":
             found = index
-            schema = _named(schema, part)["type"]
+            schema = field_of(schema, part)["type"]
         else:
-            schema = schema[_BELOW[part]]
+            schema = schema[BELOW[part]]
     return found
 
 
-def _replaced(struct: Json, name: str, edit: Callable[[Json], Json]) -> Json:
-    wanted = _named(struct, name)
-    fields = [edit(field) if field is wanted else field for field in struct["fields"]]
+def _renamed(names: Mapping[str, str], struct: Json, _: PhysicalPath) -> Json:
+    fields = [{**field, "name": names.get(field["name"].lower(), field["name"])} for field in struct["fields"]]
     return {**struct, "fields": fields}
-
-
-def _renamed(names: Mapping[str, str], field: Json) -> Json:
-    return {**field, "name": names.get(field["name"].lower(), field["name"])}
-
-
-def _named(struct: Mapping[str, Any], name: str) -> Json:
-    (wanted,) = lowered((name,))
-    for field in struct["fields"]:
-        if field["name"].lower() == wanted:
-            found: Json = field
-            return found
-    raise LookupError(f"there is no field {name!r}")
 
 
 def _widened(column: steps.ColumnType, field: Json, below: Parts) -> Json:
@@ -288,5 +255,5 @@ def _cast(new: str, field: Json, below: Parts) -> Json:
 def _with_type(wire: Any, below: Parts, name: str) -> Any:
     if not below:
         return name
-    key = _BELOW[below[0]]
+    key = BELOW[below[0]]
     return {**wire, key: _with_type(wire[key], below[1:], name)}

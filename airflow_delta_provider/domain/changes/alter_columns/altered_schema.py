@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.naming import Naming
 from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
+from airflow_delta_provider.domain.changes.struct_at import Json, field_of, with_field, with_struct
 from airflow_delta_provider.domain.delta.data_type import StructField, type_to_json
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
-
-Json = dict[str, Any]
-
-_BELOW = {"element": "elementType", "key": "keyType", "value": "valueType"}
 
 
 class Mapper:
@@ -53,54 +48,30 @@ def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) 
 def dropped(schema: Json, parts: Parts) -> Json:
     """Return the schema without the column at ``parts``."""
 
-    def drop(fields: list[Json], _: PhysicalPath) -> list[Json]:
-        return [field for field in fields if field is not _named(fields, parts[-1])]
+    def drop(struct: Json, _: PhysicalPath) -> Json:
+        gone = field_of(struct, parts[-1])
+        return {**struct, "fields": [field for field in struct["fields"] if field is not gone]}
 
-    return _edited(schema, parts, drop)
+    return with_struct(schema, parts[:-1], drop)
 
 
 def renamed(schema: Json, rename: ColumnName) -> Json:
     """Return the schema with a column renamed; it keeps its id, physical name and position."""
 
-    def put(fields: list[Json], _: PhysicalPath) -> list[Json]:
-        column = _named(fields, rename.parts[-1])
-        return [{**field, "name": rename.new} if field is column else field for field in fields]
+    def put(struct: Json, _: PhysicalPath) -> Json:
+        return with_field(struct, rename.parts[-1], lambda field: {**field, "name": rename.new})
 
-    return _edited(schema, rename.parts, put)
+    return with_struct(schema, rename.parts[:-1], put)
 
 
 def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
     """Return the schema with a column added at the end of its struct."""
 
-    def append(fields: list[Json], above: PhysicalPath) -> list[Json]:
-        return [*fields, _new_field(mapper, StructField(add.parts[-1], add.data_type), above)]
+    def append(struct: Json, above: PhysicalPath) -> Json:
+        new = _new_field(mapper, StructField(add.parts[-1], add.data_type), above)
+        return {**struct, "fields": [*struct["fields"], new]}
 
-    return _edited(schema, add.parts, append)
-
-
-def _edited(
-    wire: Any, parts: Parts, edit: Callable[[list[Json], PhysicalPath], list[Json]], above: PhysicalPath = ()
-) -> Json:
-    """Return a type after ``edit`` of the list of fields that contains the last of ``parts``."""
-    if not isinstance(wire, dict):
-        raise LookupError(f"there is no {parts[0]!r} below {'.'.join(above)}")
-    if wire["type"] != "struct":
-        key = _BELOW[parts[0]]
-        return {**wire, key: _edited(wire[key], parts[1:], edit, (*above, parts[0]))}
-    fields = wire["fields"]
-    if len(parts) == 1:
-        return {**wire, "fields": edit(fields, above)}
-    field = _named(fields, parts[0])
-    below = (*above, (field.get("metadata") or {}).get(PHYSICAL_NAME, parts[0]))
-    changed = {**field, "type": _edited(field["type"], parts[1:], edit, below)}
-    return {**wire, "fields": [changed if other is field else other for other in fields]}
-
-
-def _named(fields: list[Json], name: str) -> Json:
-    for field in fields:
-        if field["name"] == name:
-            return field
-    raise LookupError(f"there is no field {name!r}")
+    return with_struct(schema, add.parts[:-1], append)
 
 
 def _new_field(mapper: Mapper | None, field: StructField, above: PhysicalPath) -> Json:

@@ -8,6 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import altered
 from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES
 from airflow_delta_provider.domain.changes.step import Alteration, NewColumn, Parts
+from airflow_delta_provider.domain.changes.struct_at import BELOW
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
@@ -174,7 +175,7 @@ def _struct_at(schema: Any, parts: Parts) -> Any:
         if schema["type"] == "struct":
             schema = next((field["type"] for field in schema["fields"] if field["name"] == part), None)
         else:
-            schema = schema[{"element": "elementType", "key": "keyType", "value": "valueType"}[part]]
+            schema = schema[BELOW[part]]
         if schema is None:
             return None
     return schema
