@@ -58,6 +58,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_delta_provider.triggers.paimon_snapshot",
                     "airflow_delta_provider.triggers.quiet",
                     "airflow_delta_provider.triggers.table_change",
+                    "airflow_delta_provider.triggers.table_event",
                 ],
             }
         ],

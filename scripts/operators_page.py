@@ -16,6 +16,8 @@ _OPERATOR_BASES = (
     "airflow_delta_provider.operators.delta_change.DeltaChangeOperator",
 )
 _SENSOR_BASES = ("airflow_delta_provider.sensors.table_sensor.TableSensor",)
+#: The trigger that people use themselves; the others belong to sensors.
+_EVENT_TRIGGER = "airflow_delta_provider.triggers.table_event.DeltaTableEventTrigger"
 _FUNCTIONS = (
     "airflow_delta_provider.xcom.violated_tables",
     "airflow_delta_provider.xcom.tables_with",
@@ -52,8 +54,8 @@ def sensors() -> str:
     return _page(
         "Sensors",
         "The sensors wait in the triggerer, without Spark. Those of tables share the arguments of "
-        "[TableSensor](#tablesensor).",
-        [*_SENSOR_BASES, *public_classes("sensors")],
+        "[TableSensor](#tablesensor). [DeltaTableEventTrigger](#deltatableeventtrigger) is for an `AssetWatcher`.",
+        [*_SENSOR_BASES, *public_classes("sensors"), _EVENT_TRIGGER],
     )
 
 

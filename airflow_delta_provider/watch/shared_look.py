@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -81,3 +82,19 @@ def shared_look(
         if found is None:
             found = _shared[key] = SharedLook(new_reader, patience)
         return found
+
+
+async def answer_of(look: Future[Read], seconds: float) -> Read:
+    """Wait for a look in an event loop. It goes on if the one who waits is cancelled, or has waited long enough.
+
+    Before Python 3.12 ``asyncio.wait_for`` takes a cancellation for done if the look ends in the same moment, and who
+    should have ended goes on for ever.
+
+    :raises TimeoutError: if it takes longer
+    :raises Exception: what the look raises
+    """
+    waiting = asyncio.wrap_future(look)
+    done, _ = await asyncio.wait([waiting], timeout=seconds)
+    if not done:
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
+    return waiting.result()

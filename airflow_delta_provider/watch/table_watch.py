@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
-from airflow_delta_provider.watch.shared_look import SharedLook, shared_look
+from airflow_delta_provider.watch.shared_look import SharedLook, answer_of, shared_look
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class TableWatch(ABC, Generic[Seen]):
         """
         look = self._begin(since)
         try:
-            read = await asyncio.wait_for(asyncio.wrap_future(look), self.time_limit)
+            read = await answer_of(look, self.time_limit)
         except Exception as error:
             return self._failed(error, look)
         return self._saw(read)

@@ -9,6 +9,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch import shared_look
 from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.shared_look import SharedLook
+from airflow_delta_provider.watch.shared_look import SharedLook, answer_of
 from airflow_delta_provider.watch.table_watch import TableWatch
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, append, attach_store, metadata, protocol
 from tests.airflow.test_feature_sensor import context, deferred
@@ -342,3 +343,20 @@ def test_table_that_changes_at_every_poll_is_not_listed_again(monkeypatch: pytes
 
     assert asyncio.run(someone_writes())["version"] == 10
     assert store.calls.count("ls") == 1
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_cancellation_in_the_moment_of_the_answer_is_not_lost(moment: int) -> None:
+    async def cancelled() -> bool:
+        look: Future[int] = Future()
+        look.set_running_or_notify_cancel()
+        waiting = asyncio.create_task(answer_of(look, 60))
+        await asyncio.sleep(0)
+        look.set_result(1)
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        took = waiting.cancel()
+        await asyncio.wait([waiting])
+        return waiting.cancelled() is took
+
+    assert asyncio.run(cancelled())

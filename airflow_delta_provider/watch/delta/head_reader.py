@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.checksum import (
     parse_checksum,
 )
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.log_files import NoLogError, commit_name, select_segment
+from airflow_delta_provider.domain.delta.log_files import LogSegment, NoLogError, commit_name, select_segment
 from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
 from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.newest import newest_after
@@ -64,6 +64,24 @@ class HeadReader:
                 log.info("A commit went away while it was read; the log is listed again.")
         return self._read_listed()
 
+    def read_version(self, version: int, names: Collection[str]) -> TableHead:
+        """Return the head of a version.
+
+        :param names: what the log holds
+        :raises BrokenLogError: if the log does not lead there
+        :raises Exception: what the filesystem raises
+        """
+        segment = select_segment(names, version)
+        found = NewestFirst()
+        self._collect(found, version, segment.checkpoint_version or 0, names, segment.checkpoint_version)
+        self._complete(found, segment)
+        return found.head(version)
+
+    def _complete(self, found: NewestFirst, segment: LogSegment) -> None:
+        for name in segment.checkpoint_files:
+            if not found.complete:
+                found.take(self._log.read_checkpoint(name))
+
     def _still_valid(self) -> _Seen | None:
         if self._seen is None or self._stamp(self._seen.head.version) != self._seen.stamp:
             self._seen = None
@@ -96,9 +114,7 @@ class HeadReader:
             found.settle(seen.head.protocol, seen.head.metadata)
         else:
             self._collect(found, segment.version, segment.checkpoint_version or 0, names, segment.checkpoint_version)
-        for name in segment.checkpoint_files:
-            if not found.complete:
-                found.take(self._log.read_checkpoint(name))
+        self._complete(found, segment)
         head = self._dated(found.head(segment.version))
         self._seen = None if stamp is None else _Seen(head, stamp)
         self._listed = time.monotonic()

@@ -1,0 +1,281 @@
+"""The trigger of event-driven scheduling: a DAG runs because a table changed, or a commit broke a rule."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Hashable
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.delta.head_mark import NOTHING
+from airflow_delta_provider.domain.delta.table_event import (
+    EventKind,
+    Position,
+    Progress,
+    TableEvent,
+    events_since,
+    violation_event,
+)
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.digest import short_digest
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.triggers.table_poll import Tick, ticks
+from airflow_delta_provider.watch.delta.auditor import audit
+from airflow_delta_provider.watch.delta.head_watch import refuse_catalog_managed
+from airflow_delta_provider.watch.delta.log_follower import Backlog
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.errors import CatalogManagedTableError
+from airflow_delta_provider.watch.shared_look import SharedLook, answer_of, shared_look
+from airflow_delta_provider.watch.storage_address import StorageAddress
+
+if TYPE_CHECKING:
+    from airflow.triggers.shared_stream import SharedStreamProducer
+
+_Read = TypeVar("_Read")
+#: Findings that an event lists.
+_MOST_FINDINGS = 20
+#: Seconds that one who handles a tick waits for a look of its own. It goes on meanwhile; Airflow fails a trigger that
+#: takes longer for a tick than ``[triggerer] shared_stream_ack_timeout``, 300 seconds.
+_PATIENCE = 60.0
+#: Seconds after which an audit is given up, and another one begun.
+_LONGEST_AUDIT = 3600.0
+
+
+class TriggerArgumentError(DeltaRequestError, TypeError):
+    """An argument of a trigger is wrong. A TypeError, as a triggerer survives no other one when it makes a trigger."""
+
+
+class DeltaTableEventTrigger(BaseEventTrigger):
+    """
+    Fires when something happens to a Delta table: for an ``AssetWatcher``, so that a DAG runs because of it.
+
+    Reads the table's log without Spark, in threads of the triggerer. From Airflow 3.3 on, all triggers of one table,
+    connection and interval share each poll, and what was told is kept with the asset: a triggerer that is restarted, or
+    killed, goes on from there. Each event is delivered at least once: its place is kept only after Airflow has stored
+    the event. Before 3.3 each trigger polls for itself, and begins with the version that it finds at its start.
+
+    The first start tells nothing of what happened before. Storage that fails is asked again, later and later, up to
+    every five minutes; no error ends the trigger.
+
+    :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve
+    :param on: ``"commit"``: any commits, one event for all between two polls; ``"schema"``: commits that change schema
+        or partitioning; ``"protocol"``: commits that change the protocol, each one event; ``"violation"``: commits that
+        break a rule of the audit, at level ``log`` and of severity error, which takes an audit of what is new after
+        each commit
+    :param storage_conn_id: Airflow connection of the store; without one, credentials come from the environment
+    :param poke_interval: seconds between two polls
+    :raises TriggerArgumentError: for a catalog name, or a wrong argument
+    """
+
+    def __init__(
+        self, table: str, on: str = "commit", storage_conn_id: str | None = None, poke_interval: float = 60.0
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow's has no types
+        try:
+            address = StorageAddress.of(table)
+        except ValueError as error:
+            raise TriggerArgumentError(str(error)) from error
+        kinds = [kind.value for kind in EventKind]
+        if on not in kinds:
+            hint = did_you_mean(on, kinds) if isinstance(on, str) else ""
+            raise TriggerArgumentError(f"on is {on!r}; it is one of {', '.join(map(repr, kinds))}.{hint}")
+        if isinstance(poke_interval, bool) or not isinstance(poke_interval, int | float) or not poke_interval > 0:
+            raise TriggerArgumentError(f"poke_interval is {poke_interval!r}; give seconds, above 0.")
+        self.table = table
+        self.on = on
+        self.storage_conn_id = storage_conn_id
+        self.poke_interval = poke_interval
+        self._kind = EventKind(on)
+        self._state_key = f"delta_provider.{on}.{short_digest(address.url)}"
+        self._position: Position | None = None
+        self._kept: Position | None = None
+        self._head: TableHead | None = None
+        self._history: int | None = None
+        self._look: tuple[Hashable, SharedLook[Any]] | None = None
+        self._begun = 0.0
+        self._said = ""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and the arguments of ``__init__``."""
+        return (
+            f"{type(self).__module__}.{type(self).__qualname__}",
+            {
+                "table": self.table,
+                "on": self.on,
+                "storage_conn_id": self.storage_conn_id,
+                "poke_interval": self.poke_interval,
+            },
+        )
+
+    def shared_stream_key(self) -> Hashable | None:
+        """Return what all triggers have in common that share a poll."""
+        return "delta-table", self._table_log().key, float(self.poke_interval)
+
+    @classmethod
+    def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
+        """Return what polls for all of them; by it Airflow says what it has stored."""
+        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # Airflow 3.3
+
+        return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Yield events, polling alone: where Airflow shares no streams."""
+
+        async def settled() -> AsyncIterator[Tick]:
+            async for tick in ticks(self.table, self.storage_conn_id, self.poke_interval):
+                yield tick
+                await tick.settle()  # its events were taken
+
+        async for event in self.filter_shared_stream(settled()):
+            yield event
+
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Tick]) -> AsyncIterator[TriggerEvent]:
+        """Yield this trigger's events of what polls saw."""
+        await self._check_access()
+        await self._load()
+        async for tick in shared_stream:
+            behind = True
+            while behind:
+                try:
+                    events, position, head = await self._news(tick)
+                except CatalogManagedTableError as error:
+                    self._say("error", str(error))
+                    break
+                except Exception as error:
+                    self._say("warning", f"Reading the log of {self.table} failed, and is tried again. {error!r}")
+                    break
+                for event in events:
+                    yield TriggerEvent(dict(event.payload))  # type: ignore[no-untyped-call]  # Airflow's has no types
+                moved = position != self._position
+                self._position, self._head, self._history = position, head, tick.followed.history
+                behind = moved and position.version < max((h.version for h in tick.followed.heads), default=-1)
+            if self._position is not None and self._position != self._kept:
+                tick.when_stored(partial(self._keep, self._position))
+
+    async def _news(self, tick: Tick) -> tuple[list[TableEvent], Position, TableHead | None]:
+        """Return events, and what is known after them."""
+        position, heads = self._position, tick.followed.heads
+        if not heads:
+            self._say("info", f"There is no Delta table at {self.table} (no commit in _delta_log); waiting for it.")
+            # One that was there is kept in mind: that another one takes its place is news.
+            return [], position or Position(NOTHING), self._head
+        refuse_catalog_managed(self.table, heads[-1])
+        if position is None:
+            self._say("info", f"Watching {self.table} from version {heads[-1].version} on.")
+            return [], Position.of(heads[-1]), heads[-1]
+        if position.version == heads[-1].version and position.fits(heads[-1]):
+            return [], position, heads[-1]
+        progress = await self._progress(tick, position)
+        if progress is None:
+            return [], position, self._head
+        newest = progress.newest
+        if newest.version == position.version and not progress.recreated:
+            return [], position, newest
+        if progress.recreated:
+            self._say(
+                "warning",
+                f"{self.table} is another table than at version {position.version}: it was created again, or replaced "
+                f"from outside. Its id is {newest.metadata.id}, and was {position.mark.table_id}.",
+            )
+        if progress.gap:
+            self._say("warning", f"Commits of {self.table} after version {position.version} were cleaned up unseen.")
+        if self._kind is EventKind.VIOLATION:
+            return await self._violations(position, progress), Position.of(newest), newest
+        events = list(events_since(self._kind, self.table, position, progress, self._head))
+        return events, Position.of(newest), newest
+
+    async def _progress(self, tick: Tick, position: Position) -> Progress | None:
+        """Return what was committed since the position: as the poll saw it, or else as the log has it."""
+        heads = tick.followed.heads
+        if tick.followed.history == self._history:
+            for index, head in enumerate(heads):
+                if head.version == position.version:
+                    return Progress(heads[index:])
+        log, known = self._table_log(), self._head
+        key = (Backlog, log.key, position.version, position.commit, tick.followed.history, heads[-1].version)
+        return await self._read(key, lambda: Backlog(log, position, known).read)
+
+    async def _violations(self, position: Position, progress: Progress) -> list[TableEvent]:
+        """Return the event of rules that commits since the position broke."""
+        table, conn_id, until = self.table, self.storage_conn_id, progress.newest.version
+        since = None if progress.recreated or position.version < 0 else position.version
+
+        def audited() -> list[dict[str, Any]]:
+            report = audit(table, conn_id, since_version=since, version=until)
+            found = [f for f in report.findings if f.is_open and f.severity is Severity.ERROR]
+            new = [f for f in found if since is None or f.version is None or f.version > since]
+            new.sort(key=lambda finding: finding.version or 0)
+            return [finding.to_json() for finding in new[:_MOST_FINDINGS]]
+
+        key = ("audit", self._table_log().key, since, until, progress.newest.metadata.id)
+        found = await self._read(key, lambda: audited)
+        return [violation_event(self.table, position, progress, found)] if found else []
+
+    async def _read(self, key: Hashable, new_reader: Callable[[], Callable[[], _Read]]) -> _Read:
+        """Read something in a thread, together with other triggers that read the same; each thing once.
+
+        :raises TimeoutError: if it takes long; it goes on, and who asks again gets what it reads
+        """
+        if self._look is None or self._look[0] != key:
+            self._look = key, shared_look(key, new_reader, _LONGEST_AUDIT)
+            self._begun = time.monotonic()
+        look: Future[_Read] = self._look[1].begin(self._begun)
+        if look.done() and look.exception() is not None:
+            self._begun = time.monotonic()
+            look = self._look[1].begin(self._begun)
+        return await answer_of(look, _PATIENCE)
+
+    async def _check_access(self) -> None:
+        """Wait for ever if the table must not be read: who ends is started again at once."""
+        try:
+            Access.of({}).check_table(self.table, read_here=True)
+        except DeltaRequestError as error:
+            self.log.error("%s", error)
+            await asyncio.Event().wait()
+
+    async def _load(self) -> None:
+        """Read what was told before; asks until there is an answer."""
+        pause = 1.0
+        while True:
+            try:
+                for store in self._stores():
+                    if (kept := await store.aget(self._state_key)) is not None:
+                        self._position = self._kept = Position.from_json(kept)
+                        self.log.info("Watching %s on from version %d.", self.table, self._position.version)
+                        return
+                return
+            except ValueError as error:
+                self.log.error("What was kept of %s cannot be used, and is begun anew: %s", self.table, error)
+                return
+            except Exception as error:
+                self.log.warning("What was told of %s cannot be read, and is asked for again. %r", self.table, error)
+                await asyncio.sleep(pause)
+                pause = min(30.0, pause * 2)
+
+    async def _keep(self, position: Position) -> None:
+        for store in self._stores():
+            await store.aset(self._state_key, position.to_json())
+        self._kept = position
+
+    def _stores(self) -> list[Any]:
+        """Return where the state is kept: with each asset that this watches; nowhere before Airflow 3.3."""
+        accessors = getattr(self, "asset_state_store", None)
+        found: list[Any] = []
+        for name in ("_by_name", "_by_uri"):  # it has no other way to several of them
+            found += getattr(accessors, name, {}).values()
+        return found
+
+    def _table_log(self) -> ObjectStorageLog:
+        return ObjectStorageLog(self.table, self.storage_conn_id)
+
+    def _say(self, level: str, text: str) -> None:
+        if text != self._said:
+            getattr(self.log, level)(text)
+            self._said = text

@@ -1,0 +1,66 @@
+"""Polling a table for all event triggers that watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+from airflow_delta_provider.triggers.table_trigger import next_look, pause_after
+from airflow_delta_provider.watch.delta.log_follower import Followed, LogFollower
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.shared_look import answer_of, shared_look
+
+log = logging.getLogger(__name__)
+
+#: Seconds after which a poll counts as failed. It goes on, and the next one waits for it.
+TIME_LIMIT = 60.0
+#: Seconds that the pause after a failed poll lasts at most, besides the interval; doubled for each one in a row.
+BACKOFF = 15.0
+
+
+@dataclass
+class Tick:
+    """One poll.
+
+    :param followed: what it saw
+    """
+
+    followed: Followed
+    _afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    def when_stored(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Do something once the events of this poll are stored."""
+        self._afterwards.append(action)
+
+    async def settle(self) -> None:
+        """Do what was left for then. What fails is left to the next poll that has news: it may be told twice then."""
+        for action in self._afterwards:
+            try:
+                await action()
+            except Exception as error:
+                log.warning("What was told of a table could not be kept; a restart would tell it again. %r", error)
+
+
+async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Tick]:
+    """Yield polls of a table, for ever. Storage that fails is asked again, later and later."""
+    table_log = ObjectStorageLog(table, storage_conn_id)
+    look = shared_look((LogFollower, table_log.key), lambda: LogFollower(ObjectStorageLog(table, storage_conn_id)).read)
+    failures, said = 0, ""
+    while True:
+        due = next_look(table, interval, pause_after(failures, BACKOFF))
+        await asyncio.sleep(due - time.monotonic())
+        try:
+            followed = await answer_of(look.begin(due), TIME_LIMIT)
+        except Exception as error:
+            failures += 1
+            text = f"Reading the log of {table} failed, and is tried again. {error!r}"
+            log.log(logging.WARNING if text != said else logging.DEBUG, text)
+            said = text
+            continue
+        if failures:
+            log.info("The log of %s can be read again, after %d failures.", table, failures)
+        failures, said = 0, ""
+        yield Tick(followed)

@@ -1,0 +1,39 @@
+"""The poll that several event triggers share. Airflow 3.3 and later; imported by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
+
+from airflow_delta_provider.triggers.table_poll import Tick, ticks
+
+
+class TablePollProducer(SharedStreamProducer):
+    """Polls a table, and lets each trigger keep its place once Airflow has stored the events that it made of a poll.
+
+    :param table: path or URI of the table
+    :param storage_conn_id: Airflow connection of the store, or None
+    :param interval: seconds between two polls
+    """
+
+    def __init__(self, table: str, storage_conn_id: str | None, interval: float) -> None:
+        self._table = table
+        self._conn_id = storage_conn_id
+        self._interval = interval
+
+    async def open_stream(self) -> AsyncIterator[tuple[Tick, Tick]]:
+        """Yield polls, for ever."""
+        async for tick in ticks(self._table, self._conn_id, self._interval):
+            yield tick, tick
+
+    async def advance(self, batch: Sequence[AdvanceItem]) -> None:
+        """Keep the places of a poll whose events were all stored."""
+        for item in batch:
+            if item.outcome.is_clean:
+                await item.broker_payload.settle()
+
+    def get_advance_lane(self, broker_payload: Any) -> None:
+        """Return the one lane: polls follow one another."""
+        del broker_payload

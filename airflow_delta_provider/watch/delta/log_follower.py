@@ -1,0 +1,174 @@
+"""Following a table's log: the state after each commit, read once for all who follow."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    NoLogError,
+    commit_name,
+    earliest_version,
+    select_segment,
+)
+from airflow_delta_provider.domain.delta.table_event import Position, Progress
+from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
+from airflow_delta_provider.watch.delta.head_reader import HeadReader
+from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.newest import newest_after
+
+log = logging.getLogger(__name__)
+
+#: Commits that are read in one go by one who lies behind.
+MOST_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What one look saw.
+
+    :param heads: the table at the look before, and after each commit since; the newest alone where that is not known.
+        Empty where there is no table
+    :param history: the same as long as commits follow one another; another once the table was created again
+    """
+
+    heads: tuple[TableHead, ...]
+    history: int
+
+
+class LogFollower:
+    """Reads each commit once; a poll of an unchanged table asks for two files.
+
+    A commit that is there and cannot be read yet ends what a look sees; the next look begins with it.
+
+    :param table_log: the table's ``_delta_log``
+    :param listing_interval: seconds after which the log is listed again, for what only a listing shows
+    """
+
+    def __init__(self, table_log: ObjectStorageLog, listing_interval: float = 600.0) -> None:
+        self._log = table_log
+        self._listing_interval = listing_interval
+        self._head: TableHead | None = None
+        self._stamp: str | None = None
+        self._history = 0
+        self._listed = 0.0
+
+    def read(self) -> Followed:
+        """Return what is new.
+
+        :raises BrokenLogError: if the next commit, or the log, is damaged
+        :raises DeltaProviderError: if the store cannot be reached for want of a package or connection
+        :raises Exception: what the filesystem raises
+        """
+        head = self._head
+        known = head is not None and self._stamp is not None and self._stamp_of(head.version) == self._stamp
+        if head is not None and known and time.monotonic() - self._listed < self._listing_interval:
+            newest, stamp = newest_after(head.version, self._stamp_of)
+            return Followed((head,), self._history) if stamp is None else self._go_on(head, newest)
+        listed = HeadReader(self._log).read()
+        if listed is not None and head is not None and known and listed.version > head.version:
+            try:
+                self._listed = time.monotonic()
+                return self._go_on(head, listed.version)
+            except FileNotFoundError:
+                log.info("Commits after version %d are gone already; going on from %d.", head.version, listed.version)
+        self._listed = time.monotonic()
+        if not known:
+            self._history += 1
+        self._head = listed
+        self._stamp = None if listed is None else self._stamp_of(listed.version)
+        return Followed(() if listed is None else (listed,), self._history)
+
+    def _go_on(self, head: TableHead, newest: int) -> Followed:
+        heads = [head]
+        try:
+            for after in heads_after(self._log, head, newest):
+                heads.append(after)
+        except (BrokenLogError, FileNotFoundError):
+            if len(heads) == 1:
+                raise
+        stamp = self._stamp_of(heads[-1].version)
+        if stamp is not None:
+            self._head, self._stamp = heads[-1], stamp
+        return Followed(tuple(heads), self._history)
+
+    def _stamp_of(self, version: int) -> str | None:
+        return self._log.stamp(commit_name(version))
+
+
+class Backlog:
+    """Reads what was committed since a position that is not the last look's: after a restart, for instance.
+
+    :param table_log: the table's ``_delta_log``
+    :param known: the table at the position, if that is known
+    """
+
+    def __init__(self, table_log: ObjectStorageLog, position: Position, known: TableHead | None = None) -> None:
+        self._log = table_log
+        self._position = position
+        self._known = known
+
+    def read(self) -> Progress | None:
+        """Return what was committed, at most ``MOST_AT_ONCE`` commits of it; None where there is no table.
+
+        :raises BrokenLogError: if the log is damaged
+        :raises Exception: what the filesystem raises
+        """
+        since = self._position.version
+        try:
+            names = set(self._log.names())
+            newest = select_segment(names).version
+        except (FileNotFoundError, NoLogError):
+            return None
+        if since < 0:
+            return Progress([self._head_at(newest, names)])
+        if newest < since:
+            return Progress([self._head_at(newest, names)], recreated=True)
+        base = self._base(since, newest, names)
+        gap = base is None
+        if base is None:  # cleaned up
+            earliest = earliest_version(names)
+            base = self._head_at(newest if earliest is None else max(earliest, since + 1), names)
+            if base.metadata.id != self._position.mark.table_id:
+                return Progress([self._head_at(newest, names)], recreated=True, gap=True)
+        elif not self._position.fits(base):
+            return Progress([self._head_at(newest, names)], recreated=True)
+        heads = [base]
+        try:
+            for head in heads_after(self._log, base, min(newest, base.version + MOST_AT_ONCE)):
+                heads.append(head)
+        except (BrokenLogError, FileNotFoundError):
+            if len(heads) == 1:
+                raise
+        return Progress(heads, gap=gap)
+
+    def _base(self, version: int, newest: int, names: Collection[str]) -> TableHead | None:
+        """Return the table at the position; None if the log no longer leads there, or not on from there."""
+        if newest > version and commit_name(version + 1) not in names:
+            return None
+        try:
+            return self._head_at(version, names)
+        except (BrokenLogError, FileNotFoundError):
+            return self._known if self._known is not None and self._known.version == version else None
+
+    def _head_at(self, version: int, names: Collection[str]) -> TableHead:
+        return HeadReader(self._log).read_version(version, names)
+
+
+def heads_after(table_log: ObjectStorageLog, head: TableHead, newest: int) -> Iterator[TableHead]:
+    """Yield the table after each commit that follows, oldest first.
+
+    :raises BrokenLogError: if one is damaged, or not whole yet
+    :raises FileNotFoundError: if one is not there
+    """
+    for version in range(head.version + 1, newest + 1):
+        actions: list[Action] = table_log.read_commit(commit_name(version))
+        found = NewestFirst()
+        found.take(actions)
+        found.settle(head.protocol, head.metadata)
+        head = found.head(version)
+        yield head
