@@ -17,17 +17,19 @@ from fastapi.responses import HTMLResponse
 from airflow_delta_provider.domain.rendering.html_page.document import Document
 from airflow_delta_provider.domain.rendering.html_page.tables_page import Reach, Search, tables_page
 from airflow_delta_provider.domain.rendering.html_page.task_page import message_page, rule_page, task_page
-from airflow_delta_provider.domain.report.table_rows import latest_looks
+from airflow_delta_provider.domain.report.table_rows import Looks
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.plugins.pushed_reports import (
     UnreadableReportError,
     dags_that_pushed,
     read_excerpt,
+    read_older_rows,
     read_rows,
 )
 
-#: How far back the list of tables looks, and at how many tasks at most, the newest.
-DAYS, MAX_TASKS = 30, 20_000
+#: How far back the list of tables looks; at how many task instances at most, the newest; and at how many tasks besides
+#: that ran last before those.
+DAYS, MAX_TASKS, MAX_OLDER = 30, 10_000, 5_000
 #: What Airflow's UI leaves in the address of a task that is not mapped.
 _NOT_MAPPED = "{MAP_INDEX}"
 _RULES, _TABLES = "../../../rules", "../../../../../tables"
@@ -95,10 +97,12 @@ def show_tables(
     """Return the list of tables, of those DAGs alone whose XComs the user may read."""
     since = datetime.now(timezone.utc) - timedelta(days=DAYS)
     dag_ids = _readable(dags_that_pushed(session, since), user)
-    looked = list(read_rows(session, dag_ids, since, MAX_TASKS)) if dag_ids else []
-    reach = Reach(DAYS, cut=len(looked) == MAX_TASKS, crowded=any(rows.omitted for _, rows in looked))
+    looks = Looks.of(read_rows(session, dag_ids, since, MAX_TASKS)) if dag_ids else Looks()
+    if looks.oldest is not None:
+        looks = looks.and_older(read_older_rows(session, dag_ids, since, looks.oldest, MAX_OLDER))
+    reach = Reach(DAYS, cut=looks.tasks == MAX_TASKS, crowded=looks.crowded)
     wanted = Verdict(verdict) if verdict in {known.value for known in Verdict} else None
-    return _answer(tables_page(latest_looks(looked), Search(q, wanted, kind, page), reach))
+    return _answer(tables_page(looks.latest, Search(q, wanted, kind, page), reach))
 
 
 def _readable(dag_ids: Iterable[str], user: Any) -> list[str]:

@@ -8,11 +8,20 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow.models.xcom import XComModel
-from sqlalchemy import select
+from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
 from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, Origin, TableRows
+
+_COLUMNS = (
+    XComModel.dag_id,
+    XComModel.run_id,
+    XComModel.task_id,
+    XComModel.map_index,
+    XComModel.timestamp,
+    XComModel.value,
+)
 
 
 class UnreadableReportError(Exception):
@@ -51,21 +60,31 @@ def read_rows(
 ) -> Iterator[tuple[Origin, TableRows]]:
     """Yield what tasks pushed of their tables, the newest first; what cannot be read is left out.
 
-    :param limit: how many tasks are looked at
+    :param limit: how many task instances are looked at
     """
-    query = (
-        select(
-            XComModel.dag_id,
-            XComModel.run_id,
-            XComModel.task_id,
-            XComModel.map_index,
-            XComModel.timestamp,
-            XComModel.value,
-        )
-        .where(XComModel.key == TABLES_KEY, XComModel.timestamp >= since, XComModel.dag_id.in_(dag_ids))
-        .order_by(XComModel.timestamp.desc())
-        .limit(limit)
-    )
+    wanted = (XComModel.key == TABLES_KEY, XComModel.timestamp >= since, XComModel.dag_id.in_(dag_ids))
+    yield from _rows(session, select(*_COLUMNS).where(*wanted), limit)
+
+
+def read_older_rows(
+    session: Session, dag_ids: Collection[str], since: datetime, before: datetime, limit: int
+) -> Iterator[tuple[Origin, TableRows]]:
+    """Yield what those tasks pushed last that pushed nothing since a time, the newest first.
+
+    :param before: that time
+    :param limit: how many task instances are looked at
+    """
+    wanted = (XComModel.key == TABLES_KEY, XComModel.timestamp >= since, XComModel.dag_id.in_(dag_ids))
+    task = (XComModel.dag_id, XComModel.task_id, XComModel.map_index)
+    last = func.max(XComModel.timestamp)
+    newest = select(*task, last.label("at")).where(*wanted).group_by(*task).having(last < before).subquery()
+    same = (getattr(newest.c, column.key) == column for column in task)
+    query = select(*_COLUMNS).join(newest, and_(*same, newest.c.at == XComModel.timestamp)).where(*wanted)
+    yield from _rows(session, query, limit)
+
+
+def _rows(session: Session, query: Any, limit: int) -> Iterator[tuple[Origin, TableRows]]:
+    query = query.order_by(XComModel.timestamp.desc()).limit(limit)
     for dag_id, run_id, task_id, map_index, at, value in session.execute(query):
         try:
             rows = TableRows.from_json(_document(value))

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.report.excerpt import REPORT_KEY
 from airflow_delta_provider.domain.report.table_rows import TABLES_KEY
 from airflow_delta_provider.exceptions import DeltaViolationError
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
+from airflow_delta_provider.plugins import application as plugin_application
 from airflow_delta_provider.plugins.application import application
 from airflow_delta_provider.plugins.delta_plugin import PREFIX, DeltaPlugin
 from tests.airflow.airflow_database import make_database, push
@@ -231,6 +232,19 @@ def test_list_is_filtered_and_paged(ann: Browser) -> None:
     assert "0 rows found" in Page(ann.get("tables?q=paged&verdict=FAULT").text).text
     assert ann.get("tables?page=0").status_code == 422
     assert "Page 3 of 3" in ann.get("tables?q=paged&page=99").text
+
+
+def test_list_has_tables_of_tasks_that_ran_long_ago(ann: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_application, "MAX_TASKS", 2)
+    for days_ago, verdict in ((29, "VIOLATED"), (28, "PASS")):
+        rows = {"kind": "audit", "tables": [["/lake/monthly", verdict, 3, 0]], "omitted": 0}
+        push(MINE, {TABLES_KEY: rows}, days_ago=days_ago, task_id="monthly")
+    for _ in range(3):
+        push(MINE, {TABLES_KEY: {"kind": "audit", "tables": [["/lake/busy", "PASS", 3, 0]], "omitted": 0}})
+    text = Page(ann.get("tables?q=monthly").text).text
+    assert "1 row found" in text
+    assert "only the last of each task counts" in text
+    assert "before " in text
 
 
 @pytest.mark.parametrize("value", ["s3://bucket/xcom.json", {"schema_version": 99}, None, [], 3, {"tables": 1}])

@@ -65,10 +65,10 @@ class TableRows:
 
         :raises ValueError: if it is none; KeyError, TypeError and AttributeError likewise
         """
-        rows = (
-            TableRow(str(table), Verdict(verdict), None if version is None else int(version), int(open_))
-            for table, verdict, version, open_ in wire["tables"]
-        )
+        rows = [
+            TableRow(str(table), Verdict(verdict), None if version is None else int(version), int(number))
+            for table, verdict, version, number in wire["tables"]
+        ]
         return cls(str(wire["kind"]), tuple(rows), int(wire["omitted"]))
 
 
@@ -101,24 +101,58 @@ class LatestLook:
     """
 
     row: TableRow
-    kind: str
     origin: Origin
+    kind: str
     since: datetime
     always: bool = True
 
 
-def latest_looks(looked: Iterable[tuple[Origin, TableRows]]) -> list[LatestLook]:
-    """Return what is known last of each table, from each kind of job: a plan says nothing of an audit.
+@dataclass(frozen=True)
+class Looks:
+    """What is known last of tables.
 
-    :param looked: the newest first
+    :param latest: of each table, from each kind of job: a plan says nothing of an audit
+    :param tasks: number of tasks that said so
+    :param oldest: when the first of them said so; None where there is none
+    :param crowded: whether some had no room for all their tables
     """
-    found: dict[tuple[str, str], LatestLook] = {}
-    for origin, rows in looked:
-        for row in rows.rows:
-            known = found.get((row.table, rows.kind))
-            if known is None:
-                found[row.table, rows.kind] = LatestLook(row, rows.kind, origin, origin.at)
-            elif known.always:
-                same = row.verdict is known.row.verdict
-                found[row.table, rows.kind] = replace(known, since=origin.at) if same else replace(known, always=False)
-    return list(found.values())
+
+    latest: tuple[LatestLook, ...] = ()
+    tasks: int = 0
+    oldest: datetime | None = None
+    crowded: bool = False
+
+    @classmethod
+    def of(cls, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
+        """Fold what tasks said.
+
+        :param looked: the newest first; each is forgotten as soon as it was taken
+        """
+        first: dict[tuple[str, str], tuple[TableRow, Origin]] = {}
+        since: dict[tuple[str, str], datetime] = {}
+        ended: set[tuple[str, str]] = set()
+        tasks, oldest, crowded = 0, None, False
+        for origin, rows in looked:
+            tasks, oldest, crowded = tasks + 1, origin.at, crowded or rows.omitted > 0
+            for row in rows.rows:
+                key = row.table, rows.kind
+                known = first.setdefault(key, (row, origin))
+                if key in ended:
+                    continue
+                if row.verdict is known[0].verdict:
+                    since[key] = origin.at
+                else:
+                    ended.add(key)
+        latest = (LatestLook(*known, key[1], since[key], key not in ended) for key, known in first.items())
+        return cls(tuple(latest), tasks, oldest, crowded)
+
+    def and_older(self, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
+        """Return these, and tables that only older tasks looked at, of which not all are known.
+
+        :param looked: the newest first
+        """
+        known = {(look.row.table, look.kind) for look in self.latest}
+        older = Looks.of(looked)
+        new = (look for look in older.latest if (look.row.table, look.kind) not in known)
+        added = (replace(look, since=look.origin.at, always=True) for look in new)
+        return replace(self, latest=(*self.latest, *added), crowded=self.crowded or older.crowded)

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.excerpt import Excerpt
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_rows import Origin, TableRow, TableRows, latest_looks
+from airflow_delta_provider.domain.report.table_rows import Looks, Origin, TableRow, TableRows
 from airflow_delta_provider.domain.report.verdict import Verdict
 from tests.unit.rendering.reports import found, nasty_reports, of_everything, report_of, sound, violated
 
@@ -106,15 +106,23 @@ def look(days_ago: int, verdict: Verdict, kind: str = "audit", table: str = "/t"
 
 def test_newest_verdict_counts_and_holds_since_it_last_changed() -> None:
     bad, good = Verdict.VIOLATED, Verdict.PASS
-    [latest] = latest_looks([look(1, bad), look(2, bad), look(5, bad), look(6, good), look(9, bad)])
+    [latest] = Looks.of([look(1, bad), look(2, bad), look(5, bad), look(6, good), look(9, bad)]).latest
     assert (latest.row.verdict, latest.origin.run_id, latest.always) == (bad, "r1", False)
     assert latest.since == NOW - timedelta(days=5)
-    [latest] = latest_looks([look(1, bad), look(9, bad)])
+    [latest] = Looks.of([look(1, bad), look(9, bad)]).latest
     assert (latest.since, latest.always) == (NOW - timedelta(days=9), True)
 
 
+def test_older_looks_add_tables_and_nothing_else() -> None:
+    bad, good = Verdict.VIOLATED, Verdict.PASS
+    looks = Looks.of([look(1, bad), look(2, bad)])
+    latest = looks.and_older([look(9, bad), look(9, good, table="/u"), look(20, good, table="/u")]).latest
+    found = {each.row.table: (each.row.verdict, (NOW - each.since).days, each.always) for each in latest}
+    assert found == {"/t": (bad, 2, True), "/u": (good, 9, True)}
+
+
 def test_kinds_of_jobs_say_nothing_of_each_other() -> None:
-    latest = latest_looks([look(1, Verdict.PASS, "detail"), look(2, Verdict.VIOLATED)])
+    latest = Looks.of([look(1, Verdict.PASS, "detail"), look(2, Verdict.VIOLATED)]).latest
     assert {(each.kind, each.row.verdict) for each in latest} == {
         ("detail", Verdict.PASS),
         ("audit", Verdict.VIOLATED),

@@ -56,7 +56,7 @@ class Reach:
     """How far back the list looks.
 
     :param days: at most
-    :param cut: whether older reports of these days are left out, as there are too many
+    :param cut: whether of older reports of these days only the last of each task counts, as there are too many
     :param crowded: whether reports had no room for some of their tables
     """
 
@@ -94,7 +94,7 @@ def report_href(origin: Origin) -> str:
 def _about(looks: Sequence[LatestLook], reach: Reach) -> str:
     said = f"What tasks of the last {reach.days} days found out last about each table, for each kind of job."
     if reach.cut:
-        said += " There are more reports than are looked at: the oldest are left out."
+        said += " There are very many reports: of the older ones, only the last of each task counts."
     if reach.crowded:
         said += " Of tasks with very many tables, only the worst are listed."
     return said if looks else f"No task of the last {reach.days} days, of DAGs that you may read, looked at a table."

@@ -23,19 +23,19 @@ _MAX_COMMITS = 80
 _STEPS = 4
 #: Heights in pixels: of a rule's label with its line, of the line within, and of the axis.
 _LANE, _LINE, _AXIS = 36, 24, 26
-#: Kinds of events by the label of their line, and the sign of each.
+#: Kinds of events by the label of their line, and the sign of each: in its legend, and in the picture.
 _EVENTS = {"Protocol": ("created", "protocol"), "Columns": ("added", "widened", "renamed", "dropped", "changed")}
 _SIGNS = {
-    "created": "M-5,-5 H5 V5 H-5 Z",
-    "protocol": "M0,-6 6,0 0,6 -6,0 Z",
-    "added": "M-5,0 H5 M0,-5 V5",
-    "widened": "M-1,-5 -6,0 -1,5 M1,-5 6,0 1,5",
-    "renamed": "M-5,-3 H5 M-5,3 H5",
-    "dropped": "M-5,0 H5",
-    "changed": "M-5,0 A5,5 0 1,0 5,0 A5,5 0 1,0 -5,0",
+    "created": ("□", "M-5,-5 H5 V5 H-5 Z"),
+    "protocol": ("◇", "M0,-6 6,0 0,6 -6,0 Z"),
+    "added": ("+", "M-5,0 H5 M0,-5 V5"),
+    "widened": ("↔", "M-7,0 H7 M-3,-4 -7,0 -3,4 M3,-4 7,0 3,4"),
+    "renamed": ("=", "M-5,-3 H5 M-5,3 H5"),
+    "dropped": ("−", "M-5,0 H5"),
+    "changed": ("○", "M-5,0 A5,5 0 1,0 5,0 A5,5 0 1,0 -5,0"),
 }
-#: What the events of a report are called in the table of them.
-_CALLED = {"changed": "other"}
+#: What kinds of events are called, where not as in the report.
+_CALLED = {"changed": "other", "protocol": "changed"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def event_table(table: TableReport) -> Markup | None:
         element(
             "tr",
             element("th", str(event["version"]), scope="row"),
-            element("td", _CALLED.get(event["kind"], str(event["kind"]))),
+            element("td", str(event["kind"])),
             (element("td", str(event.get(key) or "")) for key in ("text", "operation", "writer", "timestamp")),
         )
         for event in reversed(events)
@@ -149,15 +149,17 @@ def _axis(
 
 
 def _event_lane(label: str, events: Sequence[Mapping[str, Any]], axis: Axis, top: int) -> Markup:
+    kinds = {event["kind"] for event in events}
     marks = [
         element(
             "g",
             element("title", f"version {event['version']}: {event['text']}"),
-            _mark(_SIGNS[event["kind"]], axis.at(event["version"]), top + _LINE),
+            _mark(_SIGNS[event["kind"]][1], axis.at(event["version"]), top + _LINE),
         )
         for event in events
     ]
-    return element("g", element("text", label, x="2%", y=top + 12), *marks, class_="event")
+    legend = "  ".join(f"{_SIGNS[kind][0]} {_CALLED.get(kind, kind)}" for kind in _SIGNS if kind in kinds)
+    return element("g", element("text", f"{label}: {legend}", x="2%", y=top + 12), *marks, class_="event")
 
 
 def _lane(findings: Sequence[Finding], axis: Axis, top: int) -> Markup:
