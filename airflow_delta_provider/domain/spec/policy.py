@@ -110,7 +110,7 @@ class Policy:
         return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
 
     def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
-        """Return findings about a plan, or about drift, as the policy weighs them; those that are waived say so.
+        """Return findings about a plan, its lock-outs, or drift, as the policy weighs them; those waived say so.
 
         :param today: in UTC
         """

@@ -77,14 +77,15 @@ def plan_for(
 
 
 def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:
-    now = datetime.now(timezone.utc)
+    now, name = datetime.now(timezone.utc), table.name.text
+    policy = Policy.parse(options.policy)
+    its_policy = policy.of(name)
     locked_out: tuple[Finding, ...] = ()
     if affects_engines(plan):
         fleet = fleet_of(options.fleet, table.name, table.location)
         writers = writers_within(table.log, plan.before, RECENT_DAYS, now)
-        locked_out = plan_lockouts(plan, plan.before, fleet, writers)
-    policy = Policy.parse(options.policy)
-    its_policy = policy.of(table.name.text)
+        found = plan_lockouts(plan, plan.before, fleet, writers)
+        locked_out = policy.judged(found, name, now.date())
     migration = planned_migration(
         plan.steps,
         plan.before,
@@ -93,6 +94,8 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     )
     if any(migration.new_names):  # only those may have been used before
         migration = replace(migration, gone=gone_columns(table.log, plan.before))
-    lint = policy.lint(migration, table.name.text, now.date())
-    asks = why_ask(migration, (*lint, *locked_out), its_policy, locks_out=bool(locked_out))
+    lint = policy.lint(migration, name, now.date())
+    asks = why_ask(
+        migration, (*lint, *locked_out), its_policy, locks_out=any(finding.is_open for finding in locked_out)
+    )
     return replace(plan, lint=lint, locked_out=locked_out, approval=asks)

@@ -47,6 +47,18 @@ def test_steps_lint_and_lock_outs(tmp_path: Path) -> None:
     assert report.changed is False
 
 
+def test_a_policy_weighs_and_waives_lock_outs(tmp_path: Path) -> None:
+    path = Log(tmp_path / "t").commit(1, RUST, protocol(), METADATA).path
+    spec = {"columns": [{"name": "q", "type": "bigint"}]}
+    entry = {"table": "*", "approve_without_asking": ["nobody_locked_out"]}
+    report = planned(path, spec, policy={"tables": [{**entry, "warning": ["CP02"]}]})
+    assert (report.verdict, report.plan["approval"]) == (Verdict.PASS, ["Engines are locked out."])
+    waiver = {"code": "CP02", "owner": "ana", "reason": "retired", "expires": "2999-01-01"}
+    report = planned(path, spec, policy={"tables": [entry], "waivers": [waiver]})
+    assert (report.verdict, report.plan["approval"]) == (Verdict.PASS, [])
+    assert report.plan["locked_out"][0]["waiver"]["owner"] == "ana"
+
+
 def test_a_refused_plan_says_why(table: Path) -> None:
     report = planned(table, {"columns": [{"name": "q", "type": "string"}]})
     assert report.verdict is Verdict.REFUSED
