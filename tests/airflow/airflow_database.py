@@ -15,6 +15,10 @@ from airflow.utils.session import create_session
 from sqlalchemy import insert, text
 
 
+#: Ids of task instances, which were texts before Airflow 3.2.
+TASK_ID = TaskInstance.__table__.c.id.type.python_type
+
+
 def make_database() -> None:
     """Make the tables of the database that Airflow is configured with, unless they are there."""
     initdb()
@@ -39,7 +43,7 @@ def push_all(pushed: Iterable[tuple[str, str, str, int, datetime, Mapping[str, A
             where = {"dag_id": dag_id, "run_id": run_id}
             runs.append({"id": number, **where, "run_type": "manual", "run_after": at, "logical_date": None})
             task = {**where, "task_id": task_id, "map_index": index}
-            tasks.append({"id": uuid4(), **task, "pool": "default_pool", "max_tries": 0, "try_number": 1})
+            tasks.append({"id": TASK_ID(str(uuid4())), **task, "pool": "default_pool", "max_tries": 0, "try_number": 1})
             xcoms += [
                 {"dag_run_id": number, **task, "key": key, "value": value, "timestamp": at}
                 for key, value in values.items()
