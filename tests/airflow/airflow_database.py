@@ -14,7 +14,6 @@ from airflow.utils.db import initdb
 from airflow.utils.session import create_session
 from sqlalchemy import insert, text
 
-
 #: Ids of task instances, which were texts before Airflow 3.2.
 TASK_ID = TaskInstance.__table__.c.id.type.python_type
 

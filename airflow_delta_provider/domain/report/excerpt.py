@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 REPORT_KEY = "delta_report"
 #: Bound in bytes of JSON.
 MAX_BYTES = 48 * 1024
-#: Tables of a report that are tried at all.
-_MAX_TABLES = 200
+#: Tables of a report, and findings, that are tried at all: there is no room for more.
+_MAX_TABLES, _MAX_FINDINGS = 200, 4000
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,11 @@ class Excerpt:
         """Cut a report until it has at most ``MAX_BYTES`` bytes: first what says least, at last the best tables."""
         counts = Counter(table.verdict for table in report.tables)
         ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
-        shown = cls(replace(report, tables=tuple(map(_shown, ranked[:_MAX_TABLES]))), counts, (), place, dry_run)
+        named = ranked[:_MAX_TABLES]
+        most = max(20, _MAX_FINDINGS // max(1, len(named)))
+        left = (f"findings beyond {most:,} of a table",) if any(len(table.findings) > most for table in named) else ()
+        tables = tuple(_shown(table, most) for table in named)
+        shown = cls(replace(report, tables=tables), counts, left, place, dry_run)
         for phrase, cut in _CUTS:
             if shown._size <= MAX_BYTES:
                 break
@@ -98,11 +102,15 @@ class Excerpt:
         return replace(self, report=replace(self.report, tables=tuple(tables)))
 
 
-def _shown(table: TableReport) -> TableReport:
-    """Return what of a table is ever shown: neither facts, which its sentences have, nor schemas as JSON."""
+def _shown(table: TableReport, most: int) -> TableReport:
+    """Return what of a table is ever shown: neither facts, which its sentences have, nor schemas as JSON.
+
+    :param most: number of findings
+    """
     detail = table.detail and {k: v for k, v in table.detail.items() if k not in ("schema", "data_schema")}
     # The message of a finding is composed of its evidence and the texts of its rule.
-    findings = (replace(f, facts=None, message="" if f.evidence else f.message) for f in _open_first(table.findings))
+    first = _open_first(table.findings)[:most]
+    findings = (replace(f, facts=None, message="" if f.evidence else f.message) for f in first)
     return replace(table, findings=tuple(findings), detail=detail, receipt=None)
 
 

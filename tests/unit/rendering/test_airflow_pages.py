@@ -62,10 +62,13 @@ plans = st.fixed_dictionaries(
     },
 )
 planned = st.builds(
-    lambda table, history, plan, protocol: replace(table, history=history, plan=plan, protocol_after=protocol),
+    lambda table, history, plan, before, after: replace(
+        table, history=history, plan=plan, protocol_before=before, protocol_after=after
+    ),
     st.builds(lambda name: sound(name), NASTY),
     st.none() | histories,
     st.none() | plans,
+    st.none() | protocols,
     st.none() | protocols,
 )
 
@@ -98,6 +101,18 @@ def test_timeline_tells_events_and_findings_in_one_picture_and_in_a_table() -> N
     heads = [known.get("scope") for known in page.attributes("th")]
     assert heads.count("row") == 3
     assert len(page.attributes("caption")) == 2
+
+
+def test_plan_does_not_change_what_the_table_is() -> None:
+    before = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["rowTracking"]}
+    after = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": ["rowTracking", "typeWidening"]}
+    protocols = {"protocol_before": before, "protocol_after": after}
+    planned = Page(render(report_of(sound(**protocols)))).text
+    assert "Protocol at version 5: reader version 1, writer version 7, 1 feature" in planned
+    assert "The plan leads to reader version 3, writer version 7, with typeWidening." in planned
+    done = Page(render(report_of(sound(**protocols, changed=True, version_before=4)))).text
+    assert "Protocol at version 5: reader version 3, writer version 7, 2 features" in done
+    assert "The plan leads to" not in done
 
 
 def test_excerpt_counts_all_tables_and_says_what_it_lacks() -> None:

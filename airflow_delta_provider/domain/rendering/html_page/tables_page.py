@@ -144,7 +144,7 @@ def _table(looks: Sequence[LatestLook], number: int, last: int) -> Markup:
 def _row(look: LatestLook) -> Markup:
     row, origin = look.row, look.origin
     index = f" [{origin.map_index}]" if origin.map_index >= 0 else ""
-    since = f"{'before ' if look.always else ''}{_time(look.since)}"
+    since = f"{_time(look.since)}{' or before' if look.always else ''}"
     return element(
         "tr",
         element("td", badge(row.verdict.value)),
