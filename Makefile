@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills browser migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -45,6 +45,11 @@ soak: setup
 # Not part of `make test` either: a quarter of an hour in which audits are killed at every point, in a real scheduler.
 kills: setup
 	$(BIN)/python -m pytest -m soak tests/system
+
+# Nor this: the pages in Airflow's UI, from Airflow's own services in Chromium (which is not installed with the others:
+# apt-get install chromium). IMAGES=docs/images stores the pictures of the docs.
+browser: setup
+	$(BIN)/python -m pytest -m soak tests/browser $(if $(IMAGES),--images $(IMAGES))
 
 # Nor this: migrations that are killed at every point, and among eight other writers (half an hour).
 migrations: setup

@@ -46,17 +46,17 @@ class AirflowServices:
 
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         port = free_port()
-        self._address = f"http://127.0.0.1:{port}"
+        self.address = f"http://127.0.0.1:{port}"
         self._log = log
         self._token = ""
         self._environment = {
             **environment,
             "AIRFLOW__API__HOST": "127.0.0.1",
             "AIRFLOW__API__PORT": str(port),
-            "AIRFLOW__API__BASE_URL": self._address,
+            "AIRFLOW__API__BASE_URL": self.address,
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self._address}/execution/",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.address}/execution/",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "2",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
@@ -121,7 +121,7 @@ class AirflowServices:
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(
-            f"{self._address}{path}",
+            f"{self.address}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
@@ -155,6 +155,11 @@ class DagRun:
     def __init__(self, airflow: AirflowServices, path: str) -> None:
         self._airflow = airflow
         self._path = path
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run."""
+        return self._path.rpartition("/")[2]
 
     @property
     def state(self) -> str:
