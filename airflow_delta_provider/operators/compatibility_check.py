@@ -17,7 +17,7 @@ class DeltaCompatibilityCheckOperator(DeltaReadOperator):
 
     Changes nothing, and needs no rows. Engines are those that wrote to the table in the last ``days``, which its log
     shows, and those that a fleet file declares. A table is VIOLATED if an engine is locked out that has to stay able to
-    read or write it, or that wrote of late; it is UNDETERMINED where no source says what such an engine does.
+    read or write it, or that wrote recently; it is UNDETERMINED where no source says what such an engine does.
     ``docs/reference/engines.md`` has what is known of engines.
 
     :param features: table features that are to be enabled. Without them, and without ``columns``, tables are checked as

@@ -43,7 +43,7 @@ _ORDER = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
 def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
     """Return which engines a change of a table locks out, or may: errors first.
 
-    An engine that has to stay, or that wrote of late and may write again, is an error if it is locked out, and
+    An engine that has to stay, or that wrote recently and may write again, is an error if it is locked out, and
     undecided if that is not known; for an engine that is declared and need not stay it is a warning. What an engine
     managed when it wrote is not held against it, unless it writes disregarding what it does not know.
 
@@ -94,7 +94,7 @@ def check_known(fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
 
 @on_demand(PROBE_REFUSED, PROBE_UNDECIDED)
 def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
-    """Yield that an installed engine did not read the table: an error if it has to, or wrote of late."""
+    """Yield that an installed engine did not read the table: an error if it has to, or wrote recently."""
     engine = " ".join(filter(None, (probe.engine, probe.version)))
     if probe.reads is None:
         yield PROBE_UNDECIDED.found(
@@ -113,7 +113,7 @@ def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iter
 
 
 def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> list[dict[str, object]]:
-    """Return what becomes of each engine that is declared or wrote of late, as the form used in reports."""
+    """Return what becomes of each engine that is declared or wrote recently, as the form used in reports."""
     return [
         {
             "engine": subject.member.name,
@@ -134,7 +134,7 @@ class _Subject:
 
     :param uses: what it does with the table
     :param must: what it has to stay able to do
-    :param writer: its commits of late
+    :param writer: its recent commits
     :param replaced_by: a later version of it that wrote since
     """
 

@@ -1,4 +1,4 @@
-"""The preflight of a change: which engines it locks out, of those that wrote of late and those that are declared."""
+"""The preflight of a change: which engines it locks out, of those that wrote recently and those that are declared."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def with_lockouts(
 
 
 def _headline(found: Iterable[Finding]) -> Iterator[str]:
-    """Yield which of those that are locked out wrote of late, in a sentence."""
+    """Yield which of those that are locked out wrote recently, in a sentence."""
     codes = {READ_LOCKED.code, WRITE_LOCKED.code}
     wrote = [str(finding.subject) for finding in found if finding.code in codes and "commits" in (finding.facts or {})]
     if wrote:

@@ -7,7 +7,7 @@ from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 FAMILY = RuleFamily(
     "CP",
     "compatibility with engines",
-    "Engines that a table locks out, or would lock out after a change: those that wrote to it of late, and those that "
+    "Engines that a table locks out, or would lock out after a change: those that wrote to it recently, and those that "
     "a fleet file declares.",
     source="PROTOCOL.md, Table Features",
 )

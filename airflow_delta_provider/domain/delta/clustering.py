@@ -83,7 +83,7 @@ def field_called(parts: list[tuple[str, ...]], fields: Fields) -> MappedField | 
 def clustering_of(metadata: Metadata, domains: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the paths of the columns that a table is clustered by: the domain has their names in data files.
 
-    :raises BrokenLogError: if the schema string is no struct
+    :raises BrokenLogError: if the schema string is not a struct
     """
     fields = fields_by_path(MappedSchema.of(metadata))
     found = ((readings, field_called(readings, fields)) for readings in clustering_columns(domains.get(CLUSTERING)))

@@ -184,7 +184,7 @@ def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
 
     :param levels: how deep it may be nested
 
-    :raises ValueError: if it is no type at all
+    :raises ValueError: if it is not a type at all
     """
     if isinstance(wire, str):
         if decimal := _JSON_DECIMAL.fullmatch(wire):
@@ -206,7 +206,7 @@ def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
             return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
         if kind == VARIANT.name:  # an example of PROTOCOL.md has it as an object
             return VARIANT
-    raise ValueError(f"{wire!r:.100} is no type of a Delta schema")
+    raise ValueError(f"{wire!r:.100} is not a type of a Delta schema")
 
 
 def missing_fields(wire: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -68,7 +68,7 @@ class MappedSchema:
     def of(cls, metadata: Metadata) -> MappedSchema:
         """Read the mapping; fields have ids and physical names in mode none too, where they were left.
 
-        :raises BrokenLogError: if the schema string is no struct
+        :raises BrokenLogError: if the schema string is not a struct
         """
         fields: list[MappedField] = []
         for field in metadata.schema.fields:

@@ -102,14 +102,14 @@ class Metadata:
     def schema(self) -> StructType:
         """The schema.
 
-        :raises BrokenLogError: if the schema string is no struct
+        :raises BrokenLogError: if the schema string is not a struct
         """
         try:
             schema = type_from_json(self._schema_json)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BrokenLogError(f"the schema in the metaData action is damaged: {error!r}") from error
         if not isinstance(schema, StructType):
-            raise BrokenLogError("the schema in the metaData action is no struct")
+            raise BrokenLogError("the schema in the metaData action is not a struct")
         return schema
 
     @cached_property

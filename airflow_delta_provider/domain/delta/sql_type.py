@@ -75,7 +75,9 @@ class _Parser:
             raise UnknownTypeError(f"The type is nested more than {_MOST_LEVELS} deep.")
         match = _PRIMITIVE.match(self._text, self._at)
         if match is None:
-            raise UnknownTypeError(f"{self._rest()!r:.80} is no SQL type. Write for instance bigint or array<string>.")
+            raise UnknownTypeError(
+                f"{self._rest()!r:.80} is not a SQL type. Write for instance bigint or array<string>."
+            )
         self._at = match.end()
         nested = _NESTED.get(match[1].lower())
         if nested is None:
@@ -89,14 +91,14 @@ class _Parser:
 
     def _primitive(self, name: str) -> DataType:
         if _LENGTH.match(name):
-            raise UnknownTypeError(f"{name!r} is no type of Delta, which stores it as string. Write string.")
+            raise UnknownTypeError(f"{name!r} is not a Delta type: Delta stores it as string. Write string.")
         if self._next() == "<":
-            raise UnknownTypeError(f"{name!r} is no SQL type with types in it.{did_you_mean(name, _NESTED)}")
+            raise UnknownTypeError(f"{name!r} is not a SQL type that has types in it.{did_you_mean(name, _NESTED)}")
         try:
             return parse_type(name)
         except UnknownTypeError:
             if self._declared and (meant := did_you_mean(name, _NESTED)):
-                raise UnknownTypeError(f"{name!r} is no SQL type.{meant}") from None
+                raise UnknownTypeError(f"{name!r} is not a SQL type.{meant}") from None
             raise
 
     def _array(self, level: int) -> DataType:
@@ -149,7 +151,7 @@ class _Parser:
         return match
 
     def _next(self) -> str:
-        """Return the next character that is no space."""
+        """Return the next character that is not a space."""
         space = _SPACE.match(self._text, self._at)
         self._at = space.end() if space else self._at
         return self._text[self._at : self._at + 1]
@@ -169,7 +171,7 @@ class _Parser:
         if wanted:
             found = f"before {rest!r:.40}" if rest else "at the end"
             return UnknownTypeError(f"The type is not whole: {wanted!r} is missing {found}.")
-        return UnknownTypeError(f"{self._text.strip()!r:.80} is no SQL type: {rest!r:.40} is left over.")
+        return UnknownTypeError(f"{self._text.strip()!r:.80} is not a SQL type: {rest!r:.40} is left over.")
 
     def _instead(self) -> str:
         if self._declared:

@@ -1,4 +1,4 @@
-"""An engine that wrote to a table of late, going by its log."""
+"""An engine that recently wrote to a table, going by its log."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ BROKEN = {
     "MD01 no id": (metadata(id=""), "MD01", "ERROR"),
     "MD02 no schema": (metadata(schema_string=""), "MD02", "ERROR"),
     "MD02 truncated": (metadata(schema_string='{"type":"str', by=("gone",)), "MD02", "ERROR"),
-    "MD02 no struct": (metadata(schema_string='"long"'), "MD02", "ERROR"),
+    "MD02 not a struct": (metadata(schema_string='"long"'), "MD02", "ERROR"),
     "MD02 no fields": (metadata(schema_string='{"type":"struct"}'), "MD02", "ERROR"),
     "MD02 an object, no text": (metadata(schema_string={"type": "struct", "fields": []}), "MD02", "ERROR"),
     "MD02 a field without name": (metadata(schema_string='{"type":"struct","fields":[{}]}'), "MD02", "ERROR"),

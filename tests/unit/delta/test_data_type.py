@@ -96,5 +96,5 @@ def test_mistyped_type_is_refused_with_the_nearest():
 
 @pytest.mark.parametrize("wire", [None, 3, {"type": "tuple"}, {}])
 def test_json_that_is_no_type_is_refused(wire):
-    with pytest.raises(ValueError, match="no type"):
+    with pytest.raises(ValueError, match="not a type"):
         type_from_json(wire)

@@ -145,7 +145,7 @@ def test_row_groups_are_read_one_after_another():
 def test_kind_that_is_no_struct_is_damage():
     content = written(pa.table({"add": ["a"], "other": [1]}))
 
-    with pytest.raises(BrokenLogError, match="its add is no struct"):
+    with pytest.raises(BrokenLogError, match="its add is not a struct"):
         list(python_checkpoint.actions(content, {}, None))
 
 

@@ -28,7 +28,7 @@ def test_type_is_read_and_written_so_that_it_is_read_again(text, rendered):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no SQL type"),
+        ("", "not a SQL type"),
         ("bigit", "Did you mean 'bigint'"),
         ("array<bigit>", "Did you mean 'bigint'"),
         ("array", "'<' is missing at the end"),

@@ -164,7 +164,7 @@ def _lost_records(pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
 def changed_fields(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
     """Return the struct fields that both schemas have and whose types differ, down to the next struct.
 
-    :raises BrokenLogError: if a schema string is no struct
+    :raises BrokenLogError: if a schema string is not a struct
     """
     return [pair for pair in _matched(before, after) if any(_changes(*pair))]
 

@@ -60,7 +60,7 @@ def is_required_of_readers(protocol: Protocol) -> bool:
 def records_of(metadata: Metadata) -> list[TypeRecord]:
     """Return the records of all fields that have one.
 
-    :raises BrokenLogError: if the schema string is no struct
+    :raises BrokenLogError: if the schema string is not a struct
     """
     return [
         TypeRecord(column, field_metadata(column.field)[TYPE_CHANGES_KEY], changes_of(column))

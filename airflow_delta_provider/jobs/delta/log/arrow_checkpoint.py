@@ -83,7 +83,7 @@ def _actions(batch: Any, parsed: bool) -> Iterator[Action]:
         column = batch.column(name)
         if not types.is_struct(column.type):
             if name in KINDS:
-                raise BrokenLogError(f"its {name} is no struct")
+                raise BrokenLogError(f"its {name} is not a struct")
             continue
         column = column.filter(column.is_valid())
         if not len(column):

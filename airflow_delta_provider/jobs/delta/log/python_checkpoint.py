@@ -70,7 +70,7 @@ def _actions(group: RowGroup, column: Field, parsed: bool) -> Iterator[Action]:
     kind = column.name
     if not isinstance(column, Struct):
         if kind in KINDS:
-            raise BrokenLogError(f"its {kind} is no struct")
+            raise BrokenLogError(f"its {kind} is not a struct")
         return
     apart = [field.name for field in column.fields if parsed and field.name in _PARSED]
     others = column.only([(field.name,) for field in column.fields if field.name not in apart])

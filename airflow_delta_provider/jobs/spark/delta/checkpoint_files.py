@@ -74,7 +74,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                 continue
             if not isinstance(column.dataType, StructType):
                 if kind in KINDS:
-                    raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is no struct")
+                    raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is not a struct")
                 continue
             columns[kind] = _as_json(kind, column.dataType, wanted)
         if not columns:
