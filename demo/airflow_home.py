@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demo.api_server import ApiServer
+from demo.free_port import free_port
 from demo.process_tree import end_tree
 
 _MASTER = "local[2]"
@@ -55,6 +57,7 @@ class AirflowHome:
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__DELTA_PROVIDER__WORKER_CACHE": str(cache),
             "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(logs / "airflow"),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": _MASTER}),
@@ -81,6 +84,12 @@ class AirflowHome:
         finally:
             end_tree(process.pid)
             process.wait()
+
+    def api_server(self, log: str = "api-server.log") -> ApiServer:
+        """Begin to start the API server; it takes some seconds."""
+        port = free_port()
+        options = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+        return ApiServer(self._start([sys.executable, "-m", "airflow", "api-server", *options], log), port)
 
     def _start(self, command: list[str], log: str) -> subprocess.Popen[bytes]:
         with open(self._logs / log, "wb") as output:

@@ -211,6 +211,12 @@ class FlightsTable:
         """Change rows as any user would."""
         self._spark.sql(step.statement.format(table=self._name))
 
+    def append_with_schema_evolution(self) -> int:
+        """Append a flight as a careless job does, whose distance is an int; return its version."""
+        flight = self._spark.sql("SELECT DATE '2014-01-01' AS day, 'UA' AS carrier, CAST(2475 AS int) AS distance")
+        flight.write.format("delta").mode("append").option("mergeSchema", "true").save(str(self.path))
+        return int(self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT 1").first()["version"])
+
     def identity(self) -> int:
         """Return a sum over all rows of which flight has which row id; it must outlive every change of rows."""
         return int(self._one(_IDENTITY))

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
+from demo.approver import Approver
 from demo.claim import Claims
 from demo.damage import copy_with_colliding_ids
 from demo.flights import CHANGES, FIRST_DAY_TOO_MANY, SMALL_COLUMNS, SOURCE, FlightsTable
 from demo.screen import Screen
 from demo.table_log import TableLog, recorded_changes
 
-STEPS = 8
+STEPS = 10
 _LOOK_EVERY = 0.3
 
 
 class Story:
-    """Eight steps in a folder.
+    """Ten steps in a folder.
 
     :param screen: where it is told
     :param folder: where everything lies
@@ -40,7 +42,7 @@ class Story:
         :raises ClaimFailedError: if something did not come true
         """
         self._screen.title("A Delta table whose types become too small, and the Airflow DAGs that fix it")
-        self._screen.say("Two to three minutes. Lines with a tick were checked in the table's log and in its data.")
+        self._screen.say("About four minutes. Lines with a tick were checked in the table's log and in its data.")
         self._screen.step("A table of real data")
         self._screen.say(f"Source: {SOURCE}.", "Spark builds the table; beside it Airflow makes its database.")
         migration = self._airflow.start_migration()
@@ -56,6 +58,8 @@ class Story:
                 self._change_rows(flights, runner)
                 self._find_collision(flights, runner)
                 self._refuse(flights, runner)
+                self._migrate(flights, runner)
+                self._drift(flights, runner)
             self._show_history(flights)
         finally:
             flights.stop()
@@ -255,6 +259,60 @@ class Story:
             self._files() == before and flights.fingerprint() == fingerprint,
         )
 
+    def _migrate(self, flights: FlightsTable, runner: DagRunner) -> None:
+        self._screen.step("A spec declares more than the table has, and somebody approves the plan")
+        spec = self._dags / "specs" / "flights.yaml"
+        self._screen.say(f"{self._relative(spec)}:")
+        self._screen.show("\n".join(line for line in spec.read_text().splitlines() if not line.startswith("#")))
+        version, rows, files = self._log.version, flights.count(), self._log.live_files()
+        with self._airflow.api_server() as api:
+            people = Approver(api, self._screen, self._log)
+            tasks = self._run(runner, "migrate_table", people.look, table=str(self._path))
+        self._claims.check(
+            "nothing was changed before somebody had approved the plan",
+            people.approved_at == version,
+            people.approved_at,
+        )
+        verify = tasks["delta_migration.verify"]
+        self._claims.check("the table is what its spec declares", _verdict(verify) == "PASS", verify)
+        self._claims.check(
+            "the column has its new name, and the new column and the constraint are there",
+            {"destination": "string", "cancelled": "boolean"}.items() <= self._log.types().items()
+            and "dest" not in self._log.types()
+            and self._log.last("metaData")["configuration"].get("delta.constraints.flies_somewhere") == "distance > 0",
+            self._log.types(),
+        )
+        labels = [c.label("approved_by") for c in self._log.commits() if c.task == "delta_migration.apply"]
+        self._claims.check(
+            f"each of its {len(labels)} commits names who approved it",
+            bool(labels) and all(people.name in label for label in labels),
+            labels,
+        )
+        self._claims.check(
+            f"no data file was touched, and all {rows:,} rows are there",
+            self._log.live_files() == files and flights.count() == rows,
+        )
+
+    def _drift(self, flights: FlightsTable, runner: DagRunner) -> None:
+        self._screen.step("Somebody appends with mergeSchema, and the drift is named")
+        version = flights.append_with_schema_evolution()
+        self._screen.event(f"a careless job appends a flight in version {version}; Spark silently changes the schema")
+        check = self._run(runner, "check_drift", table=str(self._path))["check_drift"]
+        findings = _findings(check)
+        for finding in findings:
+            self._screen.show(f"Violated, rule {finding['code']}:\n{finding['message']}")
+        self._claims.check(
+            "the task failed with one finding, DR05: the column distance has another type than declared",
+            check.state == "failed" and [(f["code"], f.get("column")) for f in findings] == [("DR05", "distance")],
+            check,
+        )
+        self._claims.check(
+            f"it names version {version}, its operation and the engine",
+            findings[0].get("version") == version
+            and all(word in findings[0]["message"] for word in ("WRITE", "Delta-Lake/", "distance is int")),
+            findings,
+        )
+
     def _show_history(self, flights: FlightsTable) -> None:
         self._screen.step("What the table's history says")
         commits = self._log.commits()
@@ -268,12 +326,17 @@ class Story:
         makers = [c.task for c in commits if c.task]
         self._claims.check(
             "every commit of a task carries the task's name, and the refused task has none",
-            set(makers) == {"enable_features", "widen_columns"},
+            set(makers) == {"enable_features", "widen_columns", "delta_migration.apply"},
             makers,
         )
 
-    def _run(self, runner: DagRunner, dag_id: str, **params: Any) -> dict[str, TaskOutcome]:
-        """Run an example DAG and show the commits to the table as they appear."""
+    def _run(
+        self, runner: DagRunner, dag_id: str, meanwhile: Callable[[], None] = lambda: None, **params: Any
+    ) -> dict[str, TaskOutcome]:
+        """Run an example DAG and show the commits to the table as they appear.
+
+        :param meanwhile: what else is done now and then
+        """
         self._screen.say(f"Airflow runs {self._relative(self._dags / dag_id)}.py:")
         seen, started = self._log.version, 0
         run = runner.start(dag_id, **params)
@@ -290,6 +353,7 @@ class Story:
                     seen = commit.version
             if not running:
                 break
+            meanwhile()
             time.sleep(_LOOK_EVERY)
         tasks = run.tasks()
         self._screen.event("the DAG run ended: " + ", ".join(f"{t.task_id} {t.state}" for t in tasks.values()))

@@ -32,8 +32,12 @@ class Commit:
     @property
     def task(self) -> str:
         """The Airflow task that made it, from the userMetadata; empty if it was none."""
+        return self.label("task_id")
+
+    def label(self, name: str) -> str:
+        """A label in the userMetadata; empty if there is none."""
         text = self.info.get("userMetadata")
-        return str(json.loads(text).get("task_id", "")) if text else ""
+        return str(json.loads(text).get(name, "")) if text else ""
 
     def one(self, kind: str) -> dict[str, Any] | None:
         """Return the action of a kind of which a commit has at most one."""
@@ -101,6 +105,8 @@ class TableLog:
             old = self.types(commit.version - 1)
             new = self.types(commit.version)
             done += [f"{path} {old[path]} -> {new[path]}" for path in new if old.get(path, new[path]) != new[path]]
+            done += [f"column {path} is gone" for path in old.keys() - new.keys()]
+            done += [f"column {path} is there" for path in new.keys() - old.keys()]
             earlier = self._newest("metaData", commit.version - 1)["configuration"]
             done += [
                 f"{name.removeprefix('delta.')}={value}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.airflow_home import AirflowHome
-from tests.system.free_port import free_port
+from demo.free_port import free_port
 from tests.system.process_tree import ProcessTree, wait_for
 
 

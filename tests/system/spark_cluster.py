@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.system.free_port import free_port
+from demo.free_port import free_port
 from tests.system.process_tree import ProcessTree, wait_for
 
 _SPARK_CLASS = Path(sys.executable).parent / "spark-class"

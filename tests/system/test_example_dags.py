@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
+from demo.airflow_home import AirflowHome
 from tests.system.orders_table import ROW_TRACKING, orders, with_row_tracking, with_shared_row_ids, without_row_ids
 from tests.tables import log
 from tests.tables.paimon.archive import table_of, unpack
 
 RunDag = Callable[..., dict[str, list[Any]]]
+EXAMPLES = Path(__file__).resolve().parents[2] / "dags_examples"
 WIDENING = "'delta.enableTypeWidening' = 'true'"
 
 
@@ -41,10 +45,19 @@ def verdicts(xcoms: dict[str, Any]) -> dict[str, str]:
     return {row["table"]: row["verdict"] for row in xcoms["return_value"]["tables"]}
 
 
+@pytest.fixture
+def dags(airflow: AirflowHome) -> Path:
+    """The folder of the DAGs, with the files that examples name."""
+    folder = Path(airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"])
+    (folder / "specs").mkdir(exist_ok=True)
+    for file in ("fleet.yaml", "migrations_policy.yaml"):
+        shutil.copy(EXAMPLES / file, folder)
+    return folder
+
+
 def test_every_example_is_run_by_a_test() -> None:
-    examples = Path(__file__).resolve().parents[2] / "dags_examples"
     source = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("test_*.py"))
-    assert [f.stem for f in examples.glob("*.py") if f'"{f.stem}"' not in source] == []
+    assert [f.stem for f in EXAMPLES.glob("*.py") if f'"{f.stem}"' not in source] == []
 
 
 def test_enable_features_and_widen_makes_one_commit_for_both_columns(
@@ -229,3 +242,27 @@ def test_leave_column_mapping_leaves_tables_alone_that_used_it(
     assert "columnMapping" not in json.dumps(log.last(unused, "metaData"))
     assert tasks_of(unused) == ["disable_column_mapping"]
     assert spark.sql(f"SELECT sum(quantity), sum(lines[0].price) FROM delta.`{unused}`").first() == (450, 45)
+
+
+def test_migrate_table_applies_what_needs_no_approval_and_check_drift_names_the_commit_that_changes_it(
+    spark: SparkSession, run_dag: RunDag, dags: Path, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders", properties=WIDENING)
+    columns = "[{name: quantity, type: int}, {name: note, type: string, comment: Of the customer}]"
+    (dags / "specs" / "orders.yaml").write_text(f"columns: {columns}\n", encoding="utf-8")
+    outcomes = run_dag("migrate_table", table=str(table), spec="orders")
+    assert states(outcomes) == {
+        "delta_migration.plan": ["success"],
+        "delta_migration.approve": ["skipped"],
+        "delta_migration.apply": ["success"],
+        "delta_migration.verify": ["success"],
+    }
+    assert log.fields(table)["note"]["metadata"]["comment"] == "Of the customer"
+    assert tasks_of(table) == ["delta_migration.apply"]
+    assert states(run_dag("check_drift", table=str(table), spec="orders")) == {"check_drift": ["success"]}
+
+    spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN quantity TYPE bigint")
+    checked = run_dag("check_drift", table=str(table), spec="orders")["check_drift"][0]
+    assert checked.state == "failed"
+    finding = checked.xcoms["findings"]["findings"][0]
+    assert (finding["code"], finding["column"], finding["version"]) == ("DR05", "quantity", max(log.commits(table)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.compatibility import (
+    DECLARE_VERSION,
     NO_ENGINE_KNOWN,
     PROBE_REFUSED,
     PROBE_UNDECIDED,
@@ -259,12 +260,14 @@ def _found(subject: _Subject, reasons: Collection[Reason], severity: Severity | 
         facts["uses"] = _verbs(subject.uses)
     parts.append(_SENTENCES[outcome, is_change])
     parts.append(" ({sources}).")
-    if outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases:
-        parts.append(" Its version is not declared, and releases differ.")
+    unversioned = outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases
+    if unversioned:
+        parts.append(" Its version is not known, and releases differ.")
     features = list(dict.fromkeys(reason.subject for reason in deciding if reason.subject))
     return rule.found(
         "".join(parts),
         severity=severity,
+        remedy=DECLARE_VERSION if unversioned else None,
         subject=subject.member.name,
         features=features or ["the protocol"],
         sources=Prose("; ".join(dict.fromkeys(reason.source for reason in deciding))),

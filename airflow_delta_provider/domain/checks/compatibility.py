@@ -13,6 +13,7 @@ FAMILY = RuleFamily(
 )
 _state = FAMILY.of(Scope.STATE)
 
+DECLARE_VERSION = "Declare which version of the engine is used."
 _KEEP = "Keep the table as it is, or first move the engine to a release that supports what is named."
 READ_LOCKED = _state.error(
     1, "an engine cannot read the table", effect="The engine refuses the table, so its jobs fail.", remedy=_KEEP
@@ -30,8 +31,7 @@ UNKNOWN_SUPPORT = _state.undecided(
     4,
     "unknown whether an engine supports the table",
     effect="The engine may refuse the table, or misread it.",
-    remedy="Declare which version of the engine is used, or try the engine on a copy of the table, and add what it "
-    "does to the profiles of the fleet file.",
+    remedy="Try the engine on a copy of the table, and add what it does to the profiles of the fleet file.",
 )
 UNIDENTIFIED_WRITER = _state.undecided(
     5,
