@@ -212,8 +212,10 @@ class FlightsTable:
         self._spark.sql(step.statement.format(table=self._name))
 
     def append_with_schema_evolution(self) -> int:
-        """Append a flight as a careless job does, whose distance is an int; return its version."""
-        flight = self._spark.sql("SELECT DATE '2014-01-01' AS day, 'UA' AS carrier, CAST(2475 AS int) AS distance")
+        """Append a flight as a careless job does, whose number is an int; return its version."""
+        flight = self._spark.sql(
+            "SELECT DATE '2014-01-01' AS day, 'UA' AS carrier, 1714 AS flight, CAST(1400 AS smallint) AS distance"
+        )
         flight.write.format("delta").mode("append").option("mergeSchema", "true").save(str(self.path))
         return int(self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT 1").first()["version"])
 

@@ -302,14 +302,14 @@ class Story:
         for finding in findings:
             self._screen.show(f"Violated, rule {finding['code']}:\n{finding['message']}")
         self._claims.check(
-            "the task failed with one finding, DR05: the column distance has another type than declared",
-            check.state == "failed" and [(f["code"], f.get("column")) for f in findings] == [("DR05", "distance")],
+            "the task failed with one finding, DR05: the column flight has another type than declared",
+            check.state == "failed" and [(f["code"], f.get("column")) for f in findings] == [("DR05", "flight")],
             check,
         )
         self._claims.check(
             f"it names version {version}, its operation and the engine",
             findings[0].get("version") == version
-            and all(word in findings[0]["message"] for word in ("WRITE", "Delta-Lake/", "distance is int")),
+            and all(word in findings[0]["message"] for word in ("WRITE", "Delta-Lake/", "flight is int")),
             findings,
         )
 

@@ -105,8 +105,8 @@ class TableLog:
             old = self.types(commit.version - 1)
             new = self.types(commit.version)
             done += [f"{path} {old[path]} -> {new[path]}" for path in new if old.get(path, new[path]) != new[path]]
-            done += [f"column {path} is gone" for path in old.keys() - new.keys()]
-            done += [f"column {path} is there" for path in new.keys() - old.keys()]
+            done += [f"column {path} is gone" for path in old if path not in new]
+            done += [f"column {path} is there" for path in new if path not in old]
             earlier = self._newest("metaData", commit.version - 1)["configuration"]
             done += [
                 f"{name.removeprefix('delta.')}={value}"
