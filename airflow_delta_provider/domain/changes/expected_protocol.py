@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
+    ClusterBy,
     RewriteTable,
     SetProperties,
     Step,
@@ -21,6 +22,7 @@ from airflow_delta_provider.domain.changes.step import (
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType
+from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -73,8 +75,9 @@ def with_expected_protocol(
 ) -> tuple[Plan, tuple[Finding, ...]]:
     """Return the plan with the protocol that the engine will write, and the refusals that follow from it.
 
-    :param written: the protocol that the engine gives the table
+    :param written: the protocol that the engine gives the table for its metadata
     """
+    written = written.supporting(_features_of_statements(plan.steps))
     table, expected = plan.table.text, plan.protocol_after.features
     real = replace(plan, protocol_after=written)
     unasked = sorted(written.features - expected)
@@ -93,6 +96,13 @@ def with_expected_protocol(
     if special and not allow_special:
         return real, (_special(table, special, engine),)
     return real, tuple(check_upgrade(real, allowed=allow_upgrade)) if unasked else ()
+
+
+def _features_of_statements(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield the features that statements add, and no metadata asks for."""
+    for step in each_step(steps):
+        if isinstance(step, ClusterBy) and step.columns:
+            yield CLUSTERING.name
 
 
 def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.changes.expected_protocol import (
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
+    ClusterBy,
     ColumnType,
     DropColumns,
     NewColumn,
@@ -36,6 +37,13 @@ def judged(foreseen, *, after=WIDENING, upgrade=True, special=False):
 
 def test_plan_that_the_engine_carries_out_as_it_is_meant_stands():
     assert judged(WIDENING) == ([], "")
+
+
+def test_feature_that_a_statement_adds_is_not_one_that_the_engine_leaves_out():
+    after = WIDENING.supporting(["clustering"])
+    plan = Plan(TABLE, (STEP, ClusterBy((("id",),))), LEGACY, after)
+    real, refusals = with_expected_protocol(plan, WIDENING, ENGINE, allow_upgrade=True, allow_special=False)
+    assert (real.protocol_after, refusals) == (after, ())
 
 
 @pytest.mark.parametrize("special", [False, True])
