@@ -46,8 +46,8 @@ class DeltaProtocolHealthSensor(TableSensor):
     :param fail_on: lowest severity that counts as a violation: ``"error"`` or ``"warning"``
     :param waivers: accepted findings, a list of entries as for ``DeltaAuditProtocolOperator``
     :param state_path: directory for incremental state, one small file per table, so that each run checks only
-        commits that are new since the last one; shared with audits. Without it, each run checks the whole history.
-        (templated)
+        commits that are new since the last one; shared with audits. Without it, each run checks the whole history, and
+        in mode ``reschedule`` each poll. (templated)
     :raises DeltaRequestError: for a catalog name, a wrong argument, a location that is not allowed
     """
 
