@@ -60,15 +60,16 @@ def test_everything_that_a_release_can_do_is_done_and_a_second_run_changes_nothi
 ) -> None:
     widens = version_of(spark) >= (4,)
     declared = DECLARED if widens else {**DECLARED, "rewrite": True}
+    changed = {**CLUSTERED, "drop_features": ["vacuumProtocolCheck"]} if widens else CLUSTERED
     path, clustered = tmp_path / "plain", tmp_path / "clustered"
     script = Script()
     plain(script, path)  # type: ignore[arg-type]  # it asks its session for nothing but SQL
     script.sql(CREATED.format(path=clustered))
     script.sql(FILLED.format(path=clustered))
     first, again = (script.request(path, options(declared)) for _ in range(2))
-    dry = script.request(clustered, options(CLUSTERED), dry_run=True)
-    second = script.request(clustered, options(CLUSTERED))
-    left = script.request(clustered, PlanMigrationOptions(spec=(CLUSTERED,)))
+    dry = script.request(clustered, options(changed), dry_run=True)
+    second = script.request(clustered, options(changed))
+    left = script.request(clustered, PlanMigrationOptions(spec=(changed,)))
     audits = [script.request(each, AuditOptions(level="data")) for each in (path, clustered)]
     rows = script.sql(f"SELECT id, amount, b, s.x, s.z, noted, l, day FROM delta.`{path}` ORDER BY id")
     moments = script.sql(f"SELECT DISTINCT code, label, raw, unix_seconds(at) FROM delta.`{clustered}`")
@@ -78,7 +79,7 @@ def test_everything_that_a_release_can_do_is_done_and_a_second_run_changes_nothi
 
     for place in (first, again, second, *audits):
         report = results.report(place)
-        assert (report.verdict, report.findings) == (Verdict.PASS, ()), (spark, report.kind)
+        assert (report.verdict, report.findings) == (Verdict.PASS, ()), (spark, place)
     assert (results.report(first).changed, results.report(again).changed) == (True, False)
     plan = results.report(left).plan
     assert plan is not None
@@ -97,7 +98,11 @@ def test_everything_that_a_release_can_do_is_done_and_a_second_run_changes_nothi
         ["2", "20", "2", "21"],
         ["3", "None", "None", "None"],
     ]
-    assert ("typeWidening" in log.protocol(clustered)["writerFeatures"]) is False
+    features = log.protocol(clustered)["writerFeatures"]
+    assert "typeWidening" not in features
+    assert ("vacuumProtocolCheck" in features) is not widens
+    assert done.protocol_after is not None
+    assert sorted(done.protocol_after["writerFeatures"]) == features
     assert results.rows(moments) == [["'c'", "'n'", "'ü'", "1782921600"]]
     assert any("['id']" in value for value in results.rows(places)[0])
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.changes.drop_features.plan import protocol_after
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
     ClusterBy,
+    DropFeature,
     RewriteTable,
     SetProperties,
     Step,
@@ -75,10 +77,10 @@ def with_expected_protocol(
 ) -> tuple[Plan, tuple[Finding, ...]]:
     """Return the plan with the protocol that the engine will write, and the refusals that follow from it.
 
-    :param written: the protocol that the engine gives the table for its metadata
+    :param written: the protocol that the engine gives the table for properties and types
     """
-    written = written.supporting(_features_of_statements(plan.steps))
     table, expected = plan.table.text, plan.protocol_after.features
+    written = _after_statements(written, plan.steps)
     real = replace(plan, protocol_after=written)
     unasked = sorted(written.features - expected)
     missing = sorted(expected - written.features)
@@ -98,11 +100,11 @@ def with_expected_protocol(
     return real, tuple(check_upgrade(real, allowed=allow_upgrade)) if unasked else ()
 
 
-def _features_of_statements(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the features that statements add, and no metadata asks for."""
-    for step in each_step(steps):
-        if isinstance(step, ClusterBy) and step.columns:
-            yield CLUSTERING.name
+def _after_statements(protocol: Protocol, steps: Sequence[Step]) -> Protocol:
+    """Return the protocol after what neither properties nor types bring about."""
+    if any(isinstance(step, ClusterBy) and step.columns for step in steps):
+        protocol = protocol.supporting([CLUSTERING.name])
+    return protocol_after(protocol, [step for step in steps if isinstance(step, DropFeature)])
 
 
 def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:

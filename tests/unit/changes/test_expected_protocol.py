@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.changes.step import (
     ClusterBy,
     ColumnType,
     DropColumns,
+    DropFeature,
     NewColumn,
     SetProperties,
     WidenColumns,
@@ -39,11 +40,13 @@ def test_plan_that_the_engine_carries_out_as_it_is_meant_stands():
     assert judged(WIDENING) == ([], "")
 
 
-def test_feature_that_a_statement_adds_is_not_one_that_the_engine_leaves_out():
-    after = WIDENING.supporting(["clustering"])
-    plan = Plan(TABLE, (STEP, ClusterBy((("id",),))), LEGACY, after)
-    real, refusals = with_expected_protocol(plan, WIDENING, ENGINE, allow_upgrade=True, allow_special=False)
-    assert (real.protocol_after, refusals) == (after, ())
+def test_what_clusters_or_drops_brings_its_own_features_and_takes_them_away():
+    before = LEGACY.supporting(["deletionVectors"])
+    steps = (STEP, ClusterBy((("id",),)), DropFeature("deletionVectors"))
+    after = LEGACY.supporting(["typeWidening", "clustering", "checkpointProtection"])
+    plan = Plan(TABLE, steps, before, after)
+    foreseen = before.supporting(["typeWidening"])
+    assert with_expected_protocol(plan, foreseen, ENGINE, allow_upgrade=False, allow_special=False) == (plan, ())
 
 
 @pytest.mark.parametrize("special", [False, True])
