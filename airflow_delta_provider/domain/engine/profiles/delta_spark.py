@@ -34,9 +34,15 @@ _V3_3 = _V3_2.then(
     widenings=_INTEGERS,
 )
 _V4_0_0 = _V3_3.then(
-    "4.0.0", "2025-06-05", both="catalogOwned-preview variantShredding-preview variantType", source=_V2_3.source
+    "4.0.0",
+    "2025-06-05",
+    both="catalogOwned-preview variantShredding-preview variantType",
+    undecided="variantType",
+    source=f"{_V2_3.source}; variantType measured with 4.0.1",
 )
-_V4_0_1 = _V4_0_0.then("4.0.1", "2026-01-09", both="catalogManaged", without="catalogOwned-preview")
+_V4_0_1 = _V4_0_0.then(
+    "4.0.1", "2026-01-09", both="catalogManaged", without="catalogOwned-preview", undecided="variantType"
+)
 _V4_1 = _V4_0_1.then("4.1", "2026-02-19", both="variantShredding", writes="materializePartitionColumns")
 _V4_2 = _V4_1.then("4.2", "2026-04-09")
 _V4_3 = _V4_2.then("4.3", "2026-06-15", both="geospatial geospatial-dev", writes="icebergCompatV3")
@@ -47,5 +53,6 @@ PROFILE = Profile(
     label="Delta Spark",
     releases=(_V2_3, _V2_4, _V3_0, _V3_1, _V3_2, _V3_3, _V4_0_0, _V4_0_1, _V4_1, _V4_2, _V4_3, _V4_4),
     aliases=("delta-spark", "Delta Lake"),
-    remark="Delta 3.3 lists typeWidening, but refuses tables with other changes than among byte, short and int.",
+    remark="Delta 3.3 lists typeWidening, but refuses tables with other changes than among byte, short and int. Delta "
+    "4.0 lists variantType, but fails on data files with it that Spark 4.2 wrote.",
 )
