@@ -24,13 +24,13 @@ _PARTITIONS = ("spark.databricks.delta.snapshotPartitions", "spark.sql.shuffle.p
 
 
 def job(options: Options) -> Change:
-    """Return our job, which has to pass."""
+    """Return our job, which has to pass and to change the table."""
     return partial(_run_job, options)
 
 
 def _run_job(options: Options, session: SparkDeltaSession, table: Path) -> None:
     report = run(JobRequest((str(table),), options), session)
-    if report.verdict is not Verdict.PASS:
+    if report.verdict is not Verdict.PASS or not all(each.changed for each in report.tables):
         raise SystemExit(report.to_json())
 
 
