@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills browser migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills browser lineage migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -50,6 +50,14 @@ kills: setup
 # apt-get install chromium). IMAGES=docs/images stores the pictures of the docs.
 browser: setup
 	$(BIN)/python -m pytest -m soak tests/browser $(if $(IMAGES),--images $(IMAGES))
+
+# Nor this: a DAG run with OpenLineage's provider, which is installed beside the environment.
+lineage: setup .lineage/.installed
+	PYTHONPATH=.lineage $(BIN)/python -m pytest -m soak tests/lineage
+
+.lineage/.installed: tests/lineage/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .lineage --requirement $<
+	@touch $@
 
 # Nor this: migrations that are killed at every point, and among eight other writers (half an hour).
 migrations: setup
@@ -140,4 +148,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info

@@ -36,6 +36,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.job_jars import check_delta_jars
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
+from airflow_delta_provider.lineage import operator_lineage
 from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
@@ -262,6 +263,14 @@ class DeltaJobOperator(SparkSubmitOperator):
             raise DeltaRequestError(f"{self.task_id}: {error.naming(arguments)}") from error
         except (TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 the report has it all
+        """Return the tables as datasets, for OpenLineage's provider; None where this process ran no job."""
+        return None if self.kept_report is None else operator_lineage(self.kept_report.report)
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """Return the same: a task that fails on a violation has looked at its tables, too."""
+        return self.get_openlineage_facets_on_complete(task_instance)
 
     def on_kill(self) -> None:
         """Kill the whole process tree of the job."""

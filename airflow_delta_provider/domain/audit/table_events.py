@@ -23,6 +23,8 @@ from airflow_delta_provider.domain.delta.type_widening import can_widen
 
 #: Events of a table that are kept, the newest; names of an event, and characters of its text.
 _MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240
+#: Columns that a report names.
+_MAX_COLUMNS = 1000
 
 
 class EventKind(str, Enum):
@@ -103,7 +105,12 @@ def history_of(state: TableState, events: TableEvents) -> dict[str, Any]:
     features = {
         name: feature_state(feature_named(name), protocol, state.metadata).value for name in sorted(protocol.features)
     }
-    return {"protocol": protocol.to_json(), "features": features, **events.to_json()}
+    try:
+        fields = state.metadata.schema.fields[:_MAX_COLUMNS]
+        columns: dict[str, str] | None = {field.name: sql_name(field.data_type) for field in fields}
+    except BrokenLogError:
+        columns = None
+    return {"protocol": protocol.to_json(), "features": features, "columns": columns, **events.to_json()}
 
 
 def first_event(commit: Commit, state: TableState) -> TableEvent:

@@ -136,7 +136,8 @@ def _few_events(number: int, table: TableReport) -> TableReport:
 
 def _without_columns(table: TableReport) -> TableReport:
     detail = table.detail and {k: v for k, v in table.detail.items() if k not in ("columns", "configuration")}
-    return replace(table, detail=detail, spec=None)
+    history = table.history and {**table.history, "columns": None}
+    return replace(table, detail=detail, history=history, spec=None)
 
 
 def _short_plan(table: TableReport) -> TableReport:

@@ -1,0 +1,1 @@
+"""Events as OpenLineage's provider sends them."""
