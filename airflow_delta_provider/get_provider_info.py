@@ -32,6 +32,7 @@ def get_provider_info() -> dict[str, Any]:
                         if kind.operator
                     ),
                     "airflow_delta_provider.operators.approve_migration",
+                    "airflow_delta_provider.operators.judge_report",
                 ],
             }
         ],

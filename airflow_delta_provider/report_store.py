@@ -100,22 +100,22 @@ def read_report(path: str) -> JobReport:
     return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
 
 
-def check_report_path(path: Any) -> str:
+def check_report_path(path: Any, argument: str = "report_path") -> str:
     """
-    Return a ``report_path`` that may be written to.
+    Return the place of reports that an argument names.
 
     :raises DeltaRequestError: if it is not a path or a URI, is relative, or holds a password
     """
     if not isinstance(path, str) or not path.strip():
-        raise DeltaRequestError(f"report_path is {path!r}; it has to be a path or a URI.")
+        raise DeltaRequestError(f"{argument} is {path!r}; it has to be a path or a URI.")
     if _PASSWORD.match(path):
         raise DeltaRequestError(
-            "report_path holds a password before its @, which logs and XCom would show. Put the id of a connection "
+            f"{argument} holds a password before its @, which logs and XCom would show. Put the id of a connection "
             "there, as in s3://aws_default@bucket/reports."
         )
     if not _ABSOLUTE.match(path):
         raise DeltaRequestError(
-            f"report_path is {path!r}, relative to the folder of the process that reads it. Give an absolute path or "
+            f"{argument} is {path!r}, relative to the folder of the process that reads it. Give an absolute path or "
             "a URI."
         )
     return path

@@ -41,7 +41,8 @@ def operators() -> str:
     """Return the page of the operators."""
     page = _page(
         "Operators",
-        "All operators, except the one that asks people, run one job through `spark-submit` and share the arguments of "
+        "All operators, except the one that asks people and the one that judges reports of other jobs, run one job "
+        "through `spark-submit` and share the arguments of "
         "[DeltaJobOperator](#deltajoboperator); those that change tables also have those of "
         "[DeltaChangeOperator](#deltachangeoperator).",
         [*_OPERATOR_BASES, *public_classes("operators")],

@@ -8,22 +8,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context
+from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
-from airflow_delta_provider.configuration import report_folders
-from airflow_delta_provider.domain.report.confirmation import Receipts
-from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, TableRows
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
@@ -36,22 +31,17 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.job_jars import check_delta_jars
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
-from airflow_delta_provider.lineage import operator_lineage
-from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
-from airflow_delta_provider.links.report import DeltaReportLink
-from airflow_delta_provider.notifications.delivery import Delivery, new_receipt, received
+from airflow_delta_provider.notifications.delivery import new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
-from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.dag_file import DagFiles
 from airflow_delta_provider.operators.finished_tables import FinishedTables
-from airflow_delta_provider.operators.judgement import check_policy, judge
-from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.reporting import Reporting
 from airflow_delta_provider.operators.yaml_file import read_document
-from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
+from airflow_delta_provider.report_store import check_report_path
 
 
-class DeltaJobOperator(SparkSubmitOperator):
+class DeltaJobOperator(Reporting, SparkSubmitOperator):
     """
     Base of the operators that run a job of this provider through ``spark-submit``.
 
@@ -85,8 +75,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         "report_path",
         "storage_conn_id",
     )
-    operator_extra_links = (DeltaReportLink(), DeltaPageLink(), DeltaTablesLink())
-    ui_color = "#d8ecff"
 
     def __init__(
         self,
@@ -102,30 +90,16 @@ class DeltaJobOperator(SparkSubmitOperator):
         **kwargs: Unpack[SparkSubmitArguments],
     ) -> None:
         refuse_owned_arguments(kwargs)
-        check_policy(on_violation, on_undetermined)
         kwargs.setdefault("name", f"airflow-delta-provider {self.options_type.kind}")
         super().__init__(**cast("dict[str, Any]", kwargs))  # templated arguments have other types once rendered
         self.table = table
         self.tables = tables
-        self.on_violation = on_violation
-        self.on_undetermined = on_undetermined
+        self._report_with(on_violation, on_undetermined, report_path)
         self.delta_jars = cast("str | Sequence[str] | None", delta_jars)
         self.spark_log_level = spark_log_level
-        self.report_path = cast("str | None", report_path)
         self.storage_conn_id = cast("str | None", storage_conn_id)
         self._request: JobRequest | None = None
-        self._received: Receipts = {}
         self._context: Context | None = None
-        if report_path is not None and is_literal(report_path):
-            check_report_path(report_path)
-        #: The report of this process' run, for its link and its callbacks.
-        self.kept_report: KeptReport | None = None
-
-    if TYPE_CHECKING:
-
-        @property
-        def output(self) -> Any:
-            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
 
     def options(self) -> Options:
         """
@@ -216,15 +190,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         finally:
             self._context = None
 
-    def report_store(self, context: Context) -> ReportStore:
-        """
-        Return where the reports of a task instance are kept, the same in every process.
-
-        :raises DeltaRequestError: if ``report_path`` does not name a folder
-        """
-        rendered = self.render_template(self.report_path, context) if self.report_path else None
-        return _report_store(rendered, context)
-
     def check_literals(self) -> None:
         """
         Check at construction what does not have to be rendered first.
@@ -263,14 +228,6 @@ class DeltaJobOperator(SparkSubmitOperator):
             raise DeltaRequestError(f"{self.task_id}: {error.naming(arguments)}") from error
         except (TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
-
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 the report has it all
-        """Return the tables as datasets, for OpenLineage's provider; None where this process ran no job."""
-        return None if self.kept_report is None else operator_lineage(self.kept_report.report)
-
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """Return the same: a task that fails on a violation has looked at its tables, too."""
-        return self.get_openlineage_facets_on_complete(task_instance)
 
     def on_kill(self) -> None:
         """Kill the whole process tree of the job."""
@@ -321,51 +278,6 @@ class DeltaJobOperator(SparkSubmitOperator):
         """Return patterns of tables to leave out."""
         return ()
 
-    def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
-        """Push a report and judge it; return the summary.
-
-        :param new: what this try found; what an earlier one found, it has counted
-        """
-        summary, place = self._push(context, report)
-        if new:
-            count_findings(new)
-        add_asset_events(context, self.outlets, report, self.log)
-        delivery = Delivery(context, report, self._received)
-        try:
-            judge(report, self.on_violation, self.on_undetermined, self.log, place)
-        except Exception as outcome:
-            delivery.pushed(self, outcome)
-            raise
-        delivery.pushed(self, None)
-        return summary
-
-    def _push(self, context: Context, report: JobReport) -> tuple[dict[str, Any], ReportPlace]:
-        """Keep the report and push what XCom holds of it, before anything is judged: a failed task has them too.
-
-        :return: the summary, and where the whole report is
-        """
-        place = _report_store(self.report_path, context).keep(report)
-        self.kept_report = KeptReport(report, place)
-        xcoms = self._xcoms(report, place)
-        if self.do_xcom_push:
-            for key, value in xcoms.items():
-                context["ti"].xcom_push(key=key, value=value)
-        return xcoms[XCOM_RETURN_KEY], place
-
-    def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
-        """Return what is pushed, by key."""
-        planned = self._plans_only()
-        return {
-            "findings": findings_of(report, place),
-            REPORT_KEY: Excerpt.of(report, place, dry_run=planned).to_json(),
-            TABLES_KEY: TableRows.of(report).to_json(),
-            XCOM_RETURN_KEY: summarise(report, place, dry_run=planned),
-        }
-
-    def _plans_only(self) -> bool:
-        """Whether the job plans, and changes nothing."""
-        return False
-
 
 def _document_of(options: type[Options], name: str) -> Document:
     return cast("Document", options.declared()[name].value)
@@ -381,12 +293,6 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     if report is None:
         return JobReport(request.kind, now, now, tables, {"spark": None, "delta": None})
     return replace(report, tables=tables)
-
-
-def _report_store(report_path: str | None, context: Context) -> ReportStore:
-    if report_path:
-        return ReportStore((check_report_path(report_path),), context["ti"])
-    return ReportStore(report_folders(getattr(context.get("dag_run"), "team_name", None)), context["ti"])
 
 
 def _labels(context: Context) -> dict[str, Any]:

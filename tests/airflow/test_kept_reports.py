@@ -180,7 +180,7 @@ def test_default_place_that_has_no_filesystem_here_is_passed_over(
     spark_submit: FakeSparkSubmit, reports: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "airflow_delta_provider.operators.delta_job.report_folders", lambda _: ("nowhere://logs/x", reports)
+        "airflow_delta_provider.operators.reporting.report_folders", lambda _: ("nowhere://logs/x", reports)
     )
     assert Night(spark_submit).run()["report_path"].startswith(reports)
 

@@ -1,0 +1,129 @@
+"""What operators share whose tasks push a report and are judged by it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, BaseOperatorLink, Context
+
+from airflow_delta_provider.configuration import report_folders
+from airflow_delta_provider.domain.report.confirmation import Receipts
+from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
+from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.summary import findings_of, summarise
+from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, TableRows
+from airflow_delta_provider.lineage import operator_lineage
+from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
+from airflow_delta_provider.links.report import DeltaReportLink
+from airflow_delta_provider.notifications.delivery import Delivery
+from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text
+from airflow_delta_provider.operators.asset_events import add_asset_events
+from airflow_delta_provider.operators.judgement import check_policy, judge
+from airflow_delta_provider.operators.metrics import count_findings
+from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
+
+
+class Reporting:
+    """Mixed into operators: keeps a report, pushes what XCom holds of it, sends its alerts, and judges it."""
+
+    operator_extra_links: Collection[BaseOperatorLink] = (DeltaReportLink(), DeltaPageLink(), DeltaTablesLink())
+    ui_color = "#d8ecff"
+
+    if TYPE_CHECKING:
+        outlets: Any
+        do_xcom_push: bool
+        log: logging.Logger
+        render_template: Any
+
+        @property
+        def output(self) -> Any:
+            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
+
+    def _report_with(
+        self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
+    ) -> None:
+        """Take the arguments that say how a report is judged and kept.
+
+        :raises DeltaRequestError: if one is wrong
+        """
+        check_policy(on_violation, on_undetermined)
+        if report_path is not None and is_literal(report_path):
+            check_report_path(report_path)
+        self.on_violation: OnViolation = on_violation
+        self.on_undetermined: OnUndetermined = on_undetermined
+        self.report_path: Any = report_path
+        self._received: Receipts = {}
+        #: The report of this process' run, for its link and its callbacks.
+        self.kept_report: KeptReport | None = None
+
+    def report_store(self, context: Context) -> ReportStore:
+        """
+        Return where the reports of a task instance are kept, the same in every process.
+
+        :raises DeltaRequestError: if ``report_path`` does not name a folder
+        """
+        rendered = self.render_template(self.report_path, context) if self.report_path else None
+        return _report_store(rendered, context)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 the report has it all
+        """Return the tables as datasets, for OpenLineage's provider; None where this process ran no job."""
+        return None if self.kept_report is None else operator_lineage(self.kept_report.report)
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """Return the same: a task that fails on a violation has looked at its tables, too."""
+        return self.get_openlineage_facets_on_complete(task_instance)
+
+    def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
+        """Push a report and judge it; return the summary.
+
+        :param new: what this try found; what an earlier one found, it has counted
+        """
+        summary, place = self._push(context, report)
+        if new:
+            count_findings(new)
+        add_asset_events(context, self.outlets, report, self.log)
+        delivery = Delivery(context, report, self._received)
+        try:
+            judge(report, self.on_violation, self.on_undetermined, self.log, place)
+        except Exception as outcome:
+            delivery.pushed(self, outcome)
+            raise
+        delivery.pushed(self, None)
+        return summary
+
+    def _push(self, context: Context, report: JobReport) -> tuple[dict[str, Any], ReportPlace]:
+        """Keep the report and push what XCom holds of it, before anything is judged: a failed task has them too.
+
+        :return: the summary, and where the whole report is
+        """
+        place = _report_store(self.report_path, context).keep(report)
+        self.kept_report = KeptReport(report, place)
+        xcoms = self._xcoms(report, place)
+        if self.do_xcom_push:
+            for key, value in xcoms.items():
+                context["ti"].xcom_push(key=key, value=value)
+        return xcoms[XCOM_RETURN_KEY], place
+
+    def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
+        """Return what is pushed, by key."""
+        planned = self._plans_only()
+        return {
+            "findings": findings_of(report, place),
+            REPORT_KEY: Excerpt.of(report, place, dry_run=planned).to_json(),
+            TABLES_KEY: TableRows.of(report).to_json(),
+            XCOM_RETURN_KEY: summarise(report, place, dry_run=planned),
+        }
+
+    def _plans_only(self) -> bool:
+        """Whether the job plans, and changes nothing."""
+        return False
+
+
+def _report_store(report_path: str | None, context: Context) -> ReportStore:
+    if report_path:
+        return ReportStore((check_report_path(report_path),), context["ti"])
+    return ReportStore(report_folders(getattr(context.get("dag_run"), "team_name", None)), context["ti"])
