@@ -51,11 +51,10 @@ def rule_page(code: str) -> Document | None:
         ("Source", rule.source),
     )
     facts = [joined(element("dt", label), element("dd", value)) for label, value in known if value]
-    threads = [
-        element("a", thread, href=_ISSUES.format(*thread.split("#")), rel="noreferrer") for thread in rule.threads
-    ]
+    # Not as links: within Airflow's frame they would lead to pages that refuse to be framed.
+    threads = ", ".join(_ISSUES.format(*thread.split("#")) for thread in rule.threads)
     if threads:
-        facts.append(joined(element("dt", "Threads"), element("dd", *threads)))
+        facts.append(joined(element("dt", "Threads"), element("dd", threads)))
     title = element("h1", badge(rule.severity.value), f" {code} {rule.title}")
     family = element("p", f"{rule.family.prefix}: {rule.family.title}", class_="dim")
     body = element("main", title, family, element("dl", *facts, class_="facts"))
