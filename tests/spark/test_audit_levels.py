@@ -253,3 +253,21 @@ def test_deletion_vector_that_cannot_be_read_is_named_without_row_tracking(spark
     assert audit(path, level="footers").verdict is Verdict.PASS
     (found,) = audit(path, level="data").findings
     assert (found.code, found.version) == ("DF04", 1)
+
+
+def test_variants_that_delta_shredded_are_fine_until_their_feature_leaves_the_protocol(spark, audit, tmp_path):
+    path = tmp_path / "t"
+    shredded = "'delta.enableVariantShredding' = 'true'"
+    spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT, v VARIANT) USING delta TBLPROPERTIES ({shredded})")
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT id, parse_json('{{\"a\": 1}}') FROM range(100)")
+    assert (audit(path, level="footers").verdict, errors(audit(path, level="footers"))) == (Verdict.PASS, [])
+
+    with log.rewritten(path, 0) as actions:
+        for action in actions:
+            for name in ("readerFeatures", "writerFeatures"):
+                listed = action.get("protocol", {}).get(name, [])
+                listed[:] = [feature for feature in listed if not feature.startswith("variantShredding")]
+    for checksum in (path / "_delta_log").glob("*.crc"):
+        checksum.unlink()
+    file, *_ = live(path)
+    assert ("TF29", file) in errors(audit(path, level="footers"))

@@ -87,7 +87,7 @@ class DataLevel(LogLevel):
         data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {len(files)} files")
-            surveyed = survey(data, files, column, FileSchemas(state.metadata), self._budget)
+            surveyed = survey(data, files, column, FileSchemas(state.metadata, state.protocol), self._budget)
         found = surveyed.findings
         evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
         ids = LiveIds(data, files, surveyed, tracking)

@@ -27,7 +27,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
 )
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.mapped_tables import MAX, MODE, at, configured, edited, mapped, said, without
-from tests.unit.states import field, metadata_of, struct
+from tests.unit.states import LEGACY, field, metadata_of, struct
 
 Elements = tuple[SchemaElement, ...]
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -78,7 +78,31 @@ def column(data_type: DataType | str, **metadata: Any) -> Metadata:
 
 
 def found(metadata: Metadata, elements: Elements) -> list[tuple[str, str | None]]:
-    return said(FileSchemas(metadata).check(elements, "f.parquet"))
+    return said(FileSchemas(metadata, LEGACY).check(elements, "f.parquet"))
+
+
+# -- variants --------------------------------------------------------------------------------------
+
+WHOLE = pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())])
+SHREDDED = pa.struct([*WHOLE, pa.field("typed_value", pa.int64())])
+
+
+@pytest.mark.parametrize("feature", [None, "variantShredding", "variantShredding-preview"])
+@pytest.mark.parametrize("stored", [WHOLE, SHREDDED])
+def test_shredded_variants_need_the_feature(feature: str | None, stored: pa.DataType) -> None:
+    declared = struct(
+        field("v", "variant"),
+        field("l", ArrayType(struct(field("v", "variant")))),
+        field("s", struct(field("typed_value", "long"))),
+    )
+    elements = footer(
+        ("v", stored),
+        ("l", pa.list_(pa.struct([pa.field("v", stored)]))),
+        ("s", pa.struct([pa.field("typed_value", pa.int64())])),
+    )
+    protocol = LEGACY.supporting([feature] if feature else [])
+    wrong = [] if feature or stored is WHOLE else [("TF29", "v"), ("TF29", "l.element.v")]
+    assert said(FileSchemas(metadata_of(declared), protocol).check(elements, "f.parquet")) == wrong
 
 
 # -- types -----------------------------------------------------------------------------------------
@@ -151,7 +175,7 @@ def test_record_that_is_malformed_says_nothing():
 
 def test_message_names_both_types_what_it_does_and_what_to_do():
     metadata = column("long", **changed("byte", "long"))
-    (finding,) = FileSchemas(metadata).check(footer(("c", pa.float32())), "p=1/f.parquet")
+    (finding,) = FileSchemas(metadata, LEGACY).check(footer(("c", pa.float32())), "p=1/f.parquet")
     assert (finding.path, finding.column, finding.severity) == ("p=1/f.parquet", "c", Severity.ERROR)
     assert finding.message.startswith("p=1/f.parquet stores c as FLOAT, which is neither long, ")
     for part in ("(byte)", "wrong values", "RESTORE"):
@@ -303,7 +327,7 @@ def test_legacy_forms_of_lists_and_maps_are_understood(declared, form, wrong, ph
 
 
 def test_files_of_one_schema_are_compared_once():
-    schemas = FileSchemas(column("long"))
+    schemas = FileSchemas(column("long"), LEGACY)
     elements = footer(("c", pa.string()))
     again = footer(("c", pa.string()))
     first, second, other = (schemas.check(e, p) for e, p in ((elements, "1"), (again, "2"), (elements, "3")))
@@ -380,7 +404,7 @@ def test_types_are_compared_by_what_columns_are_found_by(mode):
 @pytest.mark.parametrize("names", ["physical", "logical"])
 def test_file_without_any_field_id_cannot_be_read_in_mode_id(names):
     metadata = table(SCHEMA, "id")
-    (finding,) = FileSchemas(metadata).check(written(SCHEMA, names, ids=False), "f")
+    (finding,) = FileSchemas(metadata, LEGACY).check(written(SCHEMA, names, ids=False), "f")
     assert (finding.code, finding.column, finding.path) == ("CM18", None, "f")
     assert "no field ids" in finding.message
     assert found(metadata, footer(("other", pa.int64()))) == []
@@ -407,7 +431,7 @@ def test_columns_without_their_mapping_are_not_looked_for(mode):
 
 def test_file_with_logical_names_is_named_in_mode_name():
     metadata = table(SCHEMA, "name")
-    (finding,) = FileSchemas(metadata).check(written(SCHEMA, "logical"), "f")
+    (finding,) = FileSchemas(metadata, LEGACY).check(written(SCHEMA, "logical"), "f")
     assert (finding.code, finding.column) == ("CM18", "a")
     assert "3 columns under logical names" in finding.message
     assert repr(at(SCHEMA, "a")["metadata"]["delta.columnMapping.physicalName"]) in finding.message

@@ -1,5 +1,6 @@
-"""Whether data files have the columns of the table: their types (TW16), and what they are found by (CM18).
+"""Whether data files have the columns of the table.
 
+Their types (TW16), what they are found by (CM18), and variants in a form that the table's features allow (TF29).
 PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
 Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a violation, even if the
 protocol does not name it: only a type that no reader can read as the column's is.
@@ -15,11 +16,13 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.data_files.stored_types import described, is_checked, may_be
+from airflow_delta_provider.domain.checks.protocol.data_files import SHREDDED_WITHOUT_FEATURE
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.features.types import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
 from airflow_delta_provider.domain.delta.file_tree import (
     ChildrenByName,
     FileNode,
@@ -30,6 +33,7 @@ from airflow_delta_provider.domain.delta.file_tree import (
 )
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
 from airflow_delta_provider.domain.report.finding import Finding
@@ -55,6 +59,9 @@ _GROUPS: tuple[tuple[type, frozenset[LogicalKind]], ...] = (
 )
 #: Physical names as engines make them up: no two columns ever have the same one. Converted tables have others.
 _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+#: The features that allow shredded variants, and the field that only those have.
+_SHREDDING = {VARIANT_SHREDDING.name, VARIANT_SHREDDING_PREVIEW.name}
+_TYPED_VALUE = "typed_value"
 #: Schemas of files that are remembered with what is wrong with them.
 _MOST_SCHEMAS = 1000
 
@@ -72,9 +79,11 @@ class FileSchemas:
     """Compares the schemas of a table's files with the table's own.
 
     :param metadata: the table's
+    :param protocol: the table's
     """
 
-    def __init__(self, metadata: Metadata) -> None:
+    def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
+        self._may_shred = bool(_SHREDDING & protocol.features)
         self._known: dict[tuple[SchemaElement, ...], tuple[_Problem, ...]] = {}
         self._last: tuple[tuple[SchemaElement, ...], tuple[_Problem, ...]] = ((), ())
         self._schema: MappedSchema | None = None
@@ -85,7 +94,7 @@ class FileSchemas:
             self._schema = MappedSchema.of(metadata)
             self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
 
-    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE)
+    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE)
     def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
         """Return what is wrong with the schema of a file.
 
@@ -102,7 +111,11 @@ class FileSchemas:
             return problems
         found = self._known.get(elements)
         if found is None:
-            found = () if self._schema is None else tuple(_compare(self._schema, self._columns, elements))
+            found = (
+                ()
+                if self._schema is None
+                else tuple(_compare(self._schema, self._columns, elements, may_shred=self._may_shred))
+            )
             if len(self._known) >= _MOST_SCHEMAS:
                 self._known.clear()
             self._known[elements] = found
@@ -110,7 +123,9 @@ class FileSchemas:
         return found
 
 
-def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence[SchemaElement]) -> Iterator[_Problem]:
+def _compare(
+    schema: MappedSchema, columns: Sequence[Column], elements: Sequence[SchemaElement], *, may_shred: bool
+) -> Iterator[_Problem]:
     root = file_tree(elements)
     by_id = schema.mode is MappingMode.ID
     if by_id and not any(element.field_id is not None for element in elements[1:]):
@@ -122,7 +137,7 @@ def _compare(schema: MappedSchema, columns: Sequence[Column], elements: Sequence
                 {"effect": "Readers refuse the file, or read NULL in all its columns."},
             )
         return
-    walk = SchemaWalk(schema.mode)
+    walk = SchemaWalk(schema.mode, may_shred=may_shred)
     walk.struct(columns, root)
     yield from walk.problems
     dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
@@ -146,11 +161,13 @@ class SchemaWalk:
     """Goes through both schemas together.
 
     :param foreign: columns that the file has under logical names only
+    :param may_shred: whether variants may be shredded
     """
 
     mode: MappingMode
     problems: list[_Problem] = field(default_factory=list)
     foreign: list[Column] = field(default_factory=list)
+    may_shred: bool = True
 
     def struct(self, columns: Iterable[Column], group: FileNode) -> None:
         """Compare the fields of a struct with the children of a group."""
@@ -216,6 +233,8 @@ class SchemaWalk:
     def _place(self, column: Column, node: FileNode) -> None:
         """Compare what is at one place of both schemas."""
         data_type = column.data_type
+        if data_type == VARIANT and not self.may_shred:
+            self._variant(column, node)
         if node.kind in _NOT_CHECKED:
             return
         if not isinstance(data_type, (StructType, ArrayType, MapType)):
@@ -230,6 +249,17 @@ class SchemaWalk:
             self._below(column, list_element(node, data_type))
         else:
             self._below(column, key_and_value(node))
+
+    def _variant(self, column: Column, node: FileNode) -> None:
+        """Look for what a variant has only where it is shredded (parquet-format, ``VariantShredding.md``)."""
+        if any(child.element.name == _TYPED_VALUE for child in node.children):
+            self.problems.append(
+                _Problem(
+                    SHREDDED_WITHOUT_FEATURE,
+                    "{path} stores the variants of {column} shredded, and the table does not support {feature}.",
+                    {"column": column, "feature": VARIANT_SHREDDING.name},
+                )
+            )
 
     def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
         for child, node in zip(children(column), nodes):
