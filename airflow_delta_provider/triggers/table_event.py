@@ -234,11 +234,20 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
     async def _check_access(self) -> None:
         """Wait for ever if the table must not be read: who ends is started again at once."""
-        try:
-            Access.of({}).check_table(self.table, read_here=True)
-        except DeltaRequestError as error:
-            self.log.error("%s", error)
-            await asyncio.Event().wait()
+        table = self.table
+
+        def check() -> None:
+            Access.of({}).check_table(table, read_here=True)  # follows links, which takes long on a mount that hangs
+
+        while True:
+            try:
+                return await self._read(("access", table), lambda: check)
+            except DeltaRequestError as error:
+                self.log.error("%s", error)
+                await asyncio.Event().wait()
+            except Exception as error:
+                self._say("warning", f"Whether {table} may be read is not known yet. {error!r}")
+                await asyncio.sleep(1)
 
     async def _load(self) -> None:
         """Read what was told before; asks until there is an answer."""
