@@ -67,8 +67,8 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve
     :param on: ``"commit"``: any commits, one event for all between two polls; ``"schema"``: commits that change schema
         or partitioning; ``"protocol"``: commits that change the protocol, each one event; ``"violation"``: commits that
-        break a rule of the audit, at level ``log`` and of severity error, which takes an audit of what is new after
-        each commit
+        break a rule of the audit, at level ``log`` and of severity error, and are not fixed by the same poll, which
+        takes an audit of what is new after each commit
     :param storage_conn_id: Airflow connection of the store; without one, credentials come from the environment
     :param poke_interval: seconds between two polls
     :raises TriggerArgumentError: for a catalog name, or a wrong argument
