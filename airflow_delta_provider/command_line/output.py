@@ -23,7 +23,7 @@ _NARROWEST, _WIDEST = 60, 160
 
 
 class Output:
-    """Standard output, or the file that ``--output`` names.
+    """Standard output, or the file that ``--output`` names; besides, the one that ``--report`` names.
 
     :raises UsageError: if no file can be written there, or the configuration has no address as the page of rules
     """
@@ -31,11 +31,8 @@ class Output:
     def __init__(self, invocation: Invocation, terminal: Terminal) -> None:
         self._invocation = invocation
         self._terminal = terminal
-        self._place: str | None = invocation.parsed.output
-        try:
-            self._file = None if self._place is None else ReportFile(self._place)
-        except RequestError as error:
-            raise UsageError(f"--output {self._place}: {error}") from None
+        self._file = _file("--output", invocation.parsed.output)
+        self._report = _file("--report", invocation.parsed.report)
         try:
             self._rules = RuleLinks(invocation.config.rules_page)
         except ValueError as error:
@@ -46,14 +43,31 @@ class Output:
 
         :raises UsageError: if it cannot
         """
-        if self._file is not None:
-            try:
-                self._file.check(session.storage)
-            except Exception as failure:
-                raise UsageError(f"--output {self._place}: {session.understand(failure).message}") from None
+        for flag, file in (("--output", self._file), ("--report", self._report)):
+            if file is not None:
+                try:
+                    file.check(session.storage)
+                except Exception as failure:
+                    raise UsageError(f"{flag} {file.place}: {session.understand(failure).message}") from None
 
     def write(self, report: JobReport, session: TableSession) -> bool:
-        """Write the report; return whether it is where it should be. If it is not, it is printed."""
+        """Write the report; return whether it is where it should be. The result is printed if it is not."""
+        kept = self._keep(report, session)
+        return self._show(report, session) and kept
+
+    def _keep(self, report: JobReport, session: TableSession) -> bool:
+        if self._report is None:
+            return True
+        content = FORMATS["json"].render(report, self._presentation())
+        try:
+            self._report.write(content.encode(errors="backslashreplace"), session.storage)
+        except Exception as failure:
+            why = session.understand(failure).message
+            self._terminal.error(f"the report could not be written to {self._report.place}: {why}")
+            return False
+        return True
+
+    def _show(self, report: JobReport, session: TableSession) -> bool:
         shown = FORMATS[self._invocation.parsed.format].render(report, self._presentation())
         if self._file is None:
             return self._terminal.result(shown)
@@ -61,10 +75,10 @@ class Output:
             self._file.write(shown.encode(errors="backslashreplace"), session.storage)
         except Exception as failure:
             why = session.understand(failure).message
-            self._terminal.error(f"the result could not be written to {self._place}, only printed: {why}")
+            self._terminal.error(f"the result could not be written to {self._file.place}, only printed: {why}")
             self._terminal.result(shown)
             return False
-        self._terminal.note(f"{' · '.join(totals(report))} · {self._place}")
+        self._terminal.note(f"{' · '.join(totals(report))} · {self._file.place}")
         return True
 
     def _presentation(self) -> Presentation:
@@ -80,3 +94,14 @@ class Output:
             undetermined_fails=self._invocation.strict,
             new_only=parsed.baseline is not None,
         )
+
+
+def _file(flag: str, place: str | None) -> ReportFile | None:
+    """Return the file that a flag names.
+
+    :raises UsageError: if no file can be written there
+    """
+    try:
+        return None if place is None else ReportFile(place)
+    except RequestError as error:
+        raise UsageError(f"{flag} {place}: {error}") from None

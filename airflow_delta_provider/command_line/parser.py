@@ -149,6 +149,9 @@ def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None
         f"{_default(options)}",
     )
     group = parser.add_argument_group("tables and configuration")
+    group.add_argument(
+        "--table", action="append", default=[], metavar="TABLE", dest="named", help="the same as TABLE; may be repeated"
+    )
     if not options.changes:
         group.add_argument(
             "--exclude",
@@ -182,6 +185,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     about = f"output format (default: text). {'; '.join(f'{name}: {form.about}' for name, form in FORMATS.items())}"
     group.add_argument("--format", choices=tuple(FORMATS), default="text", help=about)
     group.add_argument("--output", metavar="FILE", help="where to write the result, a path or URI, not standard output")
+    group.add_argument("--report", metavar="FILE", help="write the whole report there, too, as JSON: a path or URI")
     group.add_argument("-q", "--quiet", action="store_true", help="show the result and errors only")
     group.add_argument("-v", "--verbose", action="store_true", help="show more: the engine and why, what Spark prints")
 

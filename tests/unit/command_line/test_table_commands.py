@@ -302,11 +302,24 @@ class TestOutput:
         assert main(["audit", "t", "--format", form, "--output", "result"]) == 1
         assert ERROR in (lake / "result").read_text(encoding="utf-8")
 
+    @pytest.mark.parametrize("flag", ["--output", "--report"])
     @pytest.mark.parametrize("place", ["none/r.json", "."])
-    def test_output_that_cannot_be_written_is_found_before_anything_is_done(self, place, lake, capsys):
+    def test_output_that_cannot_be_written_is_found_before_anything_is_done(self, place, flag, lake, capsys):
         sound(lake / "t")
-        assert main(["audit", "t", "--output", place]) == 2
-        assert f"--output {place}: " in one_line(capsys)
+        assert main(["audit", "t", flag, place]) == 2
+        assert f"{flag} {place}: " in one_line(capsys)
+
+    def test_the_report_is_written_besides_what_is_shown(self, lake, capsys):
+        damaged(lake / "t", ERROR)
+        assert main(["audit", "t", "--report", "r.json"]) == 1
+        assert ERROR in capsys.readouterr().out
+        assert json.loads((lake / "r.json").read_text())["verdict"] == "VIOLATED"
+
+    def test_tables_may_be_named_by_a_flag(self, lake, capsys):
+        sound(lake / "t")
+        sound(lake / "u")
+        assert main(["detail", "u", "--table", "t", "--format", "json"]) == 0
+        assert [Path(table["table"]).name for table in json.loads(capsys.readouterr().out)["tables"]] == ["u", "t"]
 
     @pytest.mark.parametrize(
         ("variables", "coloured"),

@@ -32,7 +32,7 @@ class ReportFile:
     """
 
     def __init__(self, place: str) -> None:
-        self._place = place
+        self.place = place
         self._path = None if _URI.match(place) else _followed(Path(place))
         if self._path is not None:
             _check(self._path)
@@ -43,12 +43,12 @@ class ReportFile:
         :raises Exception: what the storage says if it is not
         """
         if self._path is None:
-            storage.qualify(self._place)
+            storage.qualify(self.place)
 
     def write(self, content: bytes, storage: Storage) -> None:
         """Write the report whole or not at all; to a device or a pipe, such as ``/dev/stdout``, as it is."""
         if self._path is None:
-            storage.write(storage.qualify(self._place), content)
+            storage.write(storage.qualify(self.place), content)
             return
         if _is_special(self._path):
             with open(self._path, "wb") as opened:
