@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.delta.table_event import (
 )
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.digest import short_digest
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.suggestion import did_you_mean
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.triggers.table_poll import Tick, ticks
@@ -100,6 +100,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         self._history: int | None = None
         self._look: tuple[Hashable, SharedLook[Any]] | None = None
         self._begun = 0.0
+        self._under_audit: tuple[Position, Progress] | None = None
         self._said = ""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -187,7 +188,8 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         if progress.gap:
             self._say("warning", f"Commits of {self.table} after version {position.version} were cleaned up unseen.")
         if self._kind is EventKind.VIOLATION:
-            return await self._violations(position, progress), Position.of(newest), newest
+            progress = self._to_audit(position, progress)
+            return await self._violations(position, progress), Position.of(progress.newest), progress.newest
         events = list(events_since(self._kind, self.table, position, progress, self._head))
         return events, Position.of(newest), newest
 
@@ -199,8 +201,15 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 if head.version == position.version:
                     return Progress(heads[index:])
         log, known = self._table_log(), self._head
-        key = (Backlog, log.key, position.version, position.commit, tick.followed.history, heads[-1].version)
+        key = (Backlog, log.key, position.version, position.commit, tick.followed.history)
         return await self._read(key, lambda: Backlog(log, position, known).read)
+
+    def _to_audit(self, position: Position, progress: Progress) -> Progress:
+        """Return what to audit: what is under audit since an earlier poll comes first, however much is new."""
+        under_audit = self._under_audit
+        if under_audit is None or under_audit[0] != position or progress.recreated:
+            self._under_audit = under_audit = position, progress
+        return under_audit[1]
 
     async def _violations(self, position: Position, progress: Progress) -> list[TableEvent]:
         """Return the event of rules that commits since the position broke."""
@@ -209,17 +218,26 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
         def audited() -> list[dict[str, Any]]:
             report = audit(table, conn_id, since_version=since, version=until)
+            if report.verdict is Verdict.REFUSED:
+                raise OSError("; ".join(finding.message for finding in report.findings))
             found = [f for f in report.findings if f.is_open and f.severity is Severity.ERROR]
-            new = [f for f in found if since is None or f.version is None or f.version > since]
+            new = [f for f in found if since is None or (f.version is not None and f.version > since)]
             new.sort(key=lambda finding: finding.version or 0)
             return [finding.to_json() for finding in new[:_MOST_FINDINGS]]
 
         key = ("audit", self._table_log().key, since, until, progress.newest.metadata.id)
-        found = await self._read(key, lambda: audited)
+        try:
+            found = await self._read(key, lambda: audited)
+        except TimeoutError:
+            raise
+        except Exception:
+            self._under_audit = None  # which may never succeed: its versions may be gone
+            raise
+        self._under_audit = None
         return [violation_event(self.table, position, progress, found)] if found else []
 
     async def _read(self, key: Hashable, new_reader: Callable[[], Callable[[], _Read]]) -> _Read:
-        """Read something in a thread, together with other triggers that read the same; each thing once.
+        """Read something in a thread, together with other triggers that read the same.
 
         :raises TimeoutError: if it takes long; it goes on, and who asks again gets what it reads
         """
@@ -227,10 +245,11 @@ class DeltaTableEventTrigger(BaseEventTrigger):
             self._look = key, shared_look(key, new_reader, _LONGEST_AUDIT)
             self._begun = time.monotonic()
         look: Future[_Read] = self._look[1].begin(self._begun)
-        if look.done() and look.exception() is not None:
-            self._begun = time.monotonic()
-            look = self._look[1].begin(self._begun)
-        return await answer_of(look, _PATIENCE)
+        try:
+            return await answer_of(look, _PATIENCE)
+        finally:
+            if look.done():
+                self._look = None
 
     async def _check_access(self) -> None:
         """Wait for ever if the table must not be read: who ends is started again at once."""

@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from airflow.providers.common.compat.sdk import Asset
 from airflow.serialization.serialized_objects import BaseSerialization
 
-from airflow_delta_provider.triggers import table_poll
+from airflow_delta_provider.triggers import table_event, table_poll
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger, TriggerArgumentError
 from airflow_delta_provider.triggers.table_poll import ticks
 from airflow_delta_provider.watch.delta import log_follower
@@ -91,6 +92,10 @@ def schema(*names: str) -> Json:
     fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in names]
     found["metaData"]["schemaString"] = json.dumps({"type": "struct", "fields": fields})
     return found
+
+
+def _transaction(log: TableLog, version: int) -> None:
+    commit(log, version, {"txn": {"appId": "a", "version": version}})
 
 
 def trigger(log: TableLog | str, on: str = "commit", store: Store | None = None, **more: Any) -> DeltaTableEventTrigger:
@@ -209,14 +214,34 @@ class TestWhatIsTold:
         assert (found["code"], found["version"]) == ("CM01", 2)
 
     def test_violation_is_told_once_though_it_stands(self, log: TableLog, store: Store) -> None:
-        def later(version: int) -> None:
-            commit(log, version, {"txn": {"appId": "a", "version": version}})
-
-        happen = (lambda: commit(log, 1, BROKEN), lambda: later(2))
+        happen = (lambda: commit(log, 1, BROKEN), lambda: _transaction(log, 2))
         first = told(trigger(log, "violation", store), *happen, seconds=1.0)
         assert [event["codes"] for event in first] == [["CM01"]]
-        assert told(trigger(log, "violation", store), lambda: later(3), seconds=1.0) == []
+        assert told(trigger(log, "violation", store), lambda: _transaction(log, 3), seconds=1.0) == []
         assert store.version == 3
+
+    def test_audit_that_takes_longer_than_a_poll_is_waited_for_and_no_other_begun(
+        self, log: TableLog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[Any] = []
+        running: list[int] = []
+        real = table_event.audit
+
+        def slow(*args: Any, **kwargs: Any) -> Any:
+            begun.append((kwargs["since_version"], kwargs["version"]))
+            running.append(1)
+            time.sleep(0.7)
+            assert len(running) == 1
+            running.pop()
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(table_event, "audit", slow)
+        monkeypatch.setattr(table_event, "_PATIENCE", 0.05)
+        happen = [lambda: commit(log, 1, BROKEN), *(partial(_transaction, log, version) for version in (2, 3, 4))]
+        (event,) = told(trigger(log, "violation"), *happen, lambda: None, lambda: None, seconds=0.5)
+        assert (event["from_version"], event["to_version"], event["codes"]) == (0, 1, ["CM01"])
+        assert begun[0] == (0, 1)
+        assert [first for first, _ in begun[1:]] == [last for _, last in begun[:-1]]
 
     def test_first_start_tells_nothing_and_a_new_table_is_news(self, tmp_path: Path) -> None:
         log = TableLog(tmp_path / "later")
