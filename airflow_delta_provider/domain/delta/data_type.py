@@ -136,7 +136,7 @@ def parse_type(text: str) -> DataType:
             )
         return DecimalType(precision, scale)
     raise UnknownTypeError(
-        f"{text!r} is no primitive SQL type.{did_you_mean(folded, _BY_SQL_NAME)} "
+        f"{text!r} is not a primitive SQL type.{did_you_mean(folded, _BY_SQL_NAME)} "
         "Write for instance bigint, double, decimal(12,2) or timestamp_ntz."
     )
 

@@ -130,7 +130,7 @@ def test_type_is_the_same_however_it_is_written(text):
         ("{name: a, on: 1}", "line 2, column 13: columns[0].on: unknown key on. Known are name, type"),
         (
             "{name: a, type: bignt}",
-            "line 2, column 19: columns[0].type: 'bignt' is no primitive SQL type. Did you mean",
+            "line 2, column 19: columns[0].type: 'bignt' is not a primitive SQL type. Did you mean",
         ),
         ("{name: a, type: aray<int>}", "Did you mean 'array'?"),
         ("{name: a, type: arr}", "Did you mean 'array'?"),

@@ -122,7 +122,7 @@ def test_what_contradicts_the_defaults_is_said_where_they_are():
         ('{"table": "/t",}', "lake.json, line 1, column"),
         ('{"table": "/t", "table": "/u"}', "table"),
         ('{"tabel": "/t"}', "lake.json: tabel: unknown key 'tabel'. Did you mean 'table'?"),
-        ('{"columns": [{"name": "a", "type": "in"}]}', "lake.json: columns[0].type: 'in' is no primitive SQL type"),
+        ('{"columns": [{"name": "a", "type": "in"}]}', "lake.json: columns[0].type: 'in' is not a primitive SQL type"),
         ("[" * 5000, "nested"),
     ],
 )
