@@ -42,12 +42,12 @@ def test_killed_at_every_point_a_rerun_leads_to_the_declared_state_and_commits_n
     whole = migrate(undisturbed, _NEVER)
     assert whole is not None
     assert whole["verdict"] == "PASS"
+    options = ApplyMigrationOptions(spec=(DECLARED,), allow_protocol_upgrade=True, allow_rewrite=True)
     for point in range(int(str(whole["points"]))):
         path = Path(shutil.copytree(built(plain), tmp_path / str(point)))
         assert migrate(path, point) is None, point
-        after = migrate(path, _NEVER)
-        assert after is not None, point
-        assert after["verdict"] == "PASS", point
+        again = run_job([path], options).tables[0]  # by another driver, in which nothing has to start first
+        assert (again.verdict, again.findings) == (Verdict.PASS, ()), point
         assert (head(path), log.protocol(path)) == (head(undisturbed), log.protocol(undisturbed)), point
         assert log.newest(path) == log.newest(undisturbed), point
         report = run_job([path], PlanMigrationOptions(spec=(DECLARED,))).tables[0]
