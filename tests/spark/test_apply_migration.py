@@ -17,6 +17,7 @@ from airflow_delta_provider.jobs.changes import table_change
 from tests.spark.test_migration_steps import head
 from tests.tables import log
 from tests.tables.migrating import DECLARED, plain
+from tests.tables.protocols import legacy
 
 ALLOWED = {"allow_protocol_upgrade": True, "allow_rewrite": True}
 ROWS = "SELECT id, amount, b, s.x, s.z, l, day FROM delta.`{path}` ORDER BY id"
@@ -123,6 +124,16 @@ def test_approved_plan_waits_for_appends_but_not_for_a_change_of_metadata(spark,
     report = apply(moved, spec=None, plan=(approved,))
     assert [finding.code for finding in report.findings] == ["RQ64"]
     assert "version" in report.findings[0].message
+
+
+def test_table_is_clustered_for_the_first_time_along_with_other_changes(spark, table, apply, plan, audit):
+    path = table(legacy)
+    spec = {"columns": [{"name": "id", "type": "bigint"}], "features": ["typeWidening"], "cluster_by": ["id"]}
+    report = apply(path, spec)
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()["clusteringColumns"] == ["id"]
+    assert plan(path, spec)["steps"] == []
+    assert audit(path).findings == ()
 
 
 def test_rows_that_stand_against_any_step_refuse_the_whole_plan_before_its_first(spark, table, apply):
