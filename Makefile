@@ -42,7 +42,8 @@ soak: setup
 	$(BIN)/python -m pytest $(TWICE) -m soak tests/unit
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
 
-# Not part of `make test` either: a quarter of an hour in which audits are killed at every point, in a real scheduler.
+# Not part of `make test` either: twenty minutes in a real scheduler, in which audits are killed at every point, and jobs of
+# a migration of five tables.
 kills: setup
 	$(BIN)/python -m pytest -m soak tests/system
 
