@@ -144,6 +144,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.object_store
 	$(BIN)/python -m benchmarks.unmap
 	$(BIN)/python -m benchmarks.watch_tables
+	$(BIN)/python -m benchmarks.watch_many_tables
 	$(BIN)/python -m benchmarks.tables_page
 	$(BIN)/python -m benchmarks.check_paimon_metadata
 	$(BIN)/python -m benchmarks.check_paimon_rows

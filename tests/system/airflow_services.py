@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from demo.airflow_home import AirflowHome
 from demo.free_port import free_port
+from demo.process_tree import end_tree
 from tests.system.process_tree import ProcessTree, wait_for
 
 
@@ -62,7 +64,10 @@ class AirflowServices:
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(free_port()),
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(free_port()),
+            # A triggerer that follows a killed one takes its triggers over after so many seconds.
+            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "12",
         }
+        self._triggerer: ProcessTree | None = None
 
     def __enter__(self) -> AirflowServices:
         with self._log.open("wb") as output:
@@ -83,13 +88,47 @@ class AirflowServices:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._triggerer is not None:
+            self._triggerer.end()
         self.tree.end()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """That of the services."""
+        return self._environment
+
+    def kill_triggerer(self) -> None:
+        """Kill the triggerer, and what it started, at once."""
+        if self._triggerer is not None:
+            self._triggerer.end()
+            return
+        for process in self.tree.below("triggerer"):
+            end_tree(process.pid)
+
+    def start_triggerer(self) -> None:
+        """Start another triggerer, after one was killed."""
+        with self._log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "airflow", "triggerer"],
+                env=self._environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._triggerer = ProcessTree(process.pid)
 
     def trigger(self, dag_id: str, **params: Any) -> DagRun:
         """Start a DAG run, as soon as the DAG is known."""
         wait_for(lambda: self._found(f"/api/v2/dags/{dag_id}"), f"{dag_id} parsed", 90, every=1)
         run = self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
         return DagRun(self, f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}")
+
+    def runs(self, dag_id: str) -> list[DagRun]:
+        """Return the runs of a DAG; none as long as it is not known."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns"
+        if not self._found(path):
+            return []
+        return [DagRun(self, f"{path}/{quote(run['dag_run_id'], safe='')}") for run in self.get(path)["dag_runs"]]
 
     def get(self, path: str) -> dict[str, Any]:
         """Return what the API answers."""
@@ -204,6 +243,16 @@ class DagRun:
         """Do what a person does who chooses one of the options."""
         task = f"{self._path}/taskInstances/{question.task_id}/{question.map_index}"
         self._airflow.patch(f"{task}/hitlDetails", {"chosen_options": [option], "params_input": {}})
+
+    def result(self, task_id: str) -> Any:
+        """What a task returned; None as long as it did not."""
+        try:
+            value = self.xcom(task_id, "return_value")
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return None
+            raise
+        return json.loads(value) if isinstance(value, str) else value
 
     def mark_failed(self, task_id: str) -> None:
         """Do what a person does who presses the button."""

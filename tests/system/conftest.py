@@ -36,6 +36,9 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AirflowHome]:
     # Half a minute once, and each job takes half the time; the demo's jobs run without.
     home.environment["AIRFLOW__DELTA_PROVIDER__CLASS_DATA_SHARING"] = "True"
     home.environment["AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION"] = "False"
+    # Tables that DAGs watch from their parsing on, made by the tests later.
+    home.environment["WATCHED_TABLE"] = str(folder / "watched")
+    home.environment["AUDIT_STATE"] = str(folder / "audit-state")
     home.finish_migration(home.start_migration())
     yield home
     left = [

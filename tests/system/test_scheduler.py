@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,7 +15,10 @@ from tests.system.airflow_services import AirflowServices
 from tests.system.nights import Nights
 from tests.system.orders_table import changed, copies_of, is_enabled, orders
 from tests.system.process_tree import names_of, running, wait_for, with_descendants
+from tests.system.watched_table import BROKEN, Record, WatchedTable, metadata
 from tests.tables import log
+
+before_3_3 = version("apache-airflow").split(".")[:2] in (["3", "1"], ["3", "2"])
 
 
 def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
@@ -47,10 +52,7 @@ def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     assert [table for table in changed(tables) if not is_enabled(table)] == []
 
 
-@pytest.mark.skipif(
-    version("apache-airflow").split(".")[:2] in (["3", "1"], ["3", "2"]),
-    reason="Airflow keeps no task state before 3.3",
-)
+@pytest.mark.skipif(before_3_3, reason="Airflow keeps no task state before 3.3")
 def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:
@@ -82,3 +84,80 @@ def test_audit_that_is_killed_with_its_spark_loses_no_alert(
     told = nights.told()
     nights.audit()
     assert nights.told() == told
+
+
+@pytest.mark.skipif(before_3_3, reason="Airflow keeps no state of assets before 3.3")
+@pytest.mark.parametrize(
+    ("commits", "kills"), [(12, 1), pytest.param(1_000, 25, marks=pytest.mark.soak)], ids=["short", "long"]
+)
+def test_every_commit_is_audited_and_told_once_though_the_triggerer_is_killed(
+    services: AirflowServices, commits: int, kills: int
+) -> None:
+    place = Path(f"{services.environment['WATCHED_TABLE']}-while-killed")
+    for left in (place, Path(f"{place}-state")):
+        shutil.rmtree(left, ignore_errors=True)
+    Path(f"{place}.jsonl").unlink(missing_ok=True)
+    table, record = WatchedTable(place), Record(Path(f"{place}.jsonl"))
+    table.create()
+    waiting = services.trigger("wait_for_version", version=commits)
+    wait_for(lambda: waiting.task_state("wait") == "deferred", "the sensor deferred", 120, every=1)
+    table.commit(breaks=True)
+    wait_for(lambda: record.told, "the first alert", 120, every=1)
+    for kill in range(kills):
+        for _ in range(random.randrange(1, max(2, (commits - table.version) // (kills - kill)))):
+            table.commit()
+            time.sleep(random.random() * 0.3)
+        services.kill_triggerer()
+        table.commit(breaks=kill % 2 == 0)
+        services.start_triggerer()
+        time.sleep(random.random() * 25 if kills > 1 else 0)
+    while table.version < commits:
+        table.commit()
+    last = table.version
+    wait_for(lambda: last in record.audited, "the audit of the last commit", 180 + 10 * kills, every=1)
+    wait_for(lambda: waiting.state in ("success", "failed"), "the end of the sensor", 120, every=1)
+    assert waiting.state == "success"
+    assert sorted(set(record.audited)) == list(range(last + 1))
+    assert record.covered >= set(range(1, last + 1))  # the trigger may have begun with version 0
+    news = [version for what, code, version in record.told if (what, code) == ("new", "CM01")]
+    assert len(record.told) == len(set(record.told)), record.told
+    assert set(news) <= set(table.broken), (news, table.broken)
+    # What is fixed before the next poll is no event, and no alert.
+    assert table.broken[0] in news
+    wait_for(lambda: table.broken[0] in _broken(record), "the event of the first violation", 120, every=1)
+    assert _broken(record) <= set(table.broken)
+
+
+def _broken(record: Record) -> set[int]:
+    return {version for one in record.of("broken") for _, version in one}
+
+
+@pytest.mark.skipif(before_3_3, reason="Airflow keeps no state of assets before 3.3")
+def test_asset_watched_examples_react_to_a_schema_change_and_audit_each_commit(services: AirflowServices) -> None:
+    table = WatchedTable(Path(services.environment["WATCHED_TABLE"]))
+    table.create()
+    wait_for(lambda: services.runs("audit_each_commit"), "the audit of the table's first version", 120, every=1)
+    table.write(metadata("sku"), user="ann")
+
+    def changes() -> list[str]:
+        runs = services.runs("react_to_schema_change")
+        return [line for run in runs for line in run.result("tell") or ()]
+
+    wait_for(lambda: "version 1, ann: added sku" in changes(), "the reaction", 120, every=1)
+    wait_for(
+        lambda: all(run.state == "success" for run in services.runs("audit_each_commit")), "the audits", 120, every=1
+    )
+
+
+def test_gate_before_readers_opens_once_the_table_passes(services: AirflowServices, tmp_path: Path) -> None:
+    table = WatchedTable(tmp_path / "t")
+    arguments = {"table": str(table.path), "state_path": str(tmp_path / "state")}
+    run = services.trigger("guard_a_table", **arguments)
+    wait_for(lambda: run.task_state("healthy") == "deferred", "the gate deferred", 120, every=1)
+    table.create()
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    assert (run.task_state("healthy"), run.result("read")) == ("success", 0)
+    table.write(metadata(properties=BROKEN))
+    run = services.trigger("guard_a_table", **arguments)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    assert (run.task_state("healthy"), run.task_state("read")) == ("failed", "upstream_failed")
