@@ -139,7 +139,7 @@ def test_illegal_pair_is_refused_with_what_is_legal(column, new, legal):
         ({"quantty": "bigint"}, "RQ10", "Did you mean 'quantity'"),
         ({"lines.price": "bigint"}, "RQ10", "Did you mean 'lines.element.price'"),
         ({"quantity": "bigit"}, "RQ11", "Did you mean 'bigint'"),
-        ({"quantity": "bigint; DROP TABLE x"}, "RQ11", "no primitive SQL type"),
+        ({"quantity": "bigint; DROP TABLE x"}, "RQ11", "not a primitive SQL type"),
         ({"quantity": "bigint", "QUANTITY": "double"}, "RQ18", "'quantity' and 'QUANTITY' are the same column"),
         ({"attrs.key": "int", "`attrs`.`KEY`": "int"}, "RQ18", "same column"),
     ],
