@@ -200,7 +200,7 @@ def test_catalog_table_is_found_by_its_name_and_changed_in_place(table, widen, s
         (flat, {"q": "string", "day": "timestamp"}, "RQ11", "Allowed from date: timestamp_ntz."),
         (flat, {"qq": "bigint"}, "RQ10", "Did you mean 'q'?"),
         (flat, {"q": "bigint", "Q": "double"}, "RQ18", "'q' and 'Q' are the same column"),
-        (flat, {"q": "bigint; DROP TABLE x"}, "RQ11", "no primitive SQL type"),
+        (flat, {"q": "bigint; DROP TABLE x"}, "RQ11", "not a primitive SQL type"),
         (nested, {"arr": "bigint"}, "RQ11", "array<int>"),
         (nested, {"lines.price": "decimal(8,2)"}, "RQ10", "Did you mean 'lines.element.price'"),
         (constrained, {"q": "bigint"}, "RQ12", "'positive' (q IS NULL OR q > 0)"),
