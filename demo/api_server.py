@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import urllib.request
 from dataclasses import dataclass
-from typing import Any
 
+from demo.airflow_api import AirflowApi
 from demo.process_tree import end_tree
 
 
@@ -31,8 +29,7 @@ class ApiServer:
 
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self._process = process
-        self._address = f"http://127.0.0.1:{port}"
-        self._token = ""
+        self._api = AirflowApi(f"http://127.0.0.1:{port}")
 
     def __enter__(self) -> ApiServer:
         return self
@@ -45,7 +42,7 @@ class ApiServer:
     def answers(self) -> bool:
         """Whether it is up."""
         try:
-            self._token = self._token or self._call("GET", "/auth/token")["access_token"]
+            self._api.sign_in()
         except OSError:
             return False
         return True
@@ -53,7 +50,7 @@ class ApiServer:
     def question(self) -> Question | None:
         """Return what a task asks and nobody has answered yet."""
         open_only = "response_received=false&state=awaiting_input"
-        found = self._call("GET", f"/api/v2/dags/~/dagRuns/~/hitlDetails?{open_only}")["hitl_details"]
+        found = self._api.call("GET", f"/api/v2/dags/~/dagRuns/~/hitlDetails?{open_only}")["hitl_details"]
         if not found:
             return None
         task = found[0]["task_instance"]
@@ -62,15 +59,5 @@ class ApiServer:
 
     def answer(self, question: Question, option: str) -> str:
         """Answer, as a person does who presses a button; return the name of that person."""
-        answered = self._call("PATCH", question.path, {"chosen_options": [option], "params_input": {}})
+        answered = self._api.call("PATCH", question.path, {"chosen_options": [option], "params_input": {}})
         return str(answered["responded_by"]["name"])
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"{self._address}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return dict(json.load(response))

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from demo.airflow_api import AirflowApi
 from demo.airflow_home import AirflowHome
 from demo.free_port import free_port
 from demo.process_tree import end_tree
@@ -49,8 +49,8 @@ class AirflowServices:
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         port = free_port()
         self.address = f"http://127.0.0.1:{port}"
+        self._api = AirflowApi(self.address)
         self._log = log
-        self._token = ""
         self._environment = {
             **environment,
             "AIRFLOW__API__HOST": "127.0.0.1",
@@ -81,7 +81,7 @@ class AirflowServices:
         self.tree = ProcessTree(process.pid)
         try:
             wait_for(self._healthy, "a healthy scheduler, triggerer and DAG processor", 180, every=1)
-            self._token = self._call("GET", "/auth/token")["access_token"]
+            self._api.sign_in()
         except BaseException:
             self.tree.end()
             raise
@@ -120,7 +120,7 @@ class AirflowServices:
     def trigger(self, dag_id: str, **params: Any) -> DagRun:
         """Start a DAG run, as soon as the DAG is known."""
         wait_for(lambda: self._found(f"/api/v2/dags/{dag_id}"), f"{dag_id} parsed", 90, every=1)
-        run = self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
+        run = self._api.call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
         return DagRun(self, f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}")
 
     def runs(self, dag_id: str) -> list[DagRun]:
@@ -132,41 +132,31 @@ class AirflowServices:
 
     def get(self, path: str) -> dict[str, Any]:
         """Return what the API answers."""
-        return self._call("GET", path)
+        return self._api.call("GET", path)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Ask the API to do something."""
-        return self._call("POST", path, body)
+        return self._api.call("POST", path, body)
 
     def patch(self, path: str, body: dict[str, Any]) -> None:
         """Change something through the API."""
-        self._call("PATCH", path, body)
+        self._api.call("PATCH", path, body)
 
     def _healthy(self) -> bool:
         try:
-            health = self._call("GET", "/api/v2/monitor/health")
+            health = self._api.call("GET", "/api/v2/monitor/health")
         except OSError:
             return False
         return all(health[name]["status"] == "healthy" for name in ("scheduler", "triggerer", "dag_processor"))
 
     def _found(self, path: str) -> bool:
         try:
-            self._call("GET", path)
+            self._api.call("GET", path)
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return False
             raise
         return True
-
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"{self.address}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return dict(json.load(response))
 
 
 @dataclass(frozen=True)
