@@ -70,7 +70,7 @@ class Delivery:
         kind = self._callback(outcome)
         self._expected = {notifier.recipients for notifier in notifiers_of(task, kind)}
         if self._expected:
-            self._context[NAME] = self  # type: ignore[literal-required]
+            self._context[NAME] = self  # type: ignore[literal-required]  # a key of ours
         elif kind != _RETRY:  # the next try reports these tables again
             self.confirm()
 

@@ -82,7 +82,7 @@ class ObjectField:
 
     def resolve(self, context: Context) -> Any:
         """Return the object."""
-        return getattr(context[NAME], self.name)  # type: ignore[literal-required]
+        return getattr(context[NAME], self.name)  # type: ignore[literal-required]  # a key of ours
 
 
 def with_objects(value: Any) -> Any:

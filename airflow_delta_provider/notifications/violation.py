@@ -112,7 +112,7 @@ class DeltaViolationNotifier(BaseNotifier):
         memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
         alert = self._alert(outcome, memory)
         message = Message(alert)
-        context[NAME] = message  # type: ignore[literal-required]
+        context[NAME] = message  # type: ignore[literal-required]  # a key of ours
         if alert.quiet:
             self.log.info("%s, %d unchanged: nothing is sent", alert.subject, alert.unchanged)
         errors = [] if alert.quiet else self._deliver(context, message)

@@ -44,7 +44,7 @@ _WORDS = frozenset(
     bigint binary boolean byte char dec decimal double float int integer long numeric real short smallint string
     tinyint variant varchar text xor default row_number grouping sets geography geometry
     nanosecond nanoseconds void
-    """.split()  # noqa: SIM905
+    """.split()
 )
 #: Signs of what is not understood, such as parameters.
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")

@@ -33,7 +33,7 @@ _VALUES = frozenset(
     """
     null true false current_catalog current_database current_date current_schema current_time current_timestamp
     current_timezone current_user localtime localtimestamp session_user user
-    """.split()  # noqa: SIM905 - as many words read better in lines
+    """.split()
 )
 
 

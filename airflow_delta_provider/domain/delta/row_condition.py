@@ -24,7 +24,7 @@ _CHANGING = frozenset(
     current_catalog current_database current_date current_schema current_time current_timestamp current_timezone
     current_user curdate getdate input_file_name localtime localtimestamp monotonically_increasing_id now rand randn
     random randstr session_user shuffle spark_partition_id unix_timestamp user uuid version
-    """.split()  # noqa: SIM905
+    """.split()
 )
 #: Text by which an expression may depend on the time zone of the session.
 _TIMES = re.compile(r"timestamp|unix|zone|utc|epoch", re.IGNORECASE)

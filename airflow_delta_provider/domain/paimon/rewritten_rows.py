@@ -147,7 +147,9 @@ def _replaced(change: Change, new: NewIds) -> list[DataFile]:
 
 
 def _is_within(ids: range | None, others: range) -> bool:
-    return bool(ids) and others.start <= ids.start and ids.stop <= others.stop  # type: ignore[union-attr]
+    if not ids:
+        return False
+    return others.start <= ids.start and ids.stop <= others.stop
 
 
 def _count(files: Iterable[DataFile], deleted: Mapping[str, int], data_evolution: bool) -> int:

@@ -29,4 +29,6 @@ def row_successors(
 
 def _share_ids(one: DataFile, other: DataFile) -> bool:
     ids, others = id_range(one), id_range(other)
-    return bool(ids and others) and max(ids.start, others.start) < min(ids.stop, others.stop)  # type: ignore[union-attr]
+    if not ids or not others:
+        return False
+    return max(ids.start, others.start) < min(ids.stop, others.stop)

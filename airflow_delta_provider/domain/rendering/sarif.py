@@ -117,7 +117,7 @@ def _results(found: Sequence[Found], rules: Sequence[Json], places: Mapping[str,
     results = [_result(table, finding, index[finding.code], places[table.table]) for table, finding in found]
     if found and all(finding.status in _BASELINE for _, finding in found):
         for result, (_, finding) in zip(results, found):
-            result["baselineState"] = _BASELINE[finding.status]  # type: ignore[index]
+            result["baselineState"] = _BASELINE[finding.status]  # type: ignore[index]  # only with a status
     return results
 
 

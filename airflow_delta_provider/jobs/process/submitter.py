@@ -13,7 +13,7 @@ from typing import IO
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # where there is none
 
 #: Seconds between two looks of the watch.
 _EVERY = 2.0

@@ -53,9 +53,7 @@ def codes(findings: Any) -> list[str]:
     return [finding.code for finding in findings]
 
 
-TYPES = (
-    "string long integer short byte float double boolean binary date timestamp timestamp_ntz void variant".split()  # noqa: SIM905
-)
+TYPES = "string long integer short byte float double boolean binary date timestamp timestamp_ntz void variant".split()
 HEALTHY = {
     "no columns": metadata(struct()),
     "every type": metadata(struct(*(field(f"c_{name}", name) for name in TYPES))),

@@ -30,7 +30,7 @@ _OF_DELTA_SPARK = """
     redirectWriterOnly-preview requireCheckpointProtectionBeforeVersion rowTrackingSuspended
     sampleRetentionDuration setTransactionRetentionDuration universalFormat.enabledFormats
     universalFormat.iceberg.atomicConversion.supported writePartitionColumnsToParquet
-    """.split()  # noqa: SIM905
+    """.split()
 #: Those that only Databricks knows; Delta Spark v4.4.0 refuses them.
 HOSTED = frozenset({"delta.targetFileSize", "delta.tuneFileSizesForRewrites"})
 _KNOWN = {

@@ -15,7 +15,7 @@ _RESERVED: Mapping[str, frozenset[str]] = {
         join lateral leading left natural not null offset on only or order outer overlaps primary recursive
         references right select session_user some sql table then time to trailing union unique unknown user using
         when where with within
-        """.split()  # noqa: SIM905
+        """.split()
     ),
     "Trino": frozenset(
         """
@@ -25,7 +25,7 @@ _RESERVED: Mapping[str, frozenset[str]] = {
         inner insert intersect into is join json_array json_exists json_object json_query json_table json_value left
         like listagg localtime localtimestamp natural normalize not null on or order outer prepare primary recursive
         right rollup select skip table then trim true uescape union unnest using values when where with
-        """.split()  # noqa: SIM905
+        """.split()
     ),
 }
 

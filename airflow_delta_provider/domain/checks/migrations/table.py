@@ -39,7 +39,7 @@ _UNSTABLE = frozenset(
     rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id input_file_name
     input_file_block_start input_file_block_length current_date curdate current_timestamp now localtimestamp
     current_time current_timezone current_user user session_user current_catalog current_database current_schema version
-    """.split()  # noqa: SIM905
+    """.split()
 )
 #: Those that need no parentheses.
 _UNSTABLE_WORDS = frozenset(

@@ -108,7 +108,7 @@ def _commit_version_in_future(files: Collection[LiveFile], version: int) -> Iter
 @on_demand(TWO_DELETION_VECTORS)
 def _live_twice(files: Collection[LiveFile]) -> Iterator[Finding]:
     seen: set[str] = set()
-    twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]
+    twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]  # None is meant
     if twice:
         yield TWO_DELETION_VECTORS.found(
             f"{{files:live file has|live files have}} more than one deletion vector at a time: {_PATHS}.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from operator import methodcaller
 
 from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Profile, Release, Support
 
@@ -140,7 +141,7 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
     source = _source(profile.around(version))
     for feature in sorted(demands.reader):
         name = _keyed(feature, demands.implied_reader)
-        found = profile.support(version, lambda release, name=name: release.reading(name))  # type: ignore[misc]
+        found = profile.support(version, methodcaller("reading", name))
         if found is Support.WRONG and feature in demands.unused:
             continue
         if found is not Support.YES:
@@ -156,7 +157,7 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
         return
     for feature in sorted(demands.writer):
         name, unused = _keyed(feature, demands.implied_writer), feature in demands.unused
-        found = profile.support(version, lambda release, name=name, unused=unused: release.writing(name, unused=unused))  # type: ignore[misc]
+        found = profile.support(version, methodcaller("writing", name, unused=unused))
         if found is not Support.YES:
             yield Reason(Access.WRITE, found, feature, source)
 

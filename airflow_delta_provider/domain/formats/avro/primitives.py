@@ -90,12 +90,12 @@ def read_double(data: bytes, position: int) -> tuple[float, int]:
     return _DOUBLE.unpack(data[position : skip_fixed(8)(data, position)])[0], position + 8
 
 
-def read_null(data: bytes, position: int) -> tuple[None, int]:  # noqa: ARG001
+def read_null(data: bytes, position: int) -> tuple[None, int]:  # noqa: ARG001 - as every type
     """Read a null, which takes no byte."""
     return None, position
 
 
-def skip_null(data: bytes, position: int) -> int:  # noqa: ARG001
+def skip_null(data: bytes, position: int) -> int:  # noqa: ARG001 - as every type
     """Pass over a null."""
     return position
 

@@ -23,7 +23,7 @@ class JvmOutput:
     """
 
     def __init__(self, *, shown: bool) -> None:
-        self._kept: IO[bytes] | None = None if shown else tempfile.TemporaryFile()  # noqa: SIM115
+        self._kept: IO[bytes] | None = None if shown else tempfile.TemporaryFile()  # noqa: SIM115 - kept as long as the process lives
 
     @contextmanager
     def taken(self) -> Iterator[None]:
