@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.draft import Draft
+from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade, unknown_feature
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
@@ -44,29 +45,47 @@ def plan_enabling(
     :param state: the table; with its files if row tracking is among the features
     :param by_name: features that this engine adds only if they are also named: for their property alone it adds another
     """
-    if blocked := check_table(table.text, state.protocol, engine):
-        return Planned(None, blocked)
+    draft = Draft(table, state, engine)
+    draft.refusals += check_table(table.text, state.protocol, engine) or check_enabling(options, state, engine)
+    if draft.refusals:
+        return draft.planned()
+    statements, features = enabling_statements(options, state, by_name)
+    draft.take(*statements)
+    draft.support(features)
+    plan = draft.plan()
+    return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
+
+
+def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Engine) -> tuple[Finding, ...]:
+    """Return why the features cannot be enabled, or the properties not be set."""
     features = [feature_named(name) for name in options.features]
-    refusals = [
+    return (
         *(refusal for feature in features for refusal in _check_feature(feature, options, engine)),
         *_check_properties(options, features, state),
-    ]
-    if refusals:
-        return Planned(None, tuple(refusals))
+    )
+
+
+def enabling_statements(
+    options: EnableFeatureOptions, state: TableState, by_name: Collection[str] = ()
+) -> tuple[list[SetProperties], list[str]]:
+    """Return the statements that enable the features, and all features that the table supports then besides.
+
+    :param by_name: as for :func:`plan_enabling`
+    """
+    features = [feature_named(name) for name in options.features]
     properties = _properties_to_set(features, options, state)
     properties |= {feature_named(name).support_property: "supported" for name in by_name}
     asked = [feature.name for feature in features]
-    protocol_after = state.protocol.supporting(asked + _implied(properties, state.protocol.features.union(asked)))
-    steps: list[SetProperties] = []
+    supported = asked + _implied(properties, state.protocol.features.union(asked))
+    statements: list[SetProperties] = []
     if FeatureState.SUSPENDED in (feature_state(feature, state.protocol, state.metadata) for feature in features):
-        steps.append(SetProperties(((ROW_TRACKING_SUSPENDED, "false"),)))
+        statements.append(SetProperties(((ROW_TRACKING_SUSPENDED, "false"),)))
     if properties:
-        added = sorted(protocol_after.features - state.protocol.features)
-        steps.append(
+        added = sorted(state.protocol.supporting(supported).features - state.protocol.features)
+        statements.append(
             SetProperties(tuple(sorted(properties.items())), tuple(added), commits=_commits(properties, state))
         )
-    plan = Plan(table, tuple(steps), state.protocol, protocol_after)
-    return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
+    return statements, supported
 
 
 def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.draft import Draft
+from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
-from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, Step, WidenColumns
+from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, WidenColumns
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, UNRECORDED_TYPE_CHANGE
@@ -52,26 +53,41 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
 
     A column that already has its type is left out, so a second run plans nothing.
     """
-    if blocked := check_table(table.text, state.protocol, engine):
-        return Planned(None, blocked)
-    if not engine.widens_types:
-        return Planned(None, (engine_too_old(engine),))
+    draft = Draft(table, state, engine)
+    draft.refusals += check_table(table.text, state.protocol, engine)
+    if not draft.refusals and not engine.widens_types:
+        draft.refusals.append(engine_too_old(engine))
+    if draft.refusals:
+        return draft.planned()
     widenings, refusals = resolve_widenings(options, state.metadata)
     pending = [w for w in widenings if w.column.data_type != w.new]
-    refusals += [refusal for w in pending for refusal in check_widening(w, state)]
-    if refusals:
-        return Planned(None, tuple(refusals))
+    draft.refusals += refusals
     preparation, needed = widening_preparation([w.new for w in pending], state)
-    steps: tuple[Step, ...] = (*preparation, *_alterations(pending, engine))
-    notes = (
-        ()
-        if len(pending) < 2 or engine.alters_many_columns
-        else (f"{engine} changes one column per commit: {len(pending)} commits. If one fails, a rerun resumes there.",)
-    )
-    plan = Plan(table, steps, state.protocol, state.protocol.supporting(needed), notes)
+    draft.take(*preparation)
+    draft.support(needed)
+    widen(draft, pending)
+    if draft.refusals:
+        return draft.planned()
+    if len(pending) > 1 and not engine.alters_many_columns:
+        draft.notes.append(
+            f"{engine} changes one column per commit: {len(pending)} commits. If one fails, a rerun resumes there."
+        )
+    plan = draft.plan()
     if preparation and not options.enable_type_widening and _widening_is_off(state):
         return Planned(plan, (_widening_disabled(table),))
     return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
+
+
+def widen(draft: Draft, pending: Sequence[Widening], otherwise: str = "") -> None:
+    """Take the steps that change the types of columns, in one commit where the engine can; or refuse.
+
+    :param otherwise: what else can be done where the engine is too old, a sentence
+    """
+    draft.refusals += [refusal for w in pending for refusal in check_widening(w, draft.state)]
+    if pending and not draft.engine.widens_types:
+        draft.refusals.append(engine_too_old(draft.engine, otherwise))
+    if not draft.refusals:
+        draft.take(*_alterations(pending, draft.engine))
 
 
 def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[list[Widening], list[Finding]]:
@@ -258,7 +274,7 @@ def widening_preparation(
     return (SetProperties(tuple(sorted(properties.items())), tuple(sorted(needed))),), needed
 
 
-def _alterations(pending: list[Widening], engine: Engine) -> tuple[WidenColumns, ...]:
+def _alterations(pending: Sequence[Widening], engine: Engine) -> tuple[WidenColumns, ...]:
     columns = tuple(ColumnType(w.column.parts, sql_name(w.column.data_type), sql_name(w.new)) for w in pending)
     if engine.alters_many_columns:
         return (WidenColumns(columns),) if columns else ()

@@ -1,11 +1,12 @@
-"""A plan in the making: its steps, and the table as they leave it."""
+"""The plan of a migration in the making: its steps, and the table as they leave it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -15,13 +16,12 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.difference.columns import column_changes
 from airflow_delta_provider.domain.migrations.difference.table import is_partitioned_otherwise
 from airflow_delta_provider.domain.migrations.edit import edited
-from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
 
-class Draft:
-    """Collects steps and refusals, and follows what the steps make of the table.
+class MigrationDraft(Draft):
+    """Follows what its steps make of the table, and collects what they rest on.
 
     :param survey: what dropping features costs
     """
@@ -29,16 +29,12 @@ class Draft:
     def __init__(
         self, table: TableName, spec: TableSpec, state: TableState, engine: Engine, survey: DropSurvey
     ) -> None:
-        self.table = table
+        super().__init__(table, state, engine)
         self.spec = spec
-        self.before = self.state = state
-        self.engine = engine
         self.survey = survey
         self.columns = column_changes(state.metadata.schema, spec)
         self._cast_where_rows_are_rewritten()
-        self.steps: list[Step] = []
-        self.refusals: list[Finding] = list(self.columns.refusals)
-        self.notes: list[str] = []
+        self.refusals += self.columns.refusals
         self._wants_files = False
 
     def _cast_where_rows_are_rewritten(self) -> None:
@@ -56,14 +52,10 @@ class Draft:
 
     def take(self, *planned: Step) -> None:
         """Take steps, and go on with the table as they leave it."""
+        super().take(*planned)
         for step in planned:
-            self.steps.append(step)
             wire = edited(step, self.state.metadata.to_json())
             self.state = replace(self.state, metadata=Metadata.from_json(wire))
-
-    def support(self, names: Iterable[str]) -> None:
-        """Go on with a table whose protocol supports more features."""
-        self.state = replace(self.state, protocol=self.state.protocol.supporting(names))
 
     def files(self) -> Sequence[LiveFile]:
         """Return the live files of the table; none where they were not read yet, which is noted."""

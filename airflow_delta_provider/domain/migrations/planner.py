@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TR
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.migrations.draft import Draft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
 from airflow_delta_provider.domain.migrations.parts.columns import change_columns, drop_columns
 from airflow_delta_provider.domain.migrations.parts.features import drop_features, enable_features
@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
 #: What a plan consists of, in this order.
-_PARTS: Sequence[Callable[[Draft], None]] = (
+_PARTS: Sequence[Callable[[MigrationDraft], None]] = (
     enable_features,
     change_columns,
     rewrite,
@@ -101,7 +101,7 @@ def plan_migration(
     engine = engine or _ANY_ENGINE
     if blocked := (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state)):
         return MigrationPlanned(None, blocked)
-    draft = Draft(table, spec, state, engine, survey or DropSurvey())
+    draft = MigrationDraft(table, spec, state, engine, survey or DropSurvey())
     for part in _PARTS:
         if not draft.refusals:  # else the table is not what the next part goes on with
             part(draft)

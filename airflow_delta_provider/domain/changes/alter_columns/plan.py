@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import check_alteration
+from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
 from airflow_delta_provider.domain.changes.step import AddColumns, Alteration, DropColumns, RenameColumn, Step
@@ -25,17 +28,31 @@ def plan_altering(
 
     :param past: the columns that the table has had
     """
-    if refused := (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state)):
-        return Planned(None, refused)
-    alteration, refusals = resolve_allowed(options, state, past)
-    if refusals:
-        return Planned(None, refusals)
-    steps: tuple[Step, ...] = (
-        *((DropColumns(alteration.drops),) if alteration.drops else ()),
-        *map(RenameColumn, alteration.renames),
-        *((AddColumns(alteration.adds),) if alteration.adds else ()),
-    )
-    return Planned(alteration_plan(table, state, alteration, steps))
+    draft = Draft(table, state, engine)
+    draft.refusals += (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state))
+    if draft.refusals:
+        return draft.planned()
+    alteration, refusals = resolve(options, state.metadata, past)
+    draft.refusals += refusals
+    alter(draft, alteration, tuple(_statements(alteration)))
+    if draft.refusals:
+        return draft.planned()
+    return Planned(alteration_plan(table, state, alteration, tuple(draft.steps)))
+
+
+def alter(draft: Draft, alteration: Alteration, steps: Sequence[Step]) -> None:
+    """Take the steps that make an alteration; or refuse, with every reason why the table does not allow it."""
+    draft.refusals += check_alteration(alteration, draft.state)
+    if not draft.refusals:
+        draft.take(*steps)
+
+
+def _statements(alteration: Alteration) -> Iterator[Step]:
+    if alteration.drops:
+        yield DropColumns(alteration.drops)
+    yield from map(RenameColumn, alteration.renames)
+    if alteration.adds:
+        yield AddColumns(alteration.adds)
 
 
 def resolve_allowed(

@@ -9,11 +9,14 @@ from datetime import datetime, timezone
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.changes.drop_features.plan import plan_drop
-from airflow_delta_provider.domain.changes.enable_features import enabled_by, plan_enabling
+from airflow_delta_provider.domain.changes.enable_features import (
+    check_enabling,
+    enabled_by,
+    enabling_statements,
+)
 from airflow_delta_provider.domain.changes.widen_types import (
     widening_preparation,
 )
-from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType, parse_type
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, CHECK_CONSTRAINTS
@@ -27,7 +30,7 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     new_constraints,
     new_properties,
 )
-from airflow_delta_provider.domain.migrations.draft import Draft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.names import FeatureNames
@@ -41,28 +44,26 @@ class _Declared(EnableFeatureOptions):
     features: tuple[str, ...] = option(FeatureNames(), "declared features")
 
 
-def enable_features(draft: Draft) -> None:
+def enable_features(draft: MigrationDraft) -> None:
     """Declared features, and those that other changes need, in statements of the engine."""
     properties = new_properties(draft.state.metadata, draft.spec)
     enabling = {name: value for name, value in properties.items() if _enables(name, value)}
     declared = [feature_named(name).name for name in draft.spec.features]
     special = any(feature_named(name).access is FeatureAccess.SPECIAL for name in declared)
     options = _Declared(features=(*declared, *_needed_features(draft)), properties=enabling, allow_special=special)
-    checked = plan_enabling(draft.table, replace(options, properties=properties), draft.state, draft.engine)
-    planned = plan_enabling(draft.table, replace(options, allow_protocol_upgrade=True), draft.state, draft.engine)
-    draft.refusals += [f for f in checked.refusals if f.code != requests.PROTOCOL_UPGRADE.code]
-    if planned.plan is None or draft.refusals:
+    draft.refusals += check_enabling(replace(options, properties=properties), draft.state, draft.engine)
+    if draft.refusals:
         return
+    statements, supported = enabling_statements(options, draft.state)
     prepared, needed = widening_preparation([parse_type(w.new) for w in draft.columns.widenings], draft.state)
-    statements = [step for step in (*planned.plan.steps, *prepared) if isinstance(step, steps.SetProperties)]
     was_mapped = draft.state.metadata.properties.is_mapped
-    draft.take(*_merged_properties(statements))
-    draft.support([*(planned.plan.protocol_after.features - draft.before.protocol.features), *needed])
+    draft.take(*_merged_properties([*statements, *prepared]))
+    draft.support([*supported, *needed])
     if draft.state.metadata.properties.is_mapped and not was_mapped:
         _map_columns(draft)
 
 
-def _map_columns(draft: Draft) -> None:
+def _map_columns(draft: MigrationDraft) -> None:
     """Go on with a table whose columns are mapped, each to its own name."""
     metadata = draft.state.metadata
     schema, properties = map_by_name(metadata.schema_string)
@@ -70,7 +71,7 @@ def _map_columns(draft: Draft) -> None:
     draft.state = replace(draft.state, metadata=Metadata.from_json(mapped.to_json()))
 
 
-def _needed_features(draft: Draft) -> list[str]:
+def _needed_features(draft: MigrationDraft) -> list[str]:
     """Return the features that the other changes need, and the table does not have."""
     found = []
     if draft.columns.defaults:
@@ -87,12 +88,12 @@ def _needed_features(draft: Draft) -> list[str]:
     return [f.name for f in found if not has_feature(draft.state.protocol.features, f.name)]
 
 
-def _new_types(draft: Draft) -> Iterator[str]:
+def _new_types(draft: MigrationDraft) -> Iterator[str]:
     yield from (add.type for add in draft.columns.adds)
     yield from (cast.new for cast in draft.columns.casts)
 
 
-def drop_features(draft: Draft) -> None:
+def drop_features(draft: MigrationDraft) -> None:
     """Features that go, after all that may still need them."""
     names = tuple(feature_named(name).name for name in draft.spec.drop_features)
     if not names or not set(names) & draft.state.protocol.features:

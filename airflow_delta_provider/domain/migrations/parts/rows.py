@@ -23,13 +23,13 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     is_partitioned_otherwise,
     new_constraints,
 )
-from airflow_delta_provider.domain.migrations.draft import Draft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.report.finding import Finding
 
 _APPEND_ONLY = "Set delta.appendOnly to false first, or declare what the table has."
 
 
-def rewrite(draft: Draft) -> None:
+def rewrite(draft: MigrationDraft) -> None:
     """Types that widening does not reach, and other partition columns."""
     partitions = draft.spec.partition_by if is_partitioned_otherwise(draft.state.metadata, draft.spec) else None
     if not draft.columns.casts and partitions is None:
@@ -66,7 +66,7 @@ def _needs_zone(cast: steps.Cast) -> bool:
     return depends_on_zone(parse_sql_type(cast.old), parse_sql_type(cast.new))
 
 
-def _check_cast(draft: Draft, column: Column, cast: steps.Cast) -> Iterator[Finding]:
+def _check_cast(draft: MigrationDraft, column: Column, cast: steps.Cast) -> Iterator[Finding]:
     new = parse_sql_type(cast.new)
     if can_widen(column.data_type, new):
         yield from check_widening(Widening(column, new), draft.state)
@@ -88,7 +88,7 @@ def _check_cast(draft: Draft, column: Column, cast: steps.Cast) -> Iterator[Find
         )
 
 
-def forbid_nulls(draft: Draft) -> None:
+def forbid_nulls(draft: MigrationDraft) -> None:
     """Columns that are to be NOT NULL, which is proven when it is done."""
     required = draft.columns.required
     if not required:
@@ -106,7 +106,7 @@ def forbid_nulls(draft: Draft) -> None:
     draft.take(steps.ForbidNulls(tuple(required)))
 
 
-def add_constraints(draft: Draft) -> None:
+def add_constraints(draft: MigrationDraft) -> None:
     """New CHECK constraints: the engine checks the rows."""
     columns = list(all_columns(draft.state.metadata.schema))
     constraints = new_constraints(draft.state.metadata, draft.spec)
@@ -136,7 +136,7 @@ def add_constraints(draft: Draft) -> None:
     draft.take(*constraints)
 
 
-def _place(draft: Draft, constraint: str) -> Prose:
+def _place(draft: MigrationDraft, constraint: str) -> Prose:
     """Return where a constraint was written, for the middle of a sentence; empty where that is not known."""
     place = draft.spec.places.get(f"constraints.{constraint}")
     return Prose(f"; {place}" if place else "")

@@ -11,10 +11,10 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     new_properties,
     old_properties,
 )
-from airflow_delta_provider.domain.migrations.draft import Draft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 
 
-def set_properties(draft: Draft) -> None:
+def set_properties(draft: MigrationDraft) -> None:
     """Properties that enable no feature."""
     if properties := new_properties(draft.state.metadata, draft.spec):
         draft.take(steps.SetProperties(tuple(sorted(properties.items()))))
@@ -22,7 +22,7 @@ def set_properties(draft: Draft) -> None:
         draft.take(unset)
 
 
-def cluster(draft: Draft) -> None:
+def cluster(draft: MigrationDraft) -> None:
     """Other clustering columns, or none."""
     if not is_clustered_otherwise(draft.state, draft.spec):
         return
