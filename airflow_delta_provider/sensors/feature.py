@@ -16,7 +16,6 @@ from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 class DeltaFeatureSensor(TableSensor):
@@ -82,8 +81,6 @@ class DeltaFeatureSensor(TableSensor):
         """
         try:
             wanted_state(self.state)
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
             if is_literal(self.features):
                 self._condition()
             elif isinstance(self.features, list | tuple):

@@ -18,7 +18,6 @@ from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.health import DeltaHealthTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope
 from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 OnViolation = Literal["fail", "wait"]
 FailOn = Literal["error", "warning"]
@@ -120,8 +119,6 @@ class DeltaProtocolHealthSensor(TableSensor):
             if given not in possible:
                 raise DeltaRequestError(f"{argument} is {given!r}. It is {' or '.join(map(repr, possible))}.")
         try:
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
             if is_literal(self.state_path):
                 self._scope()
         except ValueError as error:

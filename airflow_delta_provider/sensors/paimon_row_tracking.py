@@ -15,7 +15,6 @@ from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 _KNOWN = "paimon_row_tracking_sensor_known"
 
@@ -98,8 +97,6 @@ class PaimonRowTrackingSensor(TableSensor):
         :raises DeltaRequestError: with the remedy
         """
         try:
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
             if is_literal(self.since_snapshot):
                 values.Version().rendered("since_snapshot", self.since_snapshot)
         except ValueError as error:

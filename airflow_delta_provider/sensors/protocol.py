@@ -14,7 +14,6 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 class DeltaProtocolSensor(ChangeSensor):
@@ -83,8 +82,6 @@ class DeltaProtocolSensor(ChangeSensor):
         :raises DeltaRequestError: with the remedy
         """
         try:
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
             if is_literal(self.condition):
                 self._wanted()
         except ValueError as error:

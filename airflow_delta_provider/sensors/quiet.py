@@ -11,11 +11,9 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text
-from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.quiet import DeltaQuietTrigger
 from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 class DeltaQuietSensor(TableSensor):
@@ -45,11 +43,6 @@ class DeltaQuietSensor(TableSensor):
     def __init__(self, *, table: Text, quiet_for: timedelta | float, **kwargs: Unpack[SensorArguments]) -> None:
         super().__init__(table=table, **kwargs)
         self.quiet_for = quiet_for.total_seconds() if isinstance(quiet_for, timedelta) else quiet_for
-        try:
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error
         if isinstance(self.quiet_for, bool) or not isinstance(self.quiet_for, int | float) or not self.quiet_for > 0:
             raise DeltaRequestError(f"quiet_for is {quiet_for!r}; give seconds, or a timedelta, above 0.")
 

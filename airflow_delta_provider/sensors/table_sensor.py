@@ -20,8 +20,10 @@ from typing_extensions import Unpack
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text
+from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStatus
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
+from airflow_delta_provider.watch.storage_address import StorageAddress
 from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 
 #: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
@@ -73,6 +75,8 @@ class TableSensor(BaseSensorOperator):
         **kwargs: Unpack[SensorTaskArguments],
     ) -> None:
         super().__init__(mode=mode or ("poke" if deferrable else "reschedule"), **kwargs)
+        if is_literal(table):
+            _check_address(cast("str", table))
         self.table = cast("str", table)  # as soon as Airflow has rendered it
         self.storage_conn_id = cast("str | None", storage_conn_id)
         self.deferrable = deferrable
@@ -195,3 +199,15 @@ class TableSensor(BaseSensorOperator):
     def _forgets(self) -> bool:
         """Whether the next poke is another process."""
         return not self.deferrable and bool(self.reschedule)
+
+
+def _check_address(table: str) -> None:
+    """
+    Check that a table can be read here.
+
+    :raises DeltaRequestError: for a catalog name, or a location that is wrong
+    """
+    try:
+        StorageAddress.of(table)
+    except ValueError as error:
+        raise DeltaRequestError(str(error)) from error

@@ -13,7 +13,6 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
-from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 class DeltaTableVersionSensor(ChangeSensor):
@@ -80,8 +79,6 @@ class DeltaTableVersionSensor(ChangeSensor):
         :raises DeltaRequestError: with the remedy
         """
         try:
-            if is_literal(self.table):
-                StorageAddress.of(self.table)
             if is_literal(self.version) and is_literal(self.after_version):
                 self._wanted()
             if self.after_last_seen and (self.version, self.after_version) != (None, None):
