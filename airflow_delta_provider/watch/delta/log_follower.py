@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     NoLogError,
@@ -84,13 +83,7 @@ class LogFollower:
         return Followed(() if listed is None else (listed,), self._history)
 
     def _go_on(self, head: TableHead, newest: int) -> Followed:
-        heads = [head]
-        try:
-            for after in heads_after(self._log, head, newest):
-                heads.append(after)
-        except (BrokenLogError, FileNotFoundError):
-            if len(heads) == 1:
-                raise
+        heads = heads_from(self._log, head, newest)
         stamp = self._stamp_of(heads[-1].version)
         if stamp is not None:
             self._head, self._stamp = heads[-1], stamp
@@ -137,14 +130,7 @@ class Backlog:
                 return Progress([self._head_at(newest, names)], recreated=True, gap=True)
         elif not self._position.fits(base):
             return Progress([self._head_at(newest, names)], recreated=True)
-        heads = [base]
-        try:
-            for head in heads_after(self._log, base, min(newest, base.version + MOST_AT_ONCE)):
-                heads.append(head)
-        except (BrokenLogError, FileNotFoundError):
-            if len(heads) == 1:
-                raise
-        return Progress(heads, gap=gap)
+        return Progress(heads_from(self._log, base, min(newest, base.version + MOST_AT_ONCE)), gap=gap)
 
     def _base(self, version: int, newest: int, names: Collection[str]) -> TableHead | None:
         """Return the table at the position; None if the log no longer leads there, or not on from there."""
@@ -159,16 +145,20 @@ class Backlog:
         return HeadReader(self._log).read_version(version, names)
 
 
-def heads_after(table_log: ObjectStorageLog, head: TableHead, newest: int) -> Iterator[TableHead]:
-    """Yield the table after each commit that follows, oldest first.
+def heads_from(table_log: ObjectStorageLog, head: TableHead, newest: int) -> list[TableHead]:
+    """Return the table at a version, and after each commit that follows, up to one that cannot be read yet.
 
-    :raises BrokenLogError: if one is damaged, or not whole yet
-    :raises FileNotFoundError: if one is not there
+    :raises BrokenLogError: if the first commit is damaged, or not whole yet
+    :raises FileNotFoundError: if the first commit is not there
     """
-    for version in range(head.version + 1, newest + 1):
-        actions: list[Action] = table_log.read_commit(commit_name(version))
-        found = NewestFirst()
-        found.take(actions)
-        found.settle(head.protocol, head.metadata)
-        head = found.head(version)
-        yield head
+    heads = [head]
+    try:
+        for version in range(head.version + 1, newest + 1):
+            found = NewestFirst()
+            found.take(table_log.read_commit(commit_name(version)))
+            found.settle(heads[-1].protocol, heads[-1].metadata)
+            heads.append(found.head(version))
+    except (BrokenLogError, FileNotFoundError):
+        if len(heads) == 1:
+            raise
+    return heads
