@@ -15,6 +15,11 @@ def explain(step: steps.Step) -> str:
     raise TypeError(f"no explanation for {step!r}")
 
 
+def action_of(step: steps.Step) -> str:
+    """Return what ``step`` does, without the number of its commits."""
+    return explain(step).rpartition(" (")[0]
+
+
 @explain.register
 def _(step: steps.SetProperties) -> str:
     properties = ", ".join(f"{name}={value}" for name, value in step.properties)
@@ -193,7 +198,7 @@ def _(step: steps.RewriteTable) -> str:
 
 @explain.register
 def _(step: steps.InOneCommit) -> str:
-    parts = [explain(each).rpartition(" (")[0] for each in step.steps]
+    parts = [action_of(each) for each in step.steps]
     return f"{'; '.join(parts)} ({_commits(step.commits)})"
 
 

@@ -334,3 +334,8 @@ def each_step(planned: Iterable[Step]) -> Iterator[Step]:
             yield from step.steps
         else:
             yield step
+
+
+def rewrites_files(step: Step) -> bool:
+    """Whether a step of a migration writes data files again."""
+    return isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files > 0)

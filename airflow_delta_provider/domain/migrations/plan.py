@@ -12,7 +12,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import DropFeature, InOneCommit, RewriteTable, Step
+from airflow_delta_provider.domain.changes.step import InOneCommit, Step, each_step, rewrites_files
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.declared_text import declared_lines, diff
@@ -53,9 +53,7 @@ class MigrationPlan(Plan):
     @property
     def permissions(self) -> tuple[str, ...]:
         """Options that the one who applies it has to set."""
-        rewrites = any(
-            isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files) for step in self.steps
-        )
+        rewrites = any(map(rewrites_files, self.steps))
         needed = {"allow_protocol_upgrade": self.upgrades_protocol, "allow_rewrite": rewrites}
         return tuple(name for name, is_needed in needed.items() if is_needed)
 
@@ -98,7 +96,8 @@ class MigrationPlan(Plan):
     def _steps_to_json(self) -> Iterator[dict[str, Any]]:
         done: list[Step] = []
         for number, step in enumerate(self.steps, start=1):
-            for each in step.steps if isinstance(step, InOneCommit) else (step,):
+            digest = step_digest(step)
+            for each in each_step([step]):
                 effects = effects_of(each, self.before)
                 views = broken_views(each, done, self.spec.views)
                 done.append(each)
@@ -106,7 +105,7 @@ class MigrationPlan(Plan):
                     "sql": render_sql(each, self.table),
                     "explanation": explain(each),
                     "step": number,
-                    "digest": step_digest(step),
+                    "digest": digest,
                     **replace(effects, breaks=(*effects.breaks, *views)).to_json(),
                 }
 

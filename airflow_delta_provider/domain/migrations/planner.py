@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
-from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.explain import action_of
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
 from airflow_delta_provider.domain.changes.step import Step
@@ -138,4 +138,4 @@ def _not_additive(planned: Iterable[Step]) -> Iterator[Finding]:
     for step in planned:
         harmless = isinstance(step, steps.SetProperties) and not step.enables
         if not (harmless or isinstance(step, _ADDITIVE)):
-            yield requests.NOT_ADDITIVE.found("The plan would {what}.", what=Prose(explain(step).rpartition(" (")[0]))
+            yield requests.NOT_ADDITIVE.found("The plan would {what}.", what=Prose(action_of(step)))

@@ -8,10 +8,17 @@ from functools import cached_property
 from typing import ClassVar
 
 from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
-from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.explain import action_of, explain
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
-from airflow_delta_provider.domain.changes.step import DropFeature, ForbidNulls, InOneCommit, RewriteTable, Step
+from airflow_delta_provider.domain.changes.step import (
+    DropFeature,
+    ForbidNulls,
+    InOneCommit,
+    RewriteTable,
+    Step,
+    rewrites_files,
+)
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.migrations.outcome import still_needed
@@ -123,12 +130,11 @@ class ApplyMigration(PlannedChange):
     def _not_allowed(self, plan: MigrationPlan) -> Iterator[Finding]:
         yield from check_upgrade(plan, allowed=self.options.allow_protocol_upgrade)
         for step in plan.steps:
-            rewrites = isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files)
-            if rewrites and not self.options.allow_rewrite:
+            if rewrites_files(step) and not self.options.allow_rewrite:
                 yield requests.REWRITE_NOT_ALLOWED.found(
                     "The plan for {table} would {what}.",
                     table=self.table.name.text,
-                    what=Prose(explain(step).rpartition(" (")[0]),
+                    what=Prose(action_of(step)),
                 )
 
     def _not_as_declared(self, after: TableState) -> Iterator[Finding]:
