@@ -29,7 +29,6 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
-from airflow_delta_provider.domain.audit.table_events import TableEvents, events_of, first_event
 from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
@@ -47,6 +46,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATE
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.history_events import HistoryEvents, events_of, first_event
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
@@ -101,7 +101,7 @@ class HistoryAudit:
         self._tracking = RowTrackingAudit(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
         self._lines = KnownLines()
-        self._events = TableEvents()
+        self._events = HistoryEvents()
         self._previous = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
@@ -167,7 +167,7 @@ class HistoryAudit:
         return self._replay.state(self._version)
 
     @property
-    def events(self) -> TableEvents:
+    def events(self) -> HistoryEvents:
         """What the commits did to protocol and columns."""
         return self._events
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.live_paths import LivePaths
-from airflow_delta_provider.domain.audit.table_events import TableEvents
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.history_events import HistoryEvents
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -158,7 +158,7 @@ class HistoryFacts:
     checksum: int | None = None
     compaction: int | None = None
     standing: tuple[StandingViolation, ...] = ()
-    events: TableEvents | None = None
+    events: HistoryEvents | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
@@ -202,7 +202,7 @@ class HistoryFacts:
             _integer(wire.get("checksum")),
             _integer(wire.get("compaction")),
             tuple(StandingViolation.from_json(violation, states) for violation in wire["standing"]),
-            None if events is None else TableEvents.from_json(events),
+            None if events is None else HistoryEvents.from_json(events),
         )
 
 

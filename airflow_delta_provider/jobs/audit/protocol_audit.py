@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
-from airflow_delta_provider.domain.audit.table_events import TableEvents, history_of
 from airflow_delta_provider.domain.audit.version_range import find_span
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.history_events import HistoryEvents, history_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, newest_version
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
@@ -105,7 +105,7 @@ class ProtocolAudit:
         memory = self._memory(last)
         if memory is not None and memory.version == last and memory.may_stand(names) and not self._level.reads:
             events = memory.facts.events if memory.facts else None
-            known = history_of(memory.state, events or TableEvents())
+            known = history_of(memory.state, events or HistoryEvents())
             return self._report(list(memory.findings), memory, memory, last, history=known)
         try:
             with self._timings.phase("commits"):

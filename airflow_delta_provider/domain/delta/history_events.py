@@ -27,7 +27,7 @@ _MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240
 _MAX_COLUMNS = 1000
 
 
-class EventKind(str, Enum):
+class HistoryEventKind(str, Enum):
     """What an event is about."""
 
     CREATED = "created"
@@ -40,7 +40,7 @@ class EventKind(str, Enum):
 
 
 @dataclass(frozen=True)
-class TableEvent:
+class HistoryEvent:
     """One thing that a commit did.
 
     :param text: in words, with the names of features or columns
@@ -50,7 +50,7 @@ class TableEvent:
     """
 
     version: int
-    kind: EventKind
+    kind: HistoryEventKind
     text: str
     operation: str | None = None
     writer: str | None = None
@@ -62,44 +62,44 @@ class TableEvent:
         return {key: value for key, value in wire.items() if value is not None}
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any]) -> TableEvent:
+    def from_json(cls, wire: Mapping[str, Any]) -> HistoryEvent:
         """Read the wire form; keys of later versions are ignored.
 
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
         known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
-        return cls(**{**known, "version": int(wire["version"]), "kind": EventKind(wire["kind"])})
+        return cls(**{**known, "version": int(wire["version"]), "kind": HistoryEventKind(wire["kind"])})
 
 
 @dataclass(frozen=True)
-class TableEvents:
+class HistoryEvents:
     """The newest events of a table, oldest first.
 
     :param omitted: number of older ones
     """
 
-    events: tuple[TableEvent, ...] = ()
+    events: tuple[HistoryEvent, ...] = ()
     omitted: int = 0
 
-    def and_then(self, events: Iterable[TableEvent]) -> TableEvents:
+    def and_then(self, events: Iterable[HistoryEvent]) -> HistoryEvents:
         """Return these with later ones."""
         found = (*self.events, *events)
-        return TableEvents(found[-_MAX_EVENTS:], self.omitted + max(0, len(found) - _MAX_EVENTS))
+        return HistoryEvents(found[-_MAX_EVENTS:], self.omitted + max(0, len(found) - _MAX_EVENTS))
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
         return {"events": [event.to_json() for event in self.events], "omitted": self.omitted}
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any]) -> TableEvents:
+    def from_json(cls, wire: Mapping[str, Any]) -> HistoryEvents:
         """Read the wire form.
 
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
-        return cls(tuple(map(TableEvent.from_json, wire["events"])), int(wire["omitted"]))
+        return cls(tuple(map(HistoryEvent.from_json, wire["events"])), int(wire["omitted"]))
 
 
-def history_of(state: TableState, events: TableEvents) -> dict[str, Any]:
+def history_of(state: TableState, events: HistoryEvents) -> dict[str, Any]:
     """Return what the report says of what a table is, and of how it became so."""
     protocol = state.protocol
     features = {
@@ -113,34 +113,34 @@ def history_of(state: TableState, events: TableEvents) -> dict[str, Any]:
     return {"protocol": protocol.to_json(), "features": features, "columns": columns, **events.to_json()}
 
 
-def first_event(commit: Commit, state: TableState) -> TableEvent:
+def first_event(commit: Commit, state: TableState) -> HistoryEvent:
     """Return the event of the commit with which a table has protocol and metadata."""
-    return _event(commit, EventKind.CREATED, f"creates the table: {_protocol(state.protocol)}")
+    return _event(commit, HistoryEventKind.CREATED, f"creates the table: {_protocol(state.protocol)}")
 
 
-def events_of(transition: Transition) -> Iterator[TableEvent]:
+def events_of(transition: Transition) -> Iterator[HistoryEvent]:
     """Yield what a commit does to protocol and columns."""
     commit, before, after = transition.commit, transition.before, transition.after
     if commit.metadata and before.metadata.id != after.metadata.id:
-        yield _event(commit, EventKind.CREATED, "replaces the table: it has another id")
+        yield _event(commit, HistoryEventKind.CREATED, "replaces the table: it has another id")
     if commit.protocols and before.protocol != after.protocol:
-        yield _event(commit, EventKind.PROTOCOL, _protocol_change(before.protocol, after.protocol))
+        yield _event(commit, HistoryEventKind.PROTOCOL, _protocol_change(before.protocol, after.protocol))
     if commit.metadata and before.metadata.schema_string != after.metadata.schema_string:
         try:
             changes = list(_column_changes(before.metadata, after.metadata))
         except BrokenLogError:
-            changes = [(EventKind.CHANGED, "changes the schema, and one of the two cannot be read")]
-        for kind in EventKind:
+            changes = [(HistoryEventKind.CHANGED, "changes the schema, and one of the two cannot be read")]
+        for kind in HistoryEventKind:
             if texts := [text for each, text in changes if each is kind]:
                 more = len(texts) - _MAX_NAMES
                 shown = texts[:_MAX_NAMES] + ([f"{more} more"] if more > 0 else [])
                 yield _event(commit, kind, "; ".join(shown))
 
 
-def _event(commit: Commit, kind: EventKind, text: str) -> TableEvent:
+def _event(commit: Commit, kind: HistoryEventKind, text: str) -> HistoryEvent:
     made = commit.provenance
     text = text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
-    return TableEvent(commit.version, kind, text, made["operation"], made["writer"], made["timestamp"])
+    return HistoryEvent(commit.version, kind, text, made["operation"], made["writer"], made["timestamp"])
 
 
 def _protocol(protocol: Protocol) -> str:
@@ -161,10 +161,10 @@ def _protocol_change(before: Protocol, after: Protocol) -> str:
     return "; ".join(texts)
 
 
-def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[EventKind, str]]:
+def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[HistoryEventKind, str]]:
     old, new = MappedSchema.of(before), MappedSchema.of(after)
     for change in column_changes(old, new):
-        kind = EventKind.DROPPED if change.now is None else EventKind.RENAMED
+        kind = HistoryEventKind.DROPPED if change.now is None else HistoryEventKind.RENAMED
         yield kind, change.text
     by_id = old.is_mapped and new.is_mapped
     were, are = _places(before, by_id=by_id), _places(after, by_id=by_id)
@@ -174,10 +174,10 @@ def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[EventKi
         if was is None:
             if column.kinds[-1] == "field" and not any(column.parts[: len(parts)] == parts for parts in added):
                 added.append(column.parts)
-                yield EventKind.ADDED, f"adds {column} {sql_name(column.data_type)}"
+                yield HistoryEventKind.ADDED, f"adds {column} {sql_name(column.data_type)}"
         elif not _is_nested(was) and not _is_nested(column) and was.data_type != column.data_type:
-            kind = EventKind.WIDENED if can_widen(was.data_type, column.data_type) else EventKind.CHANGED
-            verb = "widens" if kind is EventKind.WIDENED else "changes"
+            kind = HistoryEventKind.WIDENED if can_widen(was.data_type, column.data_type) else HistoryEventKind.CHANGED
+            verb = "widens" if kind is HistoryEventKind.WIDENED else "changes"
             yield kind, f"{verb} {column} from {sql_name(was.data_type)} to {sql_name(column.data_type)}"
 
 

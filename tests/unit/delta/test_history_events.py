@@ -6,8 +6,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from airflow_delta_provider.domain.audit.table_events import EventKind, TableEvent, TableEvents
 from airflow_delta_provider.domain.delta.data_type import ArrayType, PrimitiveType
+from airflow_delta_provider.domain.delta.history_events import HistoryEvent, HistoryEventKind, HistoryEvents
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -99,9 +99,9 @@ def test_many_names_are_counted_and_texts_are_short(tmp_path: Path) -> None:
 
 
 def test_oldest_events_are_counted_where_there_are_too_many() -> None:
-    event = TableEvent(0, EventKind.ADDED, "adds a int")
-    events = TableEvents()
+    event = HistoryEvent(0, HistoryEventKind.ADDED, "adds a int")
+    events = HistoryEvents()
     for number in range(450):
         events = events.and_then([replace(event, version=number)])
     assert (events.events[0].version, len(events.events), events.omitted) == (250, 200, 250)
-    assert TableEvents.from_json(events.to_json()) == events
+    assert HistoryEvents.from_json(events.to_json()) == events
