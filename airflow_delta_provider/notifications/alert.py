@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
 #: Findings that an alert names; beyond them, they are counted.
 MAX_NAMED = 1000
+#: Tables whose timeline an alert has.
+MAX_TIMELINES = 3
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
@@ -69,18 +74,10 @@ class Item:
     @property
     def remedy(self) -> str:
         """What to do; empty where the finding weighs less than its rule, since less may be to be done."""
-        return self._of_rule("remedy")
-
-    @property
-    def effect(self) -> str:
-        """What it does to readers or writers; empty where its remedy is."""
-        return self._of_rule("effect")
-
-    def _of_rule(self, part: str) -> str:
-        rule, own = RULES.get(self.finding.code), getattr(self.finding, part)
+        rule, own = RULES.get(self.finding.code), self.finding.remedy
         if own is not None or rule is None or rule.severity is not self.finding.severity:
             return own or ""
-        return str(getattr(rule, part))
+        return rule.remedy
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as in a report, with its table and why it is sent."""
@@ -107,6 +104,14 @@ class Group:
     def tables(self) -> int:
         """How many tables they are about."""
         return len({item.table for item in self.items})
+
+
+@dataclass(frozen=True)
+class TableTimeline:
+    """What commits did to a table that findings are about."""
+
+    table: str
+    timeline: Timeline
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,7 @@ class Alert:
     :param limit: how many findings are written out in full; the others are named
     :param missing: how many findings the shortened report lacks, as far as that is known
     :param place: where the whole report is kept, if that was tried
+    :param reports: what is known of the tables, by name
     """
 
     origin: Origin
@@ -155,6 +161,7 @@ class Alert:
     limit: int = 20
     missing: int = 0
     place: ReportPlace | None = None
+    reports: Mapping[str, TableReport] = field(default_factory=dict)
 
     @property
     def quiet(self) -> bool:
@@ -183,6 +190,14 @@ class Alert:
         """The findings that are named, by their rule: the worst group first."""
         shown = set(self.shown)
         return tuple(Group(items, frozenset(shown.intersection(items))) for items in self._grouped())
+
+    @cached_property
+    def timelines(self) -> tuple[TableTimeline, ...]:
+        """The timelines of the tables that come first, if they show more than a finding says itself."""
+        reports = map(self.reports.get, dict.fromkeys(item.table for item in self.shown))
+        drawn = ((report.table, Timeline.of(report)) for report in reports if report is not None)
+        found = (TableTimeline(table, drawn) for table, drawn in drawn if drawn is not None and len(drawn.marks) > 1)
+        return tuple(islice(found, MAX_TIMELINES))
 
     def _grouped(self) -> list[tuple[Item, ...]]:
         groups: defaultdict[tuple[News, Severity, str], list[Item]] = defaultdict(list)

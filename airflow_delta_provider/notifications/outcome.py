@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context, TaskInstanceState
 
+from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
 from airflow_delta_provider.notifications.alert import Origin, TableFinding
 from airflow_delta_provider.notifications.delivery import NAME, Delivery
@@ -39,6 +41,7 @@ class Outcome:
     :param failure: why the task failed, where the findings do not say it
     :param missing: how many were left out, as far as that is known
     :param place: where the whole report is kept, if that was tried
+    :param reports: what is known of the tables, by name
     """
 
     origin: Origin
@@ -49,6 +52,16 @@ class Outcome:
     failure: str | None = None
     missing: int = 0
     place: ReportPlace | None = None
+    reports: Mapping[str, TableReport] = field(default_factory=dict)
+
+    def of_severity(self, wanted: Collection[Severity]) -> Outcome:
+        """Return the same without findings of other severities."""
+        reports = {
+            table: replace(report, findings=tuple(f for f in report.findings if f.severity in wanted))
+            for table, report in self.reports.items()
+        }
+        findings = tuple(found for found in self.findings if found.finding.severity in wanted)
+        return replace(self, findings=findings, reports=reports)
 
 
 def outcome_of(context: Context) -> Outcome:
@@ -79,7 +92,7 @@ def outcome_of(context: Context) -> Outcome:
     pushed = _pulled(context, "findings")
     if not isinstance(pushed, Mapping) or "findings" not in pushed:
         return Outcome(origin, failure=None if failure is None else f"{_NO_REPORT} {failure}")
-    return _of_xcom(origin, pushed, summary, failure)
+    return replace(_of_xcom(origin, pushed, summary, failure), reports=_excerpt(context))
 
 
 def _of_report(origin: Origin, report: JobReport, place: ReportPlace | None, failure: str | None) -> Outcome:
@@ -91,6 +104,7 @@ def _of_report(origin: Origin, report: JobReport, place: ReportPlace | None, fai
         frozenset(table.table for table in report.tables if table.verdict.value in _LOOKED_AT),
         failure=failure,
         place=place,
+        reports={table.table: table for table in report.tables},
     )
 
 
@@ -133,6 +147,16 @@ def _of_xcom(origin: Origin, pushed: Mapping[str, Any], summary: Mapping[str, An
         missing=int(pushed.get("omitted", 0)),
         place=ReportPlace(path, error) if path or error else None,
     )
+
+
+def _excerpt(context: Context) -> Mapping[str, TableReport]:
+    """Return the tables of the report, as far as XCom has them."""
+    pushed = _pulled(context, REPORT_KEY)
+    try:
+        return {} if pushed is None else {table.table: table for table in Excerpt.from_json(pushed).report.tables}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        log.exception("XCom %s of the task could not be read; the alert has no timelines", REPORT_KEY)
+        return {}
 
 
 def _went_well(context: Context) -> bool:

@@ -6,7 +6,6 @@ import copy
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -105,8 +104,7 @@ class DeltaViolationNotifier(BaseNotifier):
         :raises DeltaAlertError: if one of them failed, after all were called
         """
         whole = outcome_of(context)
-        wanted = tuple(found for found in whole.findings if found.finding.severity in self.severities)
-        outcome = replace(whole, findings=wanted)
+        outcome = whole.of_severity(self.severities)
         refusals: list[Exception] = []
         state, traces = self._remembered(context, refusals)
         memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
@@ -177,6 +175,7 @@ class DeltaViolationNotifier(BaseNotifier):
             limit=self.max_findings,
             missing=outcome.missing,
             place=outcome.place,
+            reports=outcome.reports,
         )
 
     def _deliver(self, context: Context, message: Message) -> list[Exception]:

@@ -18,6 +18,7 @@ from airflow.providers.common.compat.sdk import BaseNotifier, Context, ObjectSto
 from airflow.sdk import DAG
 from airflow.sdk.execution_time.comms import GetXCom, XComResult
 
+from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.finding import Status, Waiver
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
@@ -83,7 +84,10 @@ def run(
     **rest: Any,
 ) -> Context:
     """A callback's context, of a task that pushed a report."""
-    xcoms = {"findings": findings_of(pushed), "return_value": summarise(pushed)} if pushed else {}
+    xcoms: dict[str, Any] = {}
+    if pushed:
+        excerpt = Excerpt.of(pushed).to_json()
+        xcoms = {"findings": findings_of(pushed), "return_value": summarise(pushed), REPORT_KEY: excerpt}
     xcoms = json.loads(json.dumps(xcoms))
 
     def xcom_pull(key: str, map_indexes: Any) -> Any:
@@ -136,6 +140,16 @@ class TestReport:
         assert "RT08" in sent.text
         assert "The worker died, or Airflow ended the task from outside" in sent.text
 
+    @pytest.mark.parametrize("told_by", [failed, succeeded], ids=["exception", "XCom"])
+    def test_has_the_timeline_of_its_tables_without_findings_that_nobody_wants(self, told_by: Any) -> None:
+        recorder = Recorder()
+        found = finding(version=3, healed_version=5), finding(version=6), finding(version=7, severity=Severity.WARNING)
+        context = told_by(*found)
+        DeltaViolationNotifier(notifiers=[recorder], severities=["ERROR"])(context)
+        _, course = recorder.sent[0].text.split(f"Versions 3 to 9 of {ORDERS}\n")
+        assert [line.split()[:2] for line in course.splitlines()[:3]] == [["3", "✕"], ["5", "✓"], ["6", "✕"]]
+        assert "    7  ✕" not in course
+
     def test_is_missing_where_the_worker_died(self) -> None:
         recorder = Recorder()
         context = run(state=None)
@@ -171,7 +185,8 @@ class TestReport:
         (sent,) = recorder.sent
         assert "The worker died" in sent.text
         assert ("No report exists" in sent.text, "RT08" in sent.text) == (pushed is None, pushed is not None)
-        assert sorted(comms.asked) == [("findings", -1), ("return_value", -1)]
+        keys = ["findings", "return_value"] if pushed is None else [REPORT_KEY, "findings", "return_value"]
+        assert sorted(comms.asked) == [(key, -1) for key in keys]
 
     @pytest.mark.parametrize("error", [DeltaJobError("exit code 137"), "DeltaJobError: exit code 137"])
     def test_is_missing_where_the_job_ended_without_one(self, error: Any) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+from tests.browser.small_png import small_png
+
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
@@ -94,11 +96,25 @@ class Chromium:
 
     def picture(self, file: Path, height: int = 1000) -> None:
         """Store what is seen as a PNG file."""
-        size = {"width": 1400, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.send("Emulation.setDeviceMetricsOverride", **size)
+        self.resize(1400, height)
         time.sleep(0.7)
-        file.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
+        self._store(file)
         self.send("Emulation.clearDeviceMetricsOverride")
+
+    def whole_page(self, file: Path) -> None:
+        """Store the page from its top to its bottom as a PNG file, as wide as it is."""
+        size = {"width": self.value("innerWidth"), "height": self.value("document.documentElement.scrollHeight")}
+        clip = {"x": 0, "y": 0, "scale": 1, **size}
+        self._store(file, captureBeyondViewport=True, clip=clip)
+
+    def _store(self, file: Path, **options: Any) -> None:
+        shot = self.send("Page.captureScreenshot", format="png", **options)
+        file.write_bytes(small_png(base64.b64decode(shot["data"])))
+
+    def resize(self, width: int, height: int, *, phone: bool = False) -> None:
+        """Show the page in a window, or on a phone, of another size."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
 
     def accessible(self) -> list[tuple[str, str]]:
         """Return role and name of what a screen reader finds on the page."""

@@ -19,7 +19,7 @@ from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOp
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
 from tests.airflow.test_operators import Run
-from tests.browser.test_report_tab import make_lake
+from tests.browser.lake import make_lake
 
 pytestmark = [
     pytest.mark.soak,

@@ -44,6 +44,21 @@ def version_text(finding: Finding) -> str | None:
     return f"{finding.version} or before" if finding.at_or_before else str(finding.version)
 
 
+def facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield label and value of what is known of a finding beside its words: the commit, and where it applies."""
+    known = (
+        ("version", version_text(finding)),
+        ("operation", finding.operation),
+        ("writer", finding.writer or finding.engine),
+        ("user", finding.user),
+        ("time", finding.timestamp),
+        ("column", finding.column),
+        ("about", finding.subject),
+        ("file", finding.path),
+    )
+    yield from ((label, value) for label, value in known if value)
+
+
 def wrapped(line: str, width: int, indent: int) -> list[str]:
     """Return a line as several of at most ``width`` columns; names are not broken at hyphens."""
     blanks = " " * indent

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
-from airflow_delta_provider.domain.rendering.finding_lines import version_text
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
+from airflow_delta_provider.domain.rendering.finding_lines import facts
+from airflow_delta_provider.domain.rendering.timeline import Mark
+from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.notifications.alert import Alert, Group, Item, News, TableTimeline
 
-#: Characters of a finding's message; the report has all of it.
+#: Characters of what a finding says is wrong; the report has all of it.
 MAX_MESSAGE = 1500
 #: The same where several findings of a rule are listed.
 MAX_ROW_MESSAGE = 500
-
-_FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
-    ("version", version_text),
-    ("column", lambda finding: finding.column),
-    ("file", lambda finding: finding.path),
-    ("engine", lambda finding: finding.writer or finding.engine),
-    ("commit", lambda finding: _commit(finding)),
-    ("holds again since", lambda finding: None if finding.healed_version is None else f"v{finding.healed_version}"),
-)
-
-#: The same, where several findings of a rule are listed: what may be the same of all of them has a label of its own.
-_ROW_FACTS: tuple[tuple[str, Callable[[Finding], str | None]], ...] = (
-    *_FACTS[:4],
-    ("operation", lambda finding: finding.operation),
-    ("user", lambda finding: finding.user),
-    ("time", lambda finding: finding.timestamp),
-    *_FACTS[5:],
-)
+#: What a timeline says in words.
+MAX_MARKS = 12
+#: What is said of a finding: evidence, effect, remedy.
+_LABELS = ("", "Effect", "Remedy")
 
 
 def heading(item: Item) -> str:
@@ -39,12 +27,20 @@ def heading(item: Item) -> str:
     return " ".join(filter(None, (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)))
 
 
-def message(item: Item) -> str:
-    """Return what is wrong and what to do; if the end had to be cut off, with the remedy that the rule gives."""
-    said = item.finding.message.strip()
-    if len(said) <= MAX_MESSAGE:
-        return said
-    return "\n".join(filter(None, (shortened(said, MAX_MESSAGE), item.remedy)))
+@dataclass(frozen=True)
+class Paragraph:
+    """One part of what is said of a finding.
+
+    :param label: what it is; empty for the evidence
+    """
+
+    label: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """Label and text."""
+        return f"{self.label}: {self.text}" if self.label else self.text
 
 
 @dataclass(frozen=True)
@@ -70,13 +66,13 @@ class Listing:
     """One finding, or several of a rule: what these have in common is said once.
 
     :param heading: why they are sent, their severity, the rule, and how many they are
-    :param text: evidence, effect and remedy, as far as they are the same of all, a paragraph each
+    :param text: evidence, effect and remedy, as far as they are the same of all
     :param facts: what is the same of all, as label and value; of one finding with its table
     :param rows: the findings, if they are several
     """
 
     heading: str
-    text: tuple[str, ...]
+    text: tuple[Paragraph, ...]
     facts: tuple[tuple[str, str], ...]
     rows: tuple[Row, ...]
 
@@ -85,9 +81,9 @@ class Listing:
         """Return what is said of a group of findings."""
         first = group.first
         if len(group.items) == 1:
-            text = (message(first),) if first in group.in_full else ()
-            return cls(heading(first), text, (("table", first.table), *_known(first, _FACTS)), ())
-        facts_of = [_known(item, _ROW_FACTS) for item in group.items]
+            text = _said(first) if first in group.in_full else ()
+            return cls(heading(first), _filled(text), (("table", first.table), *_known(first)), ())
+        facts_of = [_known(item) for item in group.items]
         same = set(facts_of[0]).intersection(*facts_of[1:])
         said = [_said(item) for item in group.items]
         common = [part for part, *others in zip(*said) if {part} == set(others)]
@@ -95,7 +91,7 @@ class Listing:
             Row(
                 item,
                 tuple(fact for fact in known if fact not in same),
-                shortened(" ".join(part for part in own if part and part not in common), MAX_ROW_MESSAGE)
+                shortened(" ".join(part.line for part in _filled(own) if part not in common), MAX_ROW_MESSAGE)
                 if item in group.in_full
                 else "",
             )
@@ -103,10 +99,31 @@ class Listing:
         )
         return cls(
             f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
-            tuple(filter(None, common)),
+            _filled(common),
             tuple(fact for fact in facts_of[0] if fact in same),
             tuple(rows),
         )
+
+
+@dataclass(frozen=True)
+class Course:
+    """A timeline in words, for those who do not see it drawn.
+
+    :param title: which versions of which table it shows
+    :param marks: what commits did, oldest first
+    :param rest: how much of it is left out; empty for nothing
+    """
+
+    title: str
+    marks: tuple[Mark, ...]
+    rest: str
+
+    @classmethod
+    def of(cls, shown: TableTimeline) -> Course:
+        """Return what is said of a table."""
+        marks = shown.timeline.newest_marks(MAX_MARKS)
+        left = len(shown.timeline.marks) - len(marks)
+        return cls(f"{shown.timeline.title} of {visible(shown.table)}", marks, f"… and {left:,} more" if left else "")
 
 
 def closing(alert: Alert) -> list[str]:
@@ -121,31 +138,35 @@ def origin(alert: Alert) -> str:
     return f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}"
 
 
-def _commit(finding: Finding) -> str | None:
-    parts = (finding.operation, finding.user and f"by {finding.user}", finding.timestamp and f"at {finding.timestamp}")
-    return " ".join(filter(None, parts)) or None
-
-
 def codes(items: Iterable[Item]) -> str:
     """Return the codes, the most frequent first, with how often each occurs."""
     return counted_codes(item.finding.code for item in items)
 
 
-def _known(item: Item, wanted: Iterable[tuple[str, Callable[[Finding], str | None]]]) -> list[tuple[str, str]]:
-    known = ((label, read(item.finding)) for label, read in wanted)
-    said = [(label, value) for label, value in known if value]
+def _known(item: Item) -> list[tuple[str, str]]:
+    known = list(facts(item.finding))
+    if item.finding.healed_version is not None:
+        known.append(("fixed in version", str(item.finding.healed_version)))
     if item.led_to:
-        said.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
-    return said
+        known.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
+    return known
 
 
-def _said(item: Item) -> tuple[str, str, str]:
-    """Return what is wrong, what that does while it lasts, and what to do, if the message alone does not say it all."""
-    found = item.finding
-    effect = "" if item.news is News.RESOLVED else item.effect
-    if found.evidence is None:
-        return found.message.strip(), effect, ""
-    return f"{found.evidence} {found.alike_text}".strip(), effect, item.remedy
+def _said(item: Item) -> tuple[Paragraph, ...]:
+    """Return what is wrong, what that does while it lasts, and what to do.
+
+    A finding without evidence says all of it in its message; if that is cut, the remedy of its rule follows.
+    """
+    wording = Wording.of(item.finding)
+    effect, remedy = "" if item.news is News.RESOLVED else wording.effect, wording.remedy
+    if item.finding.evidence is None and len(wording.evidence) > MAX_MESSAGE:
+        remedy = item.remedy
+    texts = wording.evidence.strip(), effect, remedy
+    return tuple(Paragraph(label, shortened(text, MAX_MESSAGE)) for label, text in zip(_LABELS, texts))
+
+
+def _filled(paragraphs: Iterable[Paragraph]) -> tuple[Paragraph, ...]:
+    return tuple(paragraph for paragraph in paragraphs if paragraph.text)
 
 
 def _not_named(alert: Alert) -> str | None:

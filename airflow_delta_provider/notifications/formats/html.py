@@ -1,70 +1,101 @@
-"""An alert as HTML for mails: no style sheet, no script, nothing to load."""
+"""An alert as HTML for mails: no style sheet, no script, nothing to load.
+
+It is as light or dark as the program that shows it: text has the colour that it gives, and the colours of these modules
+are seen on white as on black.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from html import escape
 
-from airflow_delta_provider.notifications.alert import Alert, Group, News
-from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, text
+from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.notifications.alert import Alert, Group, News, TableTimeline
+from airflow_delta_provider.notifications.formats.facts import Course, Listing, Paragraph, Row, closing, origin
+from airflow_delta_provider.notifications.formats.html_timeline import AMBER, GREEN, RED, picture
 
-_RED, _GREEN = "#b3261e", "#1b6e3c"
-_CELL = 'style="padding: 0 1em 0 0; vertical-align: top; text-align: left;"'
-_NOTE = 'style="padding: 0 1em 0.6em 1.5em; color: #444444;"'
+# Wrapped anywhere: paths are longer than the screen of a phone.
+_MAIL = "font-family: sans-serif; line-height: 1.4; max-width: 44em; overflow-wrap: anywhere; word-break: break-word;"
+_CELL = "padding: 0 1em 0.2em 0; vertical-align: top; text-align: left;"
+_LABEL = f"{_CELL} white-space: nowrap; word-break: normal; overflow-wrap: normal;"
+_SECTION = "margin: 1.6em 0 0.4em 0; padding: 0 0 0 0.6em; border-left: 0.3em solid {};"
+_ROW = "margin: 0.8em 0 0 0;"
 
 
 def render(alert: Alert) -> str:
     """Return a ``<div>``; everything that a table, a commit or an exception says is escaped."""
-    return "\n".join(['<div style="font-family: sans-serif;">', *_parts(alert), "</div>"])
+    return element("div", (Markup(f"\n{part}") for part in _parts(alert)), style=_MAIL)
 
 
-def _parts(alert: Alert) -> Iterator[str]:
-    yield f"<h2>{escape(alert.subject)}</h2>"
-    yield f"<p>{escape(origin(alert))}</p>"
+def _parts(alert: Alert) -> Iterator[Markup]:
+    yield element("h2", alert.subject, style="margin: 0 0 0.4em 0;")
+    yield element("p", origin(alert), style="margin: 0;")
     if alert.failure is not None:
-        yield _paragraph(alert.failure)
+        yield element("p", _lines(alert.failure))
     for group in alert.groups:
         yield from _group(group)
+    for shown in alert.timelines:
+        yield from _timeline(shown)
     for sentence in closing(alert):
-        yield _paragraph(sentence)
+        yield element("p", _lines(sentence))
     if alert.origin.log_url:
-        yield f'<p><a href="{escape(alert.origin.log_url)}">Log</a></p>'
+        yield element("p", element("a", "Log", href=alert.origin.log_url))
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: Group) -> Iterator[Markup]:
     listing = Listing.of(group)
-    color = _GREEN if group.first.news is News.RESOLVED else _RED
-    yield f'<h3 style="color: {color};">{escape(listing.heading)}</h3>'
-    yield from _facts(listing.facts)
+    yield element("h3", listing.heading, style=_SECTION.format(_color(group)))
+    if listing.facts:
+        yield _table(
+            element("tr", element("td", label, style=_LABEL), element("td", _code(value), style=_CELL))
+            for label, value in listing.facts
+        )
     yield from map(_paragraph, listing.text)
-    if not listing.rows:
-        return
-    # A column for each fact that is not the same of all, in their order.
-    labels = list(dict.fromkeys(label for row in listing.rows for label, _ in row.facts))
-    yield '<table style="margin-top: 0.6em;">'
-    yield f"<tr>{''.join(f'<th {_CELL}>{escape(label)}</th>' for label in ('table', *labels))}</tr>"
-    for row in listing.rows:
-        known = dict(row.facts)
-        cells = (_code(row.table), *(_code(known.get(label, "")) for label in labels))
-        yield f"<tr>{''.join(f'<td {_CELL}>{cell}</td>' for cell in cells)}</tr>"
-        if row.message:
-            yield f'<tr><td colspan="{len(cells)}" {_NOTE}>{_lines(row.message)}</td></tr>'
-    yield "</table>"
+    yield from map(_row, listing.rows)
 
 
-def _facts(known: Iterable[tuple[str, str]]) -> Iterator[str]:
-    rows = [f"<tr><td {_CELL}>{escape(label)}</td><td>{_code(value)}</td></tr>" for label, value in known]
-    if rows:
-        yield from ("<table>", *rows, "</table>")
+def _color(group: Group) -> str:
+    if group.first.news is News.RESOLVED:
+        return GREEN
+    return RED if group.first.finding.severity is Severity.ERROR else AMBER
 
 
-def _code(text: str) -> str:
-    return f"<code>{escape(text)}</code>" if text else ""
+def _row(row: Row) -> Markup:
+    """Return a finding of several: not as columns, which a phone has no room for."""
+    known = (joined(f" · {label} ", _code(value)) for label, value in row.facts)
+    message = joined(element("br"), _lines(row.message)) if row.message else ""
+    return element("p", _code(row.table), known, message, style=_ROW)
 
 
-def _paragraph(text: str) -> str:
-    return f"<p>{_lines(text)}</p>"
+def _timeline(shown: TableTimeline) -> Iterator[Markup]:
+    course = Course.of(shown)
+    yield element("h3", course.title, style="margin: 1.6em 0 0.4em 0;")
+    yield picture(shown.timeline)
+    rows = [
+        element(
+            "tr",
+            element("td", str(mark.version), style=f"{_LABEL} text-align: right;"),
+            element("td", mark.sign, style=f"{_LABEL} text-align: center;"),
+            element("td", mark.text, style=_CELL),
+        )
+        for mark in course.marks
+    ]
+    yield _table(rows)
+    if course.rest:
+        yield element("p", course.rest)
 
 
-def _lines(text: str) -> str:
-    return "<br>".join(map(escape, text.splitlines()))
+def _table(rows: Iterable[Markup]) -> Markup:
+    return element("table", (Markup(f"{row}\n") for row in rows), style="border-collapse: collapse; font-size: 0.95em;")
+
+
+def _code(value: str) -> Markup:
+    return element("code", value)
+
+
+def _paragraph(part: Paragraph) -> Markup:
+    return element("p", element("b", f"{part.label}: ") if part.label else "", _lines(part.text))
+
+
+def _lines(value: str) -> Markup:
+    return Markup(element("br").join(map(text, value.splitlines())))

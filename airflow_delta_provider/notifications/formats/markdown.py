@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape, paragraph
-from airflow_delta_provider.notifications.alert import Alert, Group
-from airflow_delta_provider.notifications.formats.facts import Listing, Row, closing, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
+from airflow_delta_provider.notifications.formats.facts import Course, Listing, Paragraph, Row, closing, origin
 
 
 def render(alert: Alert) -> str:
@@ -21,6 +21,8 @@ def _paragraphs(alert: Alert) -> Iterator[str]:
         yield paragraph(alert.failure)
     for group in alert.groups:
         yield from _group(group)
+    for shown in alert.timelines:
+        yield from _timeline(shown)
     yield from map(escape, closing(alert))
     if alert.origin.log_url:
         yield f"[Log](<{alert.origin.log_url}>)"
@@ -30,8 +32,19 @@ def _group(group: Group) -> Iterator[str]:
     listing = Listing.of(group)
     yield f"### {escape(listing.heading)}"
     yield "\n".join(f"- {label}: {code(value)}" for label, value in listing.facts)
-    yield from map(paragraph, listing.text)
+    yield from map(_paragraph, listing.text)
     yield "\n".join(map(_row, listing.rows))
+
+
+def _paragraph(part: Paragraph) -> str:
+    return f"**{part.label}:** {paragraph(part.text)}" if part.label else paragraph(part.text)
+
+
+def _timeline(shown: TableTimeline) -> Iterator[str]:
+    course = Course.of(shown)
+    yield f"### {escape(course.title)}"
+    lines = [f"- {code(str(mark.version))} {escape(mark.sign)} {escape(mark.text)}" for mark in course.marks]
+    yield "\n".join([*lines, *([f"- {course.rest}"] if course.rest else [])])
 
 
 def _row(row: Row) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from airflow_delta_provider.domain.rendering.counts import shortened
-from airflow_delta_provider.notifications.alert import Alert, Group
-from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
+from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Course, Listing, Row, closing, origin
 
 #: Blocks of a message.
 MAX_BLOCKS = 50
@@ -44,9 +44,11 @@ def render(alert: Alert) -> list[Block]:
         shown = list(_fitting(found, room, size))
         if len(shown) == len(found):
             break
+    room, size = room - len(shown), size - sum(_size(block) for block, _ in shown)
+    drawn = [block for block, _ in _fitting(((_timeline(each), 0) for each in alert.timelines), room, size)]
     left = len(alert.named) - sum(number for _, number in shown)
     rest = [_plain(f"… and {left:,} more that a Slack message has no room for.")] * (left > 0)
-    return [*head, *(block for block, _ in shown), *rest, *tail]
+    return [*head, *(block for block, _ in shown), *rest, *drawn, *tail]
 
 
 def escape(text: str) -> str:
@@ -71,7 +73,7 @@ def _group(group: Group, longest: int) -> Iterator[Part]:
     yield _section(listing.heading, listing.facts), 0 if listing.rows else 1
     limit = MAX_TEXT // 2 if listing.rows else longest
     if listing.text and limit:
-        yield _plain("\n".join(shortened(paragraph, limit) for paragraph in listing.text) or "-"), 0
+        yield _plain("\n".join(shortened(paragraph.line, limit) for paragraph in listing.text) or "-"), 0
     lines: list[str] = []
     for line in (_row(row, longest) for row in listing.rows):
         if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
@@ -80,6 +82,13 @@ def _group(group: Group, longest: int) -> Iterator[Part]:
         lines.append(line)
     if lines:
         yield _plain("\n".join(lines)), len(lines)
+
+
+def _timeline(shown: TableTimeline) -> Block:
+    course = Course.of(shown)
+    lines = [f"{mark.version}  {mark.sign} {escape(mark.text)}" for mark in course.marks]
+    title = f"*{escape(shortened(course.title, _MAX_FACT))}*"
+    return {"type": "section", "text": _mrkdwn("\n".join([title, *lines, *filter(None, [course.rest])]))}
 
 
 def _row(row: Row, longest: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from airflow_delta_provider.notifications.alert import Alert, Group
-from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
+from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
+from airflow_delta_provider.notifications.formats.facts import Course, Listing, closing, origin
 
 _WIDTH = 100
 _INDENT = "    "
@@ -26,6 +26,9 @@ def _lines(alert: Alert) -> Iterator[str]:
     for group in alert.groups:
         yield ""
         yield from _group(group)
+    for shown in alert.timelines:
+        yield ""
+        yield from _timeline(shown)
     if rest := closing(alert):
         yield ""
         yield from rest
@@ -40,10 +43,22 @@ def _group(group: Group) -> Iterator[str]:
     for label, value in listing.facts:
         yield f"{_INDENT}{label}: {value}"
     for paragraph in listing.text:
-        yield from _wrapped(paragraph, _INDENT)
+        yield from _wrapped(paragraph.line, _INDENT)
     for row in listing.rows:
         yield f"{_INDENT}- {'  '.join([row.table, *(f'{label} {value}' for label, value in row.facts)])}"
         yield from _wrapped(row.message, f"{_INDENT}    ")
+
+
+def _timeline(shown: TableTimeline) -> Iterator[str]:
+    course = Course.of(shown)
+    yield course.title
+    width = len(str(shown.timeline.last))
+    for mark in course.marks:
+        indent = f"{_INDENT}{' ' * width}    "
+        head = f"{_INDENT}{mark.version:>{width}}  {mark.sign} "
+        yield from textwrap.wrap(mark.text, _WIDTH, initial_indent=head, subsequent_indent=indent)
+    if course.rest:
+        yield f"{_INDENT}{course.rest}"
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:

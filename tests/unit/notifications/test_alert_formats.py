@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.visible import visible
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
 from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
 from airflow_delta_provider.notifications.formats import html as html_format
@@ -79,8 +80,10 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
             f"NEW ERROR RT08 {first.title}",
             "    table: /lake/t",
             "    version: 7 or before",
-            "    engine: Delta Spark 4.4.0",
-            "    commit: MERGE by alice at 2026-01-02T03:04:05+00:00",
+            "    operation: MERGE",
+            "    writer: Delta Spark 4.4.0",
+            "    user: alice",
+            "    time: 2026-01-02T03:04:05+00:00",
             "    led to: 2 more: RT09",
             "    Rows share ids.",
             "    RESTORE the table to version 6.",
@@ -88,8 +91,8 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
             f"RESOLVED ERROR RT05 {gone.title}",
             "    table: /lake/t",
             "    version: 7",
-            "    engine: Delta Spark 4.4.0",
-            "    holds again since: v9",
+            "    writer: Delta Spark 4.4.0",
+            "    fixed in version: 9",
             "    Was broken.",
             "",
             "3 more are unchanged and are not sent again.",
@@ -170,11 +173,11 @@ def test_what_all_findings_of_a_rule_have_in_common_is_said_once() -> None:
     lines = text.render(alert(*same)).splitlines()
     assert lines[3:] == [
         f"NEW ERROR RT08 {RULES['RT08'].title} (2 findings in 2 tables)",
-        "    engine: Delta Spark 4.4.0",
         "    operation: MERGE",
+        "    writer: Delta Spark 4.4.0",
         "    Ids overlap.",
-        *(f"    {line}" for line in textwrap.wrap(RULES["RT08"].effect, 96)),
-        "    RESTORE it.",
+        *(f"    {line}" for line in textwrap.wrap(f"Effect: {RULES['RT08'].effect}", 96)),
+        "    Remedy: RESTORE it.",
         "    - /lake/t1  version 1",
         "    - /lake/t2  version 2",
         "",
@@ -231,7 +234,7 @@ def test_html_shows_everything_as_it_is_and_holds_no_tags_of_the_table(message: 
     plain = read_html(html_format.render(alert(item("x", table="t", user="u"))))
     read = read_html(html_format.render(alert(item(message, table=table, user=user))))
     assert [tag for tag in read.tags if tag != "br"] == plain.tags
-    for said in (message, table, f"by {user}"):
+    for said in (*message.splitlines(), visible(table), f"user{visible(user)}"):
         assert words(said) in words(read.shown)
 
 
@@ -243,7 +246,7 @@ def test_markdown_shows_everything_as_it_is_and_holds_no_markup_of_the_table(
     plain = read_html(render(markdown.render(alert(item("x", table="t", user="u")))))
     read = read_html(render(markdown.render(alert(item(message, table=table, user=user)))))
     assert [tag for tag in read.tags if tag != "br"] == plain.tags
-    for said in (message, table, f"by {user}"):
+    for said in (message, table, f"user: {user}"):
         assert words(said) in words(read.shown)
 
 
@@ -279,15 +282,19 @@ def test_nothing_of_a_table_mentions_or_links_in_slack(said: str) -> None:
     assert log == "<https://airflow/log?a=1&b=2|Log>"
 
 
+def paragraphs(found: Item) -> list[str]:
+    [group] = alert(found).groups
+    return [paragraph.line for paragraph in facts.Listing.of(group).text]
+
+
 def test_long_message_is_shortened_and_still_says_what_to_do() -> None:
-    long = item("x" * 10_000)
-    said, remedy = facts.message(long).splitlines()
+    said, remedy = paragraphs(item("x" * 10_000))
     assert len(said) == facts.MAX_MESSAGE
     assert said.endswith("…")
-    assert remedy == RULES["RT08"].remedy
-    assert facts.message(item("y" * facts.MAX_MESSAGE)) == "y" * facts.MAX_MESSAGE
+    assert remedy == f"Remedy: {RULES['RT08'].remedy}"
+    assert paragraphs(item("y" * facts.MAX_MESSAGE)) == ["y" * facts.MAX_MESSAGE]
 
 
 @pytest.mark.parametrize("known", [{"severity": Severity.WARNING}, {"code": "XX99"}])
 def test_remedy_of_the_rule_is_left_out_where_it_may_not_fit(known: dict[str, object]) -> None:
-    assert len(facts.message(item("x" * 10_000, **known)).splitlines()) == 1
+    assert len(paragraphs(item("x" * 10_000, **known))) == 1

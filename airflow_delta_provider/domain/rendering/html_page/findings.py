@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.counts import counted, shortened
-from airflow_delta_provider.domain.rendering.finding_lines import version_text
+from airflow_delta_provider.domain.rendering.finding_lines import facts
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines
 from airflow_delta_provider.domain.rendering.problem import Problem
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
@@ -54,7 +54,7 @@ def at_table(finding: Finding, follows: Sequence[Finding], kind: str, links: Rul
     :param kind: of the job
     :param links: lead to its rule
     """
-    facts = [joined(element("dt", label), element("dd", value)) for label, value in _facts(finding, kind)]
+    known = [joined(element("dt", label), element("dd", value)) for label, value in _facts(finding, kind)]
     action = finding.action and element(
         "details",
         element("summary", "Action"),
@@ -65,7 +65,7 @@ def at_table(finding: Finding, follows: Sequence[Finding], kind: str, links: Rul
         "article",
         element("div", _heading(finding.severity, finding.code, "h4"), _states(finding), class_="head"),
         _said(Wording.of(finding)),
-        element("dl", *facts, class_="facts"),
+        element("dl", *known, class_="facts"),
         action or "",
         _consequences(follows),
         _link(finding.code, links),
@@ -109,21 +109,13 @@ def _states(finding: Finding) -> Iterator[Markup]:
 
 
 def _facts(finding: Finding, kind: str) -> Iterator[tuple[str, str | Markup]]:
-    known = (
-        ("Version", version_text(finding)),
-        ("Commit", None if finding.version is None else commit_path(finding.version, kind)),
-        ("Operation", finding.operation),
-        ("Writer", finding.writer or finding.engine),
-        ("User", finding.user),
-        ("Time", finding.timestamp),
-        ("Column", finding.column),
-        ("About", finding.subject),
-        ("File", finding.path),
-        ("Fingerprint", finding.fingerprint),
-    )
+    known = [(label.capitalize(), value) for label, value in facts(finding)]
+    if finding.version is not None:
+        known.append(("Commit", commit_path(finding.version, kind)))
+    if finding.fingerprint is not None:
+        known.append(("Fingerprint", finding.fingerprint))
     for label, value in known:
-        if value is not None:
-            yield label, value if label in ("Version", "Time") else element("code", value)
+        yield label, value if label in ("Version", "Time") else element("code", value)
 
 
 def _consequences(follows: Sequence[Finding]) -> Markup:

@@ -1,0 +1,169 @@
+"""A timeline as a picture made of table cells: what programs for mails show, which show no SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element
+from airflow_delta_provider.domain.rendering.timeline import BROKEN, FIXED, SIGNS, Changes, Timeline, Violations, said
+from airflow_delta_provider.domain.report.verdict import Severity
+
+#: Seen on white as on black: a contrast of 4.5 to the one and 3 to the other; white is read on them.
+RED, AMBER, GREEN, BLUE, GREY = "#d93025", "#b06000", "#188038", "#1a73e8", "#757575"
+#: Columns of cells: what a phone has room for. Of more versions, several share one.
+_MAX_COLUMNS = 24
+#: Characters of a line on a phone; changes of a cell that are said in words.
+_CHARACTERS, _MAX_WORDS = 36, 4
+_PICTURE = "width: 100%; max-width: 40em; table-layout: fixed; border-collapse: collapse; margin: 0.4em 0 0.8em 0;"
+_LABEL = "padding: 0.5em 0 0.1em 0; font-size: 0.85em; text-align: left;"
+_TICK = f"padding: 0.2em 0 0 0; font-size: 0.85em; border-top: 1px solid {GREY};"
+_SIGN = "padding: 0; height: 1.3em; line-height: 1.3em; text-align: center; font-weight: bold; font-size: 1em;"
+#: Keeps programs from showing a sign as a coloured picture.
+_AS_TEXT = "\ufe0e"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a line shows in one column; neighbours that show the same are one cell.
+
+    :param sign: empty for a line that goes on, or for nothing
+    :param color: behind the sign; of a sign with nothing behind, its own
+    :param filled: whether the colour is behind it
+    :param said: in words, where a program shows it
+    """
+
+    sign: str = ""
+    color: str | None = None
+    filled: bool = False
+    said: str = ""
+
+
+def picture(shown: Timeline) -> Markup:
+    """Return the picture."""
+    columns = Columns(shown.first, shown.last)
+    rows: list[Markup] = []
+    for line in shown.changes:
+        cells = _change_cells(line, columns)
+        several = "; a number: so many changes" if any(cell.sign.isdigit() for cell in cells) else ""
+        rows += _label(f"{line.legend}{several}", columns), _row(cells, columns)
+    for violations in shown.violations:
+        rows += _label(violations.told, columns), _row(_violation_cells(violations, columns), columns)
+    return element(
+        "table",
+        (Markup(f"{row}\n") for row in (*rows, _axis(shown, columns))),
+        role="img",
+        aria_label=shown.told,
+        cellspacing=0,
+        cellpadding=0,
+        style=_PICTURE,
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column a version is drawn in."""
+
+    first: int
+    last: int
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return min(_MAX_COLUMNS, self.last - self.first + 1)
+
+    def of(self, version: int) -> int:
+        """Return the column of a version."""
+        return (version - self.first) * self.number // (self.last - self.first + 1)
+
+
+def _change_cells(line: Changes, columns: Columns) -> list[Cell]:
+    """Return what happened in each column: the sign of its only kind, else the number of changes."""
+    cells = [Cell()] * columns.number
+    for column, found in groupby(line.events, key=lambda event: columns.of(event.version)):
+        events = list(found)
+        kinds = {event.kind for event in events}
+        sign = f"{SIGNS[events[0].kind]}{_AS_TEXT}" if len(kinds) == 1 else str(len(events))
+        words = "; ".join(f"version {event.version}: {event.text}" for event in events[:_MAX_WORDS])
+        cells[column] = Cell(sign, BLUE, said=words)
+    return cells
+
+
+def _violation_cells(line: Violations, columns: Columns) -> list[Cell]:
+    """Return bars: from the commit that broke the rule to the one that fixed it, or to the end."""
+    cells = [Cell()] * columns.number
+    for finding in reversed(line.findings):  # open ones last, which come first
+        assert finding.version is not None
+        color = (RED if finding.severity is Severity.ERROR else AMBER) if finding.is_open else GREY
+        begin = columns.of(finding.version)
+        end = columns.of(columns.last if finding.healed_version is None else finding.healed_version)
+        cells[begin : end + 1] = [Cell(color=color, filled=True)] * (end + 1 - begin)
+        cells[begin] = Cell(BROKEN, color, True, said(finding))
+        if finding.healed_version is not None:
+            cells[end] = Cell(FIXED, GREEN, True, said(finding))
+        if finding.at_or_before:
+            cells[:begin] = [Cell("·", color)] * begin
+    return cells
+
+
+def _label(words: str, columns: Columns) -> Markup:
+    return element("tr", element("td", words, colspan=columns.number, style=_LABEL))
+
+
+def _row(cells: Sequence[Cell], columns: Columns) -> Markup:
+    return element("tr", (_cell(cell, len(list(same)), columns) for cell, same in _runs(cells)))
+
+
+def _runs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Iterable[int]]]:
+    """Yield cells with the columns that they take: one with a sign takes one."""
+    numbered = groupby(range(len(cells)), key=lambda n: (cells[n], n if cells[n].sign else -1))
+    return ((cell, same) for (cell, _), same in numbered)
+
+
+def _cell(cell: Cell, span: int, columns: Columns) -> Markup:
+    style = _SIGN
+    if cell.color:
+        style += f" background: {cell.color}; color: #ffffff;" if cell.filled else f" color: {cell.color};"
+    return element(
+        "td",
+        cell.sign or Markup("&#160;"),
+        colspan=span if span > 1 else None,
+        width=_share(span, columns),
+        bgcolor=cell.color if cell.filled else None,
+        title=cell.said or None,
+        style=style,
+    )
+
+
+def _share(span: int, columns: Columns) -> str:
+    return f"{100 * span / columns.number:.4g}%"
+
+
+def _axis(shown: Timeline, columns: Columns) -> Markup:
+    """Return the row of versions, each below its column: the first and the last, and what fits between."""
+    placed: list[tuple[int, int, str, str]] = []
+    for version in dict.fromkeys((shown.first, shown.last, *shown.ticks)):
+        place = _place(version, columns)
+        if all(place[1] <= begin or until <= place[0] for begin, until, *_ in placed):
+            placed.append(place)
+    parts: list[Markup] = []
+    end = 0
+    for begin, until, label, side in sorted(placed):
+        parts += [_tick("", begin - end), _tick(label, until - begin, side)]
+        end = until
+    return element("tr", *parts, _tick("", columns.number - end))
+
+
+def _place(version: int, columns: Columns) -> tuple[int, int, str, str]:
+    """Return the first column that the number of a version takes, the one after its last, the number, and its side."""
+    label = str(version)
+    room = min(columns.number, 1 + -(-len(label) * columns.number // _CHARACTERS) // 2 * 2)
+    begin = columns.of(version) - room // 2
+    side = "left" if begin < 0 else "right" if begin + room > columns.number else "center"
+    begin = max(0, min(begin, columns.number - room))
+    return begin, begin + room, label, side
+
+
+def _tick(label: str, span: int, side: str = "left") -> Markup:
+    return element("td", label, colspan=span, style=f"{_TICK} text-align: {side};") if span else Markup("")
