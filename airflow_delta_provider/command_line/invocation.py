@@ -58,7 +58,8 @@ def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocatio
     config = _config(parsed)
     fail_on = parsed.fail_on or config.fail_on or "error"
     options = _options(kind, parsed, config, fail_on)
-    tables, exclude = read_names([*parsed.tables, *parsed.named] or options.declared_tables), ()
+    schemas = [f"{schema}.*" for schema in getattr(parsed, "schema", ())]
+    tables, exclude = read_names([*parsed.tables, *parsed.named, *schemas] or options.declared_tables), ()
     if not options.changes:
         tables = tables or list(config.tables)
         exclude = (*parsed.exclude, *config.exclude)

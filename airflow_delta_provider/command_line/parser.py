@@ -154,6 +154,13 @@ def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None
     )
     if not options.changes:
         group.add_argument(
+            "--schema",
+            action="append",
+            default=[],
+            metavar="SCHEMA",
+            help="all Delta tables of a schema of Spark's catalog, the same as SCHEMA.*; may be repeated",
+        )
+        group.add_argument(
             "--exclude",
             action="append",
             default=[],

@@ -29,6 +29,7 @@ from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.table_session import TableError
 
 #: Seconds of silence, while tables are looked for.
 _PATIENCE = 5.0
@@ -80,12 +81,13 @@ def _run(
     invocation: Invocation, session: DeltaSession, output: Output, spec_file: SpecFile | None, terminal: Terminal
 ) -> int:
     baseline = _baseline(invocation, session)
-    tables, unmatched = _tables(invocation, session, terminal)
-    for name in unmatched:
-        if _can_be_named(name):
-            terminal.error(f"no table matches {name}.")
-        else:
-            terminal.error(f"{name!a} is left out: its name is not valid Unicode. Rename it.")
+    try:
+        tables, unmatched = _tables(invocation, session, terminal)
+    except Exception as failure:  # of a catalog
+        terminal.error(session.understand(failure).message)
+        return ExitCode.FAULT
+    for why in unmatched:
+        terminal.error(why)
     if not tables:
         if not unmatched:
             terminal.error("every table is excluded.")
@@ -166,7 +168,7 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
 
 
 def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -> tuple[list[str], list[str]]:
-    """Return the tables that are meant, each once; and the patterns that match none, and matches without a name."""
+    """Return the tables that are meant, each once; and what is wrong with patterns and with matches."""
     if invocation.options.changes:
         return list(invocation.tables), []
     exclusion = exclusion_of(invocation.exclude)
@@ -175,14 +177,19 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
 
     def matching() -> Iterable[str]:
         for text in invocation.tables:
-            fitting = matches(session, text, marks)
+            try:
+                fitting = matches(session, text, marks, terminal.note)
+            except TableError as error:
+                unmatched.append(error.finding.message)
+                continue
             if fitting is None:
                 yield text
             elif listed := sorted(_counted(fitting, text, terminal)):
                 yield from filter(_can_be_named, listed)
-                unmatched.extend(name for name in listed if not _can_be_named(name))
+                unnamed = (name for name in listed if not _can_be_named(name))
+                unmatched.extend(f"{name!a} is left out: its name is not valid Unicode. Rename it." for name in unnamed)
             else:
-                unmatched.append(text)
+                unmatched.append(f"no table matches {text}.")
 
     found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(_placed(table))}
     return list(found.values()), unmatched

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+#: What means something else in a name of a table: its parts, quotes, paths, patterns.
+_NEEDS_QUOTES = re.compile(r"[.`/*\s]|^$")
+
 
 class SqlNameError(ValueError):
     """A text that is not a name: a part is empty, or a backtick is out of place."""
@@ -10,6 +15,11 @@ class SqlNameError(ValueError):
 def quote(name: str) -> str:
     """Return ``name`` as a quoted SQL identifier; nothing in it can end the quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def as_written(name: str) -> str:
+    """Return ``name`` as a part of a dotted name: quoted where it would be taken for something else."""
+    return quote(name) if _NEEDS_QUOTES.search(name) else name
 
 
 def split_name(text: str) -> tuple[str, ...]:

@@ -58,13 +58,21 @@ class DeltaSession(TableSession):
         except MissingFileError:
             names = []
         if not has_log(names):
-            raise TableError(self._why_not_delta(text, location)) from None
+            raise TableError(self._why_not_delta(name, location)) from None
         return OpenTable(name, location, log, names)
 
-    def _why_not_delta(self, text: str, location: str) -> Finding:
+    def _why_not_delta(self, name: TableName, location: str) -> Finding:
+        text = name.text
         try:
             found = format_of(self.storage, location)
         except MissingFileError:
+            if name.identifier is not None:
+                return requests.NO_SUCH_TABLE.found(
+                    "The catalog has {table} at {location}, and there is no such directory.",
+                    remedy="Restore the directory, correct the table's location in the catalog, or drop it there.",
+                    table=text,
+                    location=location,
+                )
             return requests.NO_SUCH_TABLE.found(
                 "There is no table at {table}: no such directory.", remedy="Check the path.", table=text
             )

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.process.progress import Progress, TableCount, silent
-from airflow_delta_provider.jobs.run.table_patterns import expand
+from airflow_delta_provider.jobs.run.table_patterns import NamedTables, expand
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
@@ -57,8 +57,8 @@ def _run(
     if request.options.needs_delta(by_name=False):
         session.require_delta()
     engine = session.versions
-    named = expand(session, request.tables, request.exclude) if request.options.takes_patterns else request.tables
-    count = TableCount(len(named), progress)
+    named = _named(request, session, progress)
+    count = TableCount(len(named.tables), progress)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):
         tables.append(report)
@@ -68,23 +68,30 @@ def _run(
     return JobReport(request.kind, started, _now(), tuple(tables), engine)
 
 
+def _named(request: JobRequest, session: DeltaSession, progress: Progress) -> NamedTables:
+    """Return the tables that a request names; those of schemas and patterns are looked up."""
+    if not request.options.takes_patterns:
+        return NamedTables(request.tables, {})
+    return expand(session, request.tables, request.exclude, progress)
+
+
 def _run_tables(
-    named: Sequence[str], request: JobRequest, session: DeltaSession, progress: Progress
+    named: NamedTables, request: JobRequest, session: DeltaSession, progress: Progress
 ) -> Iterator[TableReport]:
     """Yield the reports on tables, in order."""
 
     job: Job = load(_job_of(request, session))
 
     def run_one(text: str) -> TableReport:
-        return _run_table(job, text, request, session, progress)
+        return _run_table(job, text, request, session, progress, named.errors.get(text))
 
-    if not (request.options.overlaps and _wait(named, session)):
-        yield from map(run_one, named)
+    if not (request.options.overlaps and _wait(named.tables, session)):
+        yield from map(run_one, named.tables)
         return
     from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
 
     with ThreadPoolExecutor(session.tables_at_once) as pool:
-        yield from pool.map(run_one, named)
+        yield from pool.map(run_one, named.tables)
 
 
 def _job_of(request: JobRequest, session: DeltaSession) -> str:
@@ -109,9 +116,14 @@ def _wait(named: Sequence[str], session: DeltaSession) -> bool:
         return False
 
 
-def _run_table(job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress) -> TableReport:
+def _run_table(
+    job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress, wrong: Exception | None
+) -> TableReport:
+    """Return the report on a table, or on what is wrong with its name."""
     session.submitter.check()
     try:
+        if wrong is not None:
+            raise wrong
         return job(session, text, request, progress)
     except TableError as error:
         return TableReport.refused(text, error.finding)

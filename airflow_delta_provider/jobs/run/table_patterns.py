@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.engine.sql_identifier import as_written
 from airflow_delta_provider.domain.request.exclusion import Exclusion
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
+from airflow_delta_provider.jobs.process.progress import Progress, silent
 from airflow_delta_provider.jobs.run.path_search import PathSearch
+from airflow_delta_provider.jobs.tables.table_session import TableError
 
 #: The directories that every Delta table has.
 DELTA_MARKS = frozenset({"_delta_log"})
 
 
-def expand(session: DeltaSession, tables: Iterable[str], exclude: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the tables that a request names, each once.
+@dataclass(frozen=True)
+class NamedTables:
+    """The tables that a request names, each once.
+
+    :param errors: by the name of a schema whose tables cannot be told, what is wrong with it
+    """
+
+    tables: tuple[str, ...]
+    errors: Mapping[str, Exception]
+
+
+def expand(
+    session: DeltaSession, tables: Iterable[str], exclude: Sequence[str] = (), progress: Progress = silent
+) -> NamedTables:
+    """Return the tables that a request names.
 
     A path with ``*``, ``?`` or ``[…]`` in it matches the Delta tables at all paths that fit, segment by segment;
     ``**`` stands for any number of segments. ``schema.*`` matches the Delta tables of a catalog schema. A pattern that
@@ -23,17 +42,25 @@ def expand(session: DeltaSession, tables: Iterable[str], exclude: Sequence[str] 
     :param exclude: patterns of tables to leave out, also of those that are named
     """
     found: dict[str, None] = {}
+    errors: dict[str, Exception] = {}
     excluded = Exclusion(exclude)
     for text in tables:
-        matched = sorted(matches(session, text) or ()) or [text]
+        try:
+            matched = sorted(matches(session, text, progress=progress) or ()) or [text]
+        except Exception as error:  # which is said of it as of a table
+            errors[text], matched = error, [text]
         found.update(dict.fromkeys(table for table in matched if not excluded.covers(table)))
-    return tuple(found)
+    return NamedTables(tuple(found), errors)
 
 
-def matches(session: DeltaSession, text: str, marks: Collection[str] = DELTA_MARKS) -> Iterator[str] | None:
+def matches(
+    session: DeltaSession, text: str, marks: Collection[str] = DELTA_MARKS, progress: Progress = silent
+) -> Iterator[str] | None:
     """Return the tables that fit a pattern; None where a text is the name of one table.
 
     :param marks: names of directories that each table has
+    :param progress: told what else a schema has
+    :raises TableError: if there is no such schema, or it has no table of the format
     """
     try:
         name = TableName.parse(text)
@@ -47,5 +74,25 @@ def matches(session: DeltaSession, text: str, marks: Collection[str] = DELTA_MAR
             return None if search.is_table(name.location) else search.tables(name.location)
         except Exception:  # of a storage that cannot be reached, which is reported when it is opened as a table
             return iter((text,))
-    prefix = text.rpartition(".")[0]
-    return (f"{prefix}.{table}" for table in session.tables_in((name.identifier or ())[:-1]))
+    return _in_schema(session, text.rpartition(".")[0], (name.identifier or ())[:-1], progress)
+
+
+def _in_schema(session: DeltaSession, prefix: str, schema: tuple[str, ...], progress: Progress) -> Iterator[str]:
+    """Return the tables of a schema, by names that begin as it was written.
+
+    :raises TableError: if there is none
+    """
+    listing = session.tables_in(schema)
+    left_out = listing.left_out
+    if not listing.tables:
+        raise TableError(
+            requests.NO_SUCH_TABLE.found(
+                "The schema {schema} has no Delta tables{others}.",
+                remedy="Name another schema, or leave this one out.",
+                schema=prefix,
+                others=Prose(f", only {left_out}" if left_out else ": it is empty"),
+            )
+        )
+    if left_out:
+        progress(f"{prefix}: {len(listing.tables):,} Delta tables; left out: {left_out}")
+    return (f"{prefix}.{as_written(table)}" for table in listing.tables)

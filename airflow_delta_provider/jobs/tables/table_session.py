@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.table_name import TableName, TableNam
 from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.storage.engine_error import EngineError, understand, unexpected
 from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.catalog_entry import SchemaListing
 from airflow_delta_provider.jobs.tables.reach import Reach
 
 if TYPE_CHECKING:
@@ -94,10 +95,12 @@ class TableSession:
         location = TableName.parse(text).location
         return location is not None and self.storage.is_local(self.storage.qualify(location))
 
-    def tables_in(self, schema: tuple[str, ...]) -> Iterator[str]:
-        """Yield the names of the tables in a schema of a catalog; none where there is no catalog."""
-        del schema
-        return iter(())
+    def tables_in(self, schema: tuple[str, ...]) -> SchemaListing:
+        """Return what a catalog lists in a schema.
+
+        :raises TableError: if there is no catalog, or no such schema in it
+        """
+        raise TableError(_without_catalog(".".join(schema)))
 
     def locate(self, name: TableName) -> str:
         """Return where a catalog has a table.

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -20,22 +19,15 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.spark.delta.checkpoint_files import SparkCheckpointFiles
-from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
+from airflow_delta_provider.jobs.spark.session.catalogs import NotInCatalogError
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
+from airflow_delta_provider.jobs.tables.catalog_entry import SchemaListing
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
+#: What catalogs call the format.
+_PROVIDER = "delta"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-_NOT_FOUND = frozenset(
-    {
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "SCHEMA_NOT_FOUND",
-        "CATALOG_NOT_FOUND",
-        "REQUIRES_SINGLE_PART_NAMESPACE",
-        "DELTA_TABLE_NOT_FOUND",
-        "DELTA_MISSING_DELTA_TABLE",
-    }
-)
 
 
 class SparkDeltaSession(SparkTableSession, DeltaSession):
@@ -50,12 +42,22 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         """Versions of Spark and Delta."""
         return {**super().versions, "delta": self.delta_version}
 
-    def tables_in(self, schema: tuple[str, ...]) -> Iterator[str]:
-        """Yield the names of the Delta tables in a schema of a catalog."""
-        for row in self.sql(f"SHOW TABLES IN {TableName('', identifier=schema).sql}"):
-            table = TableName("", identifier=(*schema, row["tableName"]))
-            if not row["isTemporary"] and (self.details(table).get("Provider") or "").lower() == "delta":
-                yield row["tableName"]
+    def tables_in(self, schema: tuple[str, ...]) -> SchemaListing:
+        """Return what a catalog lists in a schema, with its Delta tables by name.
+
+        :raises TableError: if there is no such schema
+        """
+        try:
+            return SchemaListing.of(self.catalogs.entries(schema), _PROVIDER)
+        except NotInCatalogError as error:
+            raise TableError(
+                requests.NO_SUCH_TABLE.found(
+                    "There is no schema {schema} in the catalog.{hint}",
+                    remedy="Check the name of the schema, and which catalogs the session has (conf).",
+                    schema=".".join(schema),
+                    hint=Prose(error.hint),
+                )
+            ) from None
 
     @cached_property
     def engine(self) -> Engine:
@@ -125,24 +127,21 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         :raises TableError: if there is none, or it is not a Delta table
         """
         try:
-            properties = self.details(name)
-        except AnalysisException as error:
-            if (condition_of(error) or "").split(".")[0] in _NOT_FOUND:
-                raise TableError(
-                    requests.NO_SUCH_TABLE.found(
-                        "There is no table {table} in the catalog.{hint}",
-                        table=name.text,
-                        hint=Prose(self._without_delta()),
-                    )
-                ) from None
-            raise
-        provider = (properties.get("Provider") or "").lower()
-        if provider != "delta" or not properties.get("Location"):
-            what = f"a {provider} table" if provider else f"a {(properties.get('Type') or 'view').lower()}"
+            entry = self.catalogs.entry(name)
+        except NotInCatalogError as error:
+            raise TableError(
+                requests.NO_SUCH_TABLE.found(
+                    "There is no table {table} in the catalog.{hint}",
+                    table=name.text,
+                    hint=Prose(error.hint + self._without_delta()),
+                )
+            ) from None
+        if entry.provider != _PROVIDER or not entry.location:
+            what = f"a {entry.noun}"
             raise TableError(
                 requests.NOT_DELTA.found("{table} is {what}, not a Delta table.", table=name.text, what=what)
             )
-        return self.storage.qualify(properties["Location"])
+        return self.storage.qualify(entry.location)
 
     def _without_delta(self) -> str:
         """Return what may be why a catalog has no table, where jobs run that need Delta for nothing else."""

@@ -13,6 +13,7 @@ from airflow_delta_provider.jobs.paimon.row_proofs import RowOptions, RowResult
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.spark.paimon.catalog_check import PaimonCatalogCheck
 from airflow_delta_provider.jobs.spark.paimon.row_level import RowLevel
+from airflow_delta_provider.jobs.spark.session.catalogs import NotInCatalogError
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
 
@@ -40,8 +41,8 @@ class SparkRowProofs:
         session = self._session
         if session.reach.is_bounded:
             try:
-                location = session.details(name).get("Location")
-            except (PySparkException, Py4JError):  # which the check says of the table
+                location = session.catalogs.entry(name).location
+            except (NotInCatalogError, PySparkException, Py4JError):  # which the check says of the table
                 return
             if location:
                 session.check_reach(name, session.storage.qualify(location))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 from pyspark.sql import Row, SparkSession
 
 from airflow_delta_provider.domain.formats.avro.codecs import Codec
-from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.process.submitter import Submitter
+from airflow_delta_provider.jobs.spark.session.catalogs import SparkCatalogs
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.session.spark_settings import configured
 from airflow_delta_provider.jobs.spark.session.sql_settings import SqlSettings
@@ -23,8 +22,6 @@ from airflow_delta_provider.jobs.tables.table_session import TableSession
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 _FIELD_ID_MISSING = "spark.sql.parquet.fieldId.read.ignoreMissing"
-#: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
-_DETAILS = "# Detailed Table Information"
 
 
 class SparkTableSession(TableSession):
@@ -40,6 +37,7 @@ class SparkTableSession(TableSession):
     def __init__(self, spark: SparkSession, submitter: Submitter | None = None) -> None:
         super().__init__(HadoopStorage(spark), submitter)
         self.spark = spark
+        self.catalogs = SparkCatalogs(spark, self.sql)
         self._sql_settings = SqlSettings(spark)
         # PySpark prints a JSON document with the whole stack for each error that is caught here.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -57,31 +55,23 @@ class SparkTableSession(TableSession):
         """Return what decompresses blocks of Avro files, by Avro's names."""
         return codecs_of_jvm(self.spark)
 
-    def working(self) -> AbstractContextManager[None]:
-        """Make SQL independent of the session's settings: all SQL of a job runs within this."""
-        return self._sql_settings.held()
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Make SQL independent of the session's settings: all SQL of a job runs within this.
+
+        What catalogs listed is known until its end.
+        """
+        with self._sql_settings.held():
+            try:
+                yield
+            finally:
+                self.catalogs.forget()
 
     def sql(self, statement: str) -> list[Row]:
         """Run a statement and return its rows."""
-        with self.working():
+        with self._sql_settings.held():
             rows: list[Row] = self.spark.sql(statement).collect()
         return rows
-
-    def details(self, name: TableName) -> dict[str, Any]:
-        """Return what the catalog says of a table or view except its columns, such as ``Provider`` and ``Location``.
-
-        :raises AnalysisException: if there is none
-        """
-        try:
-            described = self.sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
-        except Exception:
-            # It opens the table, which the engine may refuse; what is registered is known all the same.
-            if registered := self._registered(name):
-                return registered
-            raise
-        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
-        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
-        return {row["col_name"]: row["data_type"] for row in details}
 
     @contextmanager
     def reading_files(self) -> Iterator[None]:
@@ -92,12 +82,3 @@ class SparkTableSession(TableSession):
         """
         with configured(self.spark, {_FIELD_ID_READ: "true", _FIELD_ID_MISSING: "true", _ADAPTIVE: "false"}):
             yield
-
-    def _registered(self, name: TableName) -> dict[str, Any]:
-        """Return what Spark's own catalog has of a table; nothing where it has none, or the catalog is another."""
-        state: Any = self.spark._jsparkSession.sessionState()
-        try:
-            entry = state.catalog().getTableMetadata(state.sqlParser().parseTableIdentifier(name.sql))
-            return {"Provider": entry.provider().get(), "Location": entry.location().toString()}
-        except Exception:  # views have neither; for anything else the error of DESCRIBE is reported
-            return {}

@@ -1,0 +1,189 @@
+"""What the catalogs of a session know of tables, asked without opening these where the catalog can tell.
+
+Spark's own catalog, with Hive's metastore behind it or not, tells all tables of a schema in two requests. Of any other,
+Spark gives the names only, and each table is asked for by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Row, SparkSession
+
+from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG
+from airflow_delta_provider.domain.engine.session_profile import SESSION_CATALOG
+from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
+from airflow_delta_provider.jobs.tables.catalog_entry import CatalogEntry
+
+#: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
+_DETAILS = "# Detailed Table Information"
+_SPARKS_OWN = "spark_catalog"
+#: What the catalog is where Spark's own is not replaced; Delta's asks that.
+_BUILT_IN = frozenset({None, "builtin", DELTA_CATALOG})
+_NO_SCHEMA = frozenset({"SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND"})
+_NOT_FOUND = _NO_SCHEMA | {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE"}
+#: Tables that are asked for at once, where a catalog has to be asked for each.
+_AT_ONCE = 4
+#: Names that a mistyped one is likely to be.
+_NEAREST = 3
+
+
+class NotInCatalogError(Exception):
+    """A catalog has no such table or schema.
+
+    :param hint: a sentence that says more, with a space before it; empty where there is nothing to say
+    """
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+class SparkCatalogs:
+    """Asks the catalogs of a session.
+
+    :param sql: runs a statement
+    """
+
+    def __init__(self, spark: SparkSession, sql: Callable[[str], list[Row]]) -> None:
+        self._spark = spark
+        self._sql = sql
+        self._listed: dict[tuple[str, ...], CatalogEntry] = {}
+
+    def forget(self) -> None:
+        """Forget what was listed: from now on each table is asked for again."""
+        self._listed.clear()
+
+    def entry(self, name: TableName) -> CatalogEntry:
+        """Return what a catalog has under a name, as it was listed or as it is now.
+
+        :raises NotInCatalogError: if it has nothing
+        """
+        parts = name.identifier or ()
+        if (listed := self._listed.get(parts)) is not None:
+            return listed
+        try:
+            own = self._in_sparks_own(parts)
+            return self._described(name) if own is None else self._registered(own)
+        except AnalysisException as error:
+            if _condition(error) in _NOT_FOUND:
+                raise NotInCatalogError(self._hint(parts)) from None
+            raise
+
+    def entries(self, schema: tuple[str, ...]) -> Iterator[tuple[str, CatalogEntry | None]]:
+        """Yield the tables and views of a schema: names, and what they are; None where that cannot be told.
+
+        :raises NotInCatalogError: if there is no such schema
+        """
+        try:
+            own = self._in_sparks_own((*schema, ""))
+            found = list(self._entries_one_by_one(schema) if own is None else self._entries_at_once(own[0]))
+        except AnalysisException as error:
+            if self._missing_catalog(schema) or _condition(error) in _NO_SCHEMA:
+                raise NotInCatalogError(self._schema_hint(schema)) from None
+            raise
+        if not found and own is None and schema[-1] not in (beside := self._schemas_beside(schema)):
+            raise NotInCatalogError(did_you_mean(schema[-1], beside, most=_NEAREST))  # a catalog may list nothing then
+        self._listed.update(((*schema, table), entry) for table, entry in found if entry is not None)
+        yield from found
+
+    def _in_sparks_own(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the name of a table as Spark's own catalog has it; None where another catalog is asked for it."""
+        if self._spark.conf.get(SESSION_CATALOG, None) not in _BUILT_IN:
+            return None
+        if len(parts) == 3 and parts[0].casefold() == _SPARKS_OWN:
+            return parts[1:]
+        another = len(parts) > 1 and self._is_catalog(parts[0])
+        if another or len(parts) > 2 or self._spark.catalog.currentCatalog() != _SPARKS_OWN:
+            return None
+        return parts
+
+    def _registered(self, parts: tuple[str, ...]) -> CatalogEntry:
+        state: Any = self._spark._jsparkSession.sessionState()
+        identifier = state.sqlParser().parseTableIdentifier(TableName("", identifier=parts).sql)
+        return _entry(state.catalog().getTableMetadata(identifier))
+
+    def _entries_at_once(self, schema: str) -> Iterator[tuple[str, CatalogEntry]]:
+        state: Any = self._spark._jsparkSession.sessionState()
+        temporary_too = False
+        found = state.catalog().getTablesByName(state.catalog().listTables(schema, "*", temporary_too)).iterator()
+        while found.hasNext():
+            table = found.next()
+            yield table.identifier().table(), _entry(table)
+
+    def _entries_one_by_one(self, schema: tuple[str, ...]) -> Iterator[tuple[str, CatalogEntry | None]]:
+        tables = self._names_in(schema)
+
+        def entry(table: str) -> CatalogEntry | None:
+            try:
+                return self._described(TableName("", identifier=(*schema, table)))
+            except Exception:  # which is said of the table when it is opened
+                return None
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            yield from zip(tables, pool.map(entry, tables))
+
+    def _described(self, name: TableName) -> CatalogEntry:
+        described = self._sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
+        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
+        details = described[names.index(_DETAILS) :] if _DETAILS in names else []
+        values: dict[str, str] = {row["col_name"]: row["data_type"] for row in details}
+        kind = (values.get("Type") or "view").lower()
+        return CatalogEntry((values.get("Provider") or "").lower(), values.get("Location") or None, kind)
+
+    def _names_in(self, schema: tuple[str, ...]) -> list[str]:
+        within = f" IN {TableName('', identifier=schema).sql}" if schema else ""
+        return [row["tableName"] for row in self._sql(f"SHOW TABLES{within}") if not row["isTemporary"]]
+
+    def _is_catalog(self, name: str) -> bool:
+        """Whether a catalog of that name is set up."""
+        return name.casefold() == _SPARKS_OWN or self._spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+    def _missing_catalog(self, schema: tuple[str, ...]) -> str | None:
+        """Return the name of the catalog that a schema would be in, if there is none of that name."""
+        return schema[0] if len(schema) > 1 and not self._is_catalog(schema[0]) else None
+
+    def _hint(self, parts: tuple[str, ...]) -> str:
+        """Return what is near to a table that a catalog does not have."""
+        schema, table = parts[:-1], parts[-1]
+        try:
+            names = self._names_in(schema)
+        except AnalysisException:
+            missing = "" if self._missing_catalog(schema) else f" There is no schema {'.'.join(schema)}."
+            return missing + self._schema_hint(schema)
+        return did_you_mean(table, names, most=_NEAREST)
+
+    def _schema_hint(self, schema: tuple[str, ...]) -> str:
+        """Return what is near to a schema that a catalog does not have."""
+        if missing := self._missing_catalog(schema):
+            return f" There is no catalog {missing}: spark.sql.catalog.{missing} is not set."
+        return did_you_mean(schema[-1], self._schemas_beside(schema), most=_NEAREST) if schema else ""
+
+    def _schemas_beside(self, schema: tuple[str, ...]) -> list[str]:
+        """Return the names of the schemas where one is, or should be; of a catalog that lists none, its name alone."""
+        within = f" IN {TableName('', identifier=schema[:-1]).sql}" if schema[1:] else ""
+        try:
+            return [row["namespace"] for row in self._sql(f"SHOW SCHEMAS{within}")]
+        except AnalysisException:
+            return [schema[-1]]
+
+
+def _entry(table: Any) -> CatalogEntry:
+    """Return an entry of Spark's own catalog."""
+    location = table.storage().locationUri()
+    provider = table.provider()
+    return CatalogEntry(
+        provider.get().lower() if provider.isDefined() else "",
+        unquote(location.get().toString()) if location.isDefined() else None,
+        table.tableType().name().lower(),
+    )
+
+
+def _condition(error: AnalysisException) -> str:
+    return (condition_of(error) or "").split(".")[0]
