@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills browser lineage migrations s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills browser lineage migrations cluster s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -63,6 +63,18 @@ lineage: setup .lineage/.installed
 # Nor this: migrations that are killed at every point, and among eight other writers (half an hour).
 migrations: setup
 	$(BIN)/python -m pytest -m soak tests/spark/test_migration_under_load.py
+
+# Nor this: Hadoop's YARN and HDFS on loopback (100 MB are downloaded, by Maven), a stand-in for the API of Kubernetes,
+# drivers in deploy mode cluster, and workers that are killed meanwhile (half an hour).
+cluster: setup .minicluster .kubernetes/.installed
+	PYTHONPATH=.kubernetes $(BIN)/python -m pytest tests/cluster --minicluster .minicluster
+
+.kubernetes/.installed: tests/cluster/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .kubernetes --requirement $<
+	@touch $@
+
+.minicluster: tests/cluster/minicluster/pom.xml
+	mvn --quiet --batch-mode --file $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
 
 # Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
 s3: setup $(S3)/bin/moto_server
@@ -150,4 +162,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info

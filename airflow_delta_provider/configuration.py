@@ -18,8 +18,7 @@ def allowed_locations(team: str | None = None) -> tuple[str, ...]:
     :param team: team whose setting counts, where it has one: ``[TEAM=delta_provider]`` in the file, and
         ``AIRFLOW__TEAM___DELTA_PROVIDER__ALLOWED_LOCATIONS`` in the environment; else that of all teams counts
     """
-    own = _listed(conf.get(SECTION, "allowed_locations", fallback="", team_name=team)) if team else ()
-    return own or _listed(conf.get(SECTION, "allowed_locations", fallback=""))
+    return tuple(entry.strip() for entry in _of_team("allowed_locations", team).split(",") if entry.strip())
 
 
 def report_folders(team: str | None = None) -> tuple[str, ...]:
@@ -31,8 +30,7 @@ def report_folders(team: str | None = None) -> tuple[str, ...]:
 
     :param team: team whose ``report_path`` counts, where it has one
     """
-    own = conf.get(SECTION, "report_path", fallback="", team_name=team) if team else ""
-    if configured := own or conf.get(SECTION, "report_path", fallback=""):
+    if configured := _of_team("report_path", team):
         return (configured,)
     beside = [conf.get("logging", "base_log_folder", fallback="")]
     if conf.getboolean("logging", "remote_logging", fallback=False):
@@ -41,6 +39,14 @@ def report_folders(team: str | None = None) -> tuple[str, ...]:
         if scheme in _LOG_STORES:
             beside.insert(0, f"{scheme}://{connection}{'@' if connection else ''}{rest}")
     return tuple(f"{folder.rstrip('/')}/delta_reports" for folder in beside if folder)
+
+
+def result_path(team: str | None = None) -> str:
+    """Return the folder through which drivers on a cluster send their reports; empty where none is set.
+
+    :param team: team whose setting counts, where it has one
+    """
+    return _of_team("result_path", team)
 
 
 def worker_cache() -> Path:
@@ -58,5 +64,7 @@ def class_data_sharing() -> bool:
     return bool(conf.getboolean(SECTION, "class_data_sharing", fallback=False))
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(entry.strip() for entry in (text or "").split(",") if entry.strip())
+def _of_team(key: str, team: str | None) -> str:
+    """Return a setting: a team's own where it has one, else that of all; empty where there is none."""
+    own = conf.get(SECTION, key, fallback="", team_name=team) if team else ""
+    return own or conf.get(SECTION, key, fallback="") or ""

@@ -35,6 +35,10 @@ class DeltaJobError(DeltaProviderError):
     """The job ended without a report; retried, since nothing is known of the tables."""
 
 
+class DeltaResultError(DeltaJobError):
+    """The folder through which a driver elsewhere answers cannot be used; retried, since a store may answer."""
+
+
 class DeltaReportError(DeltaProviderError):
     """A report says that not all is well.
 

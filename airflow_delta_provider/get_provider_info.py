@@ -100,6 +100,17 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "s3://aws_default@lake-ops/reports",
                         "default": "",
                     },
+                    "result_path": {
+                        "description": (
+                            "Folder through which drivers in deploy mode cluster send their reports: a path or a URI "
+                            "that drivers and workers both reach, as Hadoop writes it. Files there are removed when "
+                            "they were read."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "s3a://lake-ops/results",
+                        "default": "",
+                    },
                     "worker_cache": {
                         "description": (
                             "Cache directory on the worker for resolved jars and class archives. Empty means "

@@ -6,24 +6,22 @@ import gzip
 import json
 import logging
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import copy_context
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.time_limit import within
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import ObjectStoragePath
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 #: Bytes from which on a report is compressed.
 COMPRESSED_FROM = 256 * 1024
@@ -66,7 +64,7 @@ class ReportStore:
         errors: list[str] = []
         for file in self._files:
             try:
-                _within(MAX_SECONDS, partial(_write, f"{file}{suffix}", content))
+                within(MAX_SECONDS, partial(_write, f"{file}{suffix}", content))
             except Exception as error:
                 level = logging.WARNING if file is self._files[-1] else logging.INFO
                 log.log(level, "The report could not be kept as %s: %s", file, _said(error))
@@ -96,7 +94,7 @@ def read_report(path: str) -> JobReport:
     :raises OSError: if it is not there, or the store cannot be reached
     :raises ValueError: if it is not a report, or of an incompatible version of this provider
     """
-    content = _within(MAX_SECONDS, lambda: _path(path).read_bytes())
+    content = within(MAX_SECONDS, lambda: _path(path).read_bytes())
     return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
 
 
@@ -158,33 +156,6 @@ def _path(path: str) -> Path | ObjectStoragePath:
     from airflow.providers.common.compat.sdk import ObjectStoragePath
 
     return ObjectStoragePath(path)
-
-
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return what ``call`` returns, or raise what it raises.
-
-    :raises TimeoutError: if it takes longer; the thread is left behind
-    """
-    outcome: list[Callable[[], T]] = []
-
-    def run() -> None:
-        try:
-            result = call()
-        except BaseException as error:
-            outcome.append(partial(_raise, error))
-        else:
-            outcome.append(lambda: result)
-
-    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="delta-report")
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    return outcome[0]()
-
-
-def _raise(error: BaseException) -> Any:
-    raise error
 
 
 def _said(error: BaseException) -> str:

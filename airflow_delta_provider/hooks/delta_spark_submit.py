@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError
@@ -16,8 +15,10 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text, sh
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaResultError
 from airflow_delta_provider.hooks.class_archive import ClassArchive
+from airflow_delta_provider.hooks.cluster_mode import check_cluster_mode, check_uploads, is_cluster_mode, marked
+from airflow_delta_provider.hooks.cluster_submit import ClusterSubmitHook
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
 from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, LocalDriver
@@ -26,8 +27,9 @@ from airflow_delta_provider.hooks.owned_arguments import refuse_owned_arguments
 from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
 from airflow_delta_provider.hooks.process_tree import kill, with_descendants
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
-from airflow_delta_provider.hooks.result_channel import JobCrash, OutputChannel, ResultChannel
-from airflow_delta_provider.hooks.settings_file import settings_options, take_settings
+from airflow_delta_provider.hooks.result_channel import FileChannel, JobCrash, OutputChannel, ResultChannel
+from airflow_delta_provider.hooks.result_folder import ResultFolder
+from airflow_delta_provider.hooks.settings_file import SettingsFile, settings_options, take_settings
 from airflow_delta_provider.hooks.spark_connection import check_connection, refused
 from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
@@ -38,11 +40,12 @@ from airflow_delta_provider.hooks.workspace import Workspace
 _KILLED = (-9, 137)
 
 
-class DeltaSparkSubmitHook(SparkSubmitHook):
+class DeltaSparkSubmitHook(ClusterSubmitHook):
     """
-    Runs a job of this provider through ``spark-submit`` in client mode and returns its report.
+    Runs a job of this provider through ``spark-submit`` and returns its report.
 
-    Takes the arguments of :class:`SparkSubmitHook`, except ``java_class`` and ``application_args``.
+    Takes the arguments of :class:`SparkSubmitHook`, except ``java_class`` and ``application_args``. In deploy mode
+    cluster, the report comes back through a folder.
 
     :param request: what the job is to do
     :param delta_jars: where Delta's jars come from: ``"packages"`` resolves them, once a worker;
@@ -51,6 +54,8 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
     :param spark_log_level: log level of the Spark context; with it, Spark's own lines are in the task log
     :param storage_conn_id: Airflow connection of the store that the tables are in: its credentials become settings of
         Hadoop, for the buckets or accounts of these tables where Hadoop can. What ``conf`` sets prevails.
+    :param results: the folder for the report, in deploy mode cluster
+    :param detach: whether spark-submit ends when the driver runs on a cluster: it is then followed by the cluster's API
 
     Settings reach Spark by a file that only this user can read, never by arguments, which everybody can.
     """
@@ -62,17 +67,23 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
         delta_jars: str | Sequence[str] | None = None,
         spark_log_level: str | None = None,
         storage_conn_id: str | None = None,
+        results: ResultFolder | None = None,
+        detach: bool = False,
         **spark_submit: Any,
     ) -> None:
         refuse_owned_arguments(spark_submit)
         check_delta_jars(delta_jars)
         super().__init__(**spark_submit)
+        self._results: ResultFolder | None = None
+        if is_cluster_mode(self._connection):
+            check_cluster_mode(self._connection, self._conn_id, results)
+            self._results = results
+            self._detach_where_it_can(detach)
         self._request = request
         self._delta_jars = delta_jars
         self._spark_log_level = spark_log_level
         self._storage_conn_id = storage_conn_id
-        self._submission = uuid.uuid4().hex
-        self._channel: ResultChannel = OutputChannel(self._submission)
+        self.submission = uuid.uuid4().hex
         self._report: JobReport | None = None
         self._class_archive: ClassArchive | None = None
         self._workspace: Workspace | None = None
@@ -88,6 +99,18 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             raise DeltaJobError("The job has not been submitted yet: there is no report.")
         return self._report
 
+    @property
+    def submission(self) -> str:
+        """Id of the submission. Set to that of an earlier try, the hook takes the report of its driver."""
+        return self._submission
+
+    @submission.setter
+    def submission(self, submission: str) -> None:
+        self._submission = submission
+        self._channel: ResultChannel = (
+            OutputChannel(submission) if self._results is None else FileChannel(self._results, submission)
+        )
+
     def run(self) -> JobReport:
         """
         Submit the job, wait for it and return its report.
@@ -100,23 +123,52 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     def submit(self, application: str = "", **popen: Any) -> str | None:
         """
-        Submit the job and wait for it; afterwards :attr:`report` has its report.
+        Submit the job; unless its driver goes on without spark-submit, wait for it and :meth:`receive` its report.
 
         :param application: not used: the application is this provider's
+        :raises DeltaJobError: if there is neither a driver nor a report
         """
         del application
-        failure: AirflowException | None = None
+        failure: Exception | None = None
         with Workspace(self._submission) as workspace:
-            self._prepare(workspace)
+            if self._results is not None:
+                self._results.prepare()
+            application = self._prepare(workspace)
             try:
                 with supervised(self.on_kill):
-                    super().submit(str(workspace.application), **popen)
-            except AirflowException as error:
+                    super().submit(application, **popen)
+            except (AirflowException, RuntimeError) as error:
                 failure = error
         if self._class_archive is not None:
             self._class_archive.keep(whole=failure is None)
-        self._report = self._received(failure)
+        if self.detaches and self.find_driver(self._submission):
+            return None
+        self.receive(failure)
         return None
+
+    def receive(self, failure: Exception | None = None) -> JobReport:
+        """
+        Take the report of the job and return it.
+
+        :param failure: what went wrong with spark-submit or the driver, if anything did: a report counts nevertheless
+        :raises DeltaJobError: if there is none; the message says why
+        """
+        self._report = self._received(failure)
+        return self._report
+
+    def has_report(self) -> bool:
+        """Whether the folder holds a report of the submission."""
+        try:
+            answer = None if self._results is None else self._results.read(self._submission)
+        except ValueError:
+            return False
+        return answer is not None and answer[0] == "report"
+
+    def clean_up(self) -> None:
+        """Remove what the driver left in the folder."""
+        if self._results is not None:
+            with suppress(DeltaResultError):
+                self._results.remove()
 
     def on_kill(self) -> None:
         """Kill spark-submit and everything that it started: the JVM and the Python driver."""
@@ -144,21 +196,36 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             os.chmod(path, 0o600)
         return path
 
-    def _prepare(self, workspace: Workspace) -> None:
-        """Turn the request into arguments of spark-submit."""
+    def _prepare(self, workspace: Workspace) -> str:
+        """Turn the request into arguments of spark-submit; return the application."""
         self._workspace = workspace
-        request = workspace.write_request(self._request)
-        self._files = _joined(self._files, [str(request)])
+        in_file = "" if self._results is None else self._results.file(self._submission).folder
+        application = workspace.write_application(self._request, elsewhere=self._results is not None)
         self._py_files = _joined(self._py_files, [str(workspace.archive)])
-        self._application_args = [request.name, self._submission, *filter(None, [self._spark_log_level])]
+        self._application_args = [self._submission, self._spark_log_level or "", in_file]
+        while not self._application_args[-1]:
+            self._application_args.pop()
         self._conf = {**self._storage_settings(workspace), **self._conf}
         environment = self._environment()
         try:
             binary = find_spark_submit(self._connection["spark_binary"], environment)
-            check_before_submit(binary, check_master(self._connection["master"], self._conn_id), environment)
+            master = check_master(self._connection["master"], self._conn_id)
+            check_before_submit(binary, master, environment)
+            if self._results is not None:
+                self._conf = marked(master.kind, self._submission, self._conf)
+                check_uploads(
+                    self._connection,
+                    SettingsFile(_texts(self._conf), self._properties_file, binary, environment).settings,
+                )
             self._add_jars(binary, workspace)
         except (NoSparkError, UnknownSparkError) as error:
             raise DeltaConnectionError(str(error)) from error
+        self._speed_up(binary, workspace)
+        return str(application)
+
+    def _speed_up(self, binary: str, workspace: Workspace) -> None:
+        """Have a driver on this machine start faster."""
+        environment = self._environment()
         if is_local(self._connection["master"]):
             quiet = not self._spark_log_level
             driver = LocalDriver(binary, self._driver_class_path, environment, workspace, quiet=quiet)
@@ -189,7 +256,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
 
     def _resolver(self, workspace: Workspace) -> JarResolver:
         command = [self._connection["spark_binary"]]
-        settings = {key: str(value) for key, value in self._conf.items() if key.startswith("spark.jars.")}
+        settings = {key: value for key, value in _texts(self._conf).items() if key.startswith("spark.jars.")}
         if self._repositories:
             settings["spark.jars.repositories"] = self._repositories
         command += self._settings_options("resolver.properties", settings, self._properties_file, workspace)
@@ -221,11 +288,6 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
             keep=workspace.write_secret,
         )
 
-    def _environment(self) -> dict[str, str]:
-        if self._is_kubernetes:  # there env_vars are those of pods
-            return dict(os.environ)
-        return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}
-
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
         """Return what is logged of the command: like the parent's, and without tokens and keys of object stores."""
         words = [connection_cmd] if isinstance(connection_cmd, str) else connection_cmd
@@ -251,7 +313,7 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
                 for text in progress:
                     logger.info("%s", text)
 
-    def _received(self, failure: AirflowException | None) -> JobReport:
+    def _received(self, failure: Exception | None) -> JobReport:
         """Return the report, regardless of the exit code; without one, say why there is none."""
         try:
             report = self._channel.report()
@@ -266,11 +328,15 @@ class DeltaSparkSubmitHook(SparkSubmitHook):
                 "The driver was ended by signal 9, so nothing is known of its tables. It is likely that memory ran "
                 f"out: raise driver_memory or the worker's limit.\n{failure}"
             ) from failure
-        details = f"\n{failure}" if failure else " spark-submit ended with exit code 0."
+        details = f"\n{failure}" if failure else "" if self.detaches else " spark-submit ended with exit code 0."
         raise DeltaJobError(
             "The job ended without a report, so nothing is known of its tables. "
             f"{masked_text(self._channel.explain_absence())}{details}"
         ) from failure
+
+
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in settings.items()}
 
 
 def _joined(listed: str | None, more: Sequence[str]) -> str:

@@ -22,8 +22,3 @@ def refuse_owned_arguments(arguments: Mapping[str, Any]) -> None:
                 f"{name} is set by this provider: the job that runs is its own. Leave {name} out; to run code of your "
                 "own on Spark use SparkSubmitOperator."
             )
-    if arguments.get("deploy_mode") == "cluster":
-        raise DeltaRequestError(
-            "deploy_mode='cluster' is not supported: the provider cannot read a report from a remote driver. Use "
-            "deploy_mode='client', which is the default."
-        )

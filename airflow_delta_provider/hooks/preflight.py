@@ -44,7 +44,7 @@ def check_master(text: str, conn_id: str) -> SparkMaster:
     if master.kind is MasterKind.KUBERNETES and not _has_kubernetes():
         raise DeltaConnectionError(
             f"The Spark master is {text}, for which SparkSubmitHook needs a package that the worker lacks. Install "
-            "apache-airflow-providers-cncf-kubernetes there."
+            "airflow-delta-provider[kubernetes] there, or apache-airflow-providers-cncf-kubernetes."
         )
     return master
 

@@ -1,16 +1,17 @@
 """How the answer of a job comes back.
 
-Client mode has the driver's output: :class:`OutputChannel`. A channel for drivers elsewhere has the
-same two methods and finds its answer in a file.
+In client mode through the driver's output, else in a file.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import MarkerReader, is_marker
+from airflow_delta_provider.hooks.result_folder import ResultFolder
 
 
 class JobCrash(Exception):
@@ -22,6 +23,11 @@ class JobCrash(Exception):
     def __init__(self, message: str, traceback: str) -> None:
         super().__init__(message)
         self.traceback = traceback
+
+    @classmethod
+    def of(cls, document: Mapping[str, str]) -> JobCrash:
+        """Return the error that a job sent."""
+        return cls(document["message"], document["traceback"])
 
 
 class ResultChannel(Protocol):
@@ -75,7 +81,7 @@ class OutputChannel:
         if self._report is not None:
             return JobReport.from_json(self._report)
         if self._error is not None:
-            raise JobCrash(self._error["message"], self._error["traceback"])
+            raise JobCrash.of(self._error)
         return None
 
     def explain_absence(self) -> str:
@@ -95,3 +101,43 @@ class OutputChannel:
             self._traceback.append(line.rstrip())
         elif self._traceback and (line.startswith(" ") or self._traceback[-1].startswith(" ")):
             self._traceback.append(line.rstrip())
+
+
+class FileChannel:
+    """Takes the answer out of a file that the driver wrote elsewhere.
+
+    :param folder: where the file arrives
+    """
+
+    def __init__(self, folder: ResultFolder, submission: str) -> None:
+        self._folder = folder
+        self._submission = submission
+
+    def take_line(self, line: str) -> list[str] | None:
+        """Return None: spark-submit's output has no line of ours."""
+        del line
+        return None
+
+    def report(self) -> JobReport | None:
+        """Return the report, None where there is none.
+
+        :raises JobCrash: if the job sent an error instead
+        :raises DeltaResultError: if the file cannot be read
+        :raises ValueError: if the file is damaged
+        """
+        answer = self._folder.read(self._submission)
+        if answer is None:
+            return None
+        channel, document = answer
+        if channel == "error":
+            raise JobCrash.of(document)
+        return JobReport.from_json(document)
+
+    def explain_absence(self) -> str:
+        """Return why there is no report, as far as that is known."""
+        if self._folder.has_begun(self._submission):
+            return "The driver began and was ended before it could report."
+        return (
+            f"The driver did not begin, or could not write to {self._folder.path} (result_path): then it changes "
+            "nothing. Its log on the cluster says why."
+        )

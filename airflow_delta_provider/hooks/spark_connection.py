@@ -32,7 +32,7 @@ def refused(conn_id: str) -> Iterator[None]:
 def check_connection(connection: Mapping[str, Any], conn_id: str) -> None:
     """Check what the Spark provider reads of a connection.
 
-    :raises DeltaConnectionError: if the master is not one that Spark knows, or the report could not be read
+    :raises DeltaConnectionError: if the master is not one that Spark knows, or the worker lacks what submits to it
     """
     master = connection["master"]
     if master in ("yarn://", "local://"):
@@ -41,8 +41,3 @@ def check_connection(connection: Mapping[str, Any], conn_id: str) -> None:
             'it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
         )
     check_master(master, conn_id)
-    if connection["deploy_mode"] == "cluster":
-        raise DeltaConnectionError(
-            "Deploy mode cluster is not supported: the provider cannot read a report from a remote driver. Use client "
-            f"mode: set deploy-mode of the connection {conn_id!r} to client, or leave it out."
-        )

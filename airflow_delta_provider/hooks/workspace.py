@@ -25,7 +25,9 @@ import sys
 
 from airflow_delta_provider.jobs.run.submitted import main
 
-sys.exit(main(*sys.argv[1:], lock={lock!r}))
+REQUEST = {request!r}
+
+sys.exit(main(REQUEST, *sys.argv[1:], lock={lock!r}))
 """
 _JAR_RESOLVER = """\
 import sys
@@ -64,7 +66,6 @@ class Workspace:
     def __enter__(self) -> Workspace:
         _remove_abandoned(self.path.parent)
         write_job_archive(self.archive)
-        self._write("delta_provider_job.py", _JOB.format(lock=self._lock.name))
         self._write("delta_provider_jars.py", _JAR_RESOLVER)
         self._write("log4j2.properties", _QUIET_LOG4J)
         return self
@@ -81,11 +82,6 @@ class Workspace:
         return self.path / "airflow_delta_provider_jobs.zip"
 
     @property
-    def application(self) -> Path:
-        """The application that runs a request."""
-        return self.path / "delta_provider_job.py"
-
-    @property
     def jar_resolver(self) -> Path:
         """The application that reports which jars spark-submit resolved."""
         return self.path / "delta_provider_jars.py"
@@ -95,9 +91,15 @@ class Workspace:
         """Logging configuration for local drivers: warnings only."""
         return self.path / "log4j2.properties"
 
-    def write_request(self, request: JobRequest) -> Path:
-        """Write the request file for ``--files`` and return its path."""
-        return self._write(f"request-{self.submission}.json", json.dumps(request.to_json()))
+    def write_application(self, request: JobRequest, *, elsewhere: bool = False) -> Path:
+        """Write the application that runs a request and return its path.
+
+        The request is part of it: where a file of ``--files`` is found depends on the cluster.
+
+        :param elsewhere: whether the driver may go on without this process
+        """
+        lock = None if elsewhere else self._lock.name
+        return self._write("delta_provider_job.py", _JOB.format(request=json.dumps(request.to_json()), lock=lock))
 
     def write_secret(self, name: str, text: str) -> Path:
         """Write a file that nobody else can read and return its path; one of that name is replaced."""

@@ -129,7 +129,7 @@ class SparkSubmitArguments(TaskArguments, total=False):
     spark_binary: str | None
     properties_file: Text | None
     yarn_queue: str | None
-    deploy_mode: Literal["client"] | None
+    deploy_mode: Literal["client", "cluster"] | None
     use_krb5ccache: bool
     post_submit_commands: list[str] | str | XComArg | None
     track_driver_via_k8s_api: bool

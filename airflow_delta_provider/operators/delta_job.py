@@ -16,6 +16,7 @@ from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.configuration import result_path
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -31,8 +32,10 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.job_jars import check_delta_jars
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
+from airflow_delta_provider.hooks.result_folder import ResultFolder
 from airflow_delta_provider.notifications.delivery import new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
+from airflow_delta_provider.operators.attaching import AttachingOperator
 from airflow_delta_provider.operators.dag_file import DagFiles
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.rendered import is_literal
@@ -41,7 +44,7 @@ from airflow_delta_provider.operators.yaml_file import read_document
 from airflow_delta_provider.report_store import check_report_path
 
 
-class DeltaJobOperator(Reporting, SparkSubmitOperator):
+class DeltaJobOperator(Reporting, AttachingOperator):
     """
     Base of the operators that run a job of this provider through ``spark-submit``.
 
@@ -60,6 +63,9 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
     :param spark_log_level: log level of Spark, whose lines then appear in the task log
     :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
         each try keeps its whole report; default ``[delta_provider] report_path``, else next to the logs. (templated)
+    :param result_path: folder through which a driver in deploy mode cluster sends its report: a path or a URI that it
+        and the worker both reach, as Hadoop writes it (``s3a://bucket/results``, ``hdfs://namenode:8020/results``);
+        default ``[delta_provider] result_path``. (templated)
     :param storage_conn_id: Airflow connection of the store that the tables are in; without one, Spark's own credentials
         count. ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
@@ -73,6 +79,7 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
         "tables",
         "delta_jars",
         "report_path",
+        "result_path",
         "storage_conn_id",
     )
 
@@ -86,6 +93,7 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
         delta_jars: Names | None = None,
         spark_log_level: str | None = None,
         report_path: Text | None = None,
+        result_path: Text | None = None,
         storage_conn_id: Text | None = None,
         **kwargs: Unpack[SparkSubmitArguments],
     ) -> None:
@@ -97,9 +105,11 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
         self._report_with(on_violation, on_undetermined, report_path)
         self.delta_jars = cast("str | Sequence[str] | None", delta_jars)
         self.spark_log_level = spark_log_level
+        self.result_path = cast("str | None", result_path)
         self.storage_conn_id = cast("str | None", storage_conn_id)
         self._request: JobRequest | None = None
         self._context: Context | None = None
+        self._results: ResultFolder | None = None
 
     def options(self) -> Options:
         """
@@ -155,7 +165,10 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
         pending_report = self._submit(context, replace(request, tables=pending)) if pending else None
         report = in_order(request, pending_report, earlier)
         finished.save(report)
-        return self._conclude(context, report, pending_report)
+        try:
+            return self._conclude(context, report, pending_report)
+        finally:
+            self._forget_submission()
 
     def request(self, context: Context) -> JobRequest:
         """
@@ -174,6 +187,8 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
             if self.report_path:
                 folder = ReportPlace(check_report_path(self.report_path)).bare
                 access.check_path("report_path", folder, tables=request.tables, used_here=True)
+            if self.result_path:
+                access.check_path("result_path", self.result_path, tables=request.tables, used_here=True)
         check_delta_jars(self.delta_jars)
         return request
 
@@ -229,15 +244,12 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
         except (TableNameError, DeltaRequestError) as error:
             raise DeltaRequestError(f"{self.task_id}: {error}") from error
 
-    def on_kill(self) -> None:
-        """Kill the whole process tree of the job."""
-        if self._hook is not None:
-            self._hook.on_kill()
-
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
         """Submit through the parent, which adds OpenLineage's settings."""
         self._request = request
         self._hook = None
+        path = self.result_path or result_path(getattr(context.get("dag_run"), "team_name", None))
+        self._results = ResultFolder(path, context["ti"], self.storage_conn_id or None) if path else None
         super().execute(context)
         return cast("DeltaSparkSubmitHook", self._hook).report
 
@@ -250,6 +262,8 @@ class DeltaJobOperator(Reporting, SparkSubmitOperator):
             delta_jars=self.delta_jars,
             spark_log_level=self.spark_log_level,
             storage_conn_id=self.storage_conn_id or None,
+            results=self._results,
+            detach=bool(getattr(self, "durable", False)),
             **{name: own[name] if name in own else own[f"_{name}"] for name in names},
         )
 

@@ -32,9 +32,7 @@ class FinishedTables:
         instance: Any = context["ti"]
         self._store: Any = context.get("task_state_store")
         self._retry = instance.try_number > 1
-        other_tries = dict.fromkeys(("tables", "receipt", "received", "retry_since"))
-        asked = json.dumps({**request.to_json(), **other_tries}, sort_keys=True)
-        self._generation = f"{instance.max_tries}:{hashlib.sha256(asked.encode()).hexdigest()}"
+        self._generation = f"{instance.max_tries}:{digest_of(request, 'tables')}"
 
     def load(self) -> dict[str, TableReport]:
         """Return the finished tables of earlier tries by name."""
@@ -52,6 +50,15 @@ class FinishedTables:
             return
         finished = [table for table in report.tables if not is_retryable(table)]
         self._store.set(_KEY, {"generation": self._generation, "tables": packed(finished)})
+
+
+def digest_of(request: JobRequest, *without: str) -> str:
+    """Return a digest of what a request asks for, the same in each try of a task.
+
+    :param without: keys of its wire form that are left out, besides those that differ by try
+    """
+    left_out = dict.fromkeys(("receipt", "received", "retry_since", *without))
+    return hashlib.sha256(json.dumps({**request.to_json(), **left_out}, sort_keys=True).encode()).hexdigest()
 
 
 def packed(reports: Iterable[TableReport]) -> str:

@@ -1,7 +1,7 @@
 """A stand-in for ``spark-submit`` on PATH: an executable that the hook starts as it starts the real one.
 
 ``FAKE_SPARK_SUBMIT`` is Python code that it runs, with these names at hand: ``request`` (the request
-file, read), ``submission`` (the nonce), ``arguments`` (the command line), ``report(**verdicts)`` and
+of the application), ``submission`` (the nonce), ``arguments`` (the command line), ``report(**verdicts)`` and
 ``send(channel, document)``, which print as the real job does.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 _SCRIPT = f"""#!{sys.executable}
-import json, os, subprocess, sys, time
+import ast, json, os, subprocess, sys, time
 arguments = sys.argv[1:]
 option = lambda name: arguments[arguments.index(name) + 1]
 with open(os.environ["FAKE_RECORD"], "a") as record:
@@ -31,9 +31,10 @@ settings = parse_defaults(open(option("--properties-file")).read()) if "--proper
 with open(os.environ["FAKE_RECORD"] + ".settings", "a") as record:
     record.write(json.dumps(settings) + "\\n")
 application = next(i for i, a in enumerate(arguments) if a.endswith(("_job.py", "_jars.py")))
-name, submission = (arguments[application + 1 :] + [""])[:2]
-if "--files" in arguments:
-    request = json.load(open(next(f for f in option("--files").split(",") if f.endswith("/" + name))))
+submission = arguments[application + 1]
+if arguments[application].endswith("_job.py"):
+    source = ast.parse(open(arguments[application]).read())
+    request = json.loads(next(ast.literal_eval(n.value) for n in source.body if isinstance(n, ast.Assign)))
 
 def send(channel, document, nonce=None):
     for line in marker_lines(channel, nonce or submission, document):

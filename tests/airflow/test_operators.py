@@ -41,6 +41,9 @@ class Store(dict[str, Any]):
     def set(self, key: str, value: Any) -> None:
         self[key] = json.loads(json.dumps(value))
 
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
 
 class Run:
     """One task run: its context, and what was pushed."""
@@ -50,6 +53,7 @@ class Run:
         instance = SimpleNamespace(
             dag_id="d", run_id="r", task_id="t", map_index=-1, try_number=try_number, max_tries=max_tries
         )
+        instance.stats_tags = {}
         instance.xcom_push = lambda key, value: self.pushed.update({key: json.loads(json.dumps(value))})
         self.context: Any = {"ti": instance, "task_state_store": store}
 
@@ -110,7 +114,6 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
             {"table": "/t", "features": ["x"], "application": "a.py"},
             "application is set by",
         ),
-        (DeltaEnableFeatureOperator, {"table": "/t", "features": ["x"], "deploy_mode": "cluster"}, "client"),
         (
             DeltaEnableFeatureOperator,
             {"table": "/t", "features": ["x"], "delta_jars": "maven"},

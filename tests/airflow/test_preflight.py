@@ -112,7 +112,10 @@ def test_connection_that_cannot_work_is_not_tried_again(
 def test_kubernetes_without_its_provider_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "airflow.providers.cncf", None)  # as where it is not installed
     connect(monkeypatch, "k8s://https://api:6443")
-    with pytest.raises(DeltaConnectionError, match="Install apache-airflow-providers-cncf-kubernetes") as caught:
+    with pytest.raises(
+        DeltaConnectionError,
+        match=r"Install airflow-delta-provider\[kubernetes\] there, or apache-airflow-providers-cncf-kubernetes",
+    ) as caught:
         hook()
     assert is_one_line(caught.value)
 

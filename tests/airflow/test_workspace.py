@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.hooks.workspace import Workspace
 from airflow_delta_provider.jobs.process.submitter import Submitter
 
@@ -20,7 +22,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_driver_knows_its_submitter_by_the_application_that_it_runs() -> None:
     workspace = Workspace("1")
     with workspace:
-        code = workspace.application.read_text()
+        request = JobRequest(("/o'clock\n",), DetailOptions())
+        code = workspace.write_application(request).read_text()
+        compile(code, "application", "exec")
+        assert "lock=None" in workspace.write_application(request, elsewhere=True).read_text()
         lock = code.partition("lock='")[2].partition("'")[0]
         submitter = Submitter(lock)
         assert not submitter.is_gone

@@ -24,7 +24,7 @@ with DAG("wrong"):
     DeltaEnableFeatureOperator(task_id="g", table="/t", features=["x"], retires=2)  # retires
     DeltaEnableFeatureOperator(task_id="h", table="/t", features=["x"], dry_rum=True)  # dry_rum
     DeltaEnableFeatureOperator(task_id="i", table="/t", features=["x"], drivermemory="2g")  # drivermemory
-    DeltaEnableFeatureOperator(task_id="j", table="/t", features=["x"], deploy_mode="cluster")  # deploy_mode
+    DeltaEnableFeatureOperator(task_id="j", table="/t", features=["x"], deploy_mode="remote")  # deploy_mode
     DeltaEnableFeatureOperator(table="/t", features=["x"])  # task_id
     DeltaWidenTypesOperator(task_id="k", table="/t", columns=["q"])  # columns
     DeltaWidenTypesOperator(task_id="l", table="/t", columns={"q": "int"}, verify="all")  # verify

@@ -17,12 +17,15 @@ DISTRIBUTIONS = {
     "airflow.providers.common.compat": "apache-airflow-providers-common-compat",
     "airflow.providers.standard": "apache-airflow-providers-standard",
     "airflow.providers.openlineage": "apache-airflow-providers-openlineage",  # by the extra
+    "airflow.providers.cncf.kubernetes": "apache-airflow-providers-cncf-kubernetes",  # by the extra
     "airflow": "apache-airflow",
     "asgiref": "asgiref",
     "fastapi": "fastapi",
+    "fsspec": "fsspec",
     "openlineage": "apache-airflow-providers-openlineage",  # by the extra
     "psutil": "psutil",
     "pyarrow": "pyarrow",  # by the extra
+    "requests": "requests",
     "rich": "rich",  # by the extra
     "sqlalchemy": "sqlalchemy",
     "typing_extensions": "typing-extensions",
@@ -55,7 +58,13 @@ def _modules(tree: ast.AST) -> Iterator[str]:
 def test_everything_that_is_imported_is_declared() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["sensor"], *extras["cli"], *extras["lineage"]]
+    requirements = [
+        *project["dependencies"],
+        *extras["kubernetes"],
+        *extras["sensor"],
+        *extras["cli"],
+        *extras["lineage"],
+    ]
     declared = {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in requirements}
     missing = {}
     for module, file in imported():

@@ -1,0 +1,92 @@
+"""Airflow's hook for spark-submit, and what it lacks for drivers that run on a cluster."""
+
+from __future__ import annotations
+
+import os
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_delta_provider.exceptions import DeltaConnectionError
+from airflow_delta_provider.hooks.driver_search import driver_pod, why_pod_ended, yarn_application
+from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
+
+
+class ClusterSubmitHook(SparkSubmitHook):
+    """Submits applications whose drivers may go on without spark-submit: they are found, and followed, on the cluster.
+
+    Which of them are followed depends on the version of Airflow's hook.
+    """
+
+    @property
+    def detaches(self) -> bool:
+        """Whether the driver goes on without spark-submit."""
+        return bool(
+            getattr(self, "_should_track_yarn_application_via_rm_api", bool)()
+            or getattr(self, "_should_track_driver_via_k8s_api", bool)()
+        )
+
+    @property
+    def driver(self) -> str | None:
+        """The id of a driver on a cluster, as Airflow's operator has it; None where it is not known."""
+        if self._is_yarn:
+            return self._yarn_application_id
+        return self._kubernetes_driver_pod and f"{self._connection['namespace']}:{self._kubernetes_driver_pod}"
+
+    @driver.setter
+    def driver(self, driver: str) -> None:
+        if self._is_yarn:
+            self._yarn_application_id = driver
+        else:
+            self._kubernetes_driver_pod = driver.partition(":")[2]
+
+    def find_driver(self, submission: str) -> str | None:
+        """
+        Return the id of a submission's driver; None where the cluster has none.
+
+        Spark's log says it, where nobody silenced it; else the cluster is asked.
+
+        :raises DeltaJobError: if its API does not answer
+        """
+        if self.driver is None and self._is_yarn:
+            manager, auth = self._get_yarn_rm_base_url(), self._resolved_yarn_rm_auth
+            self._yarn_application_id = yarn_application(manager, auth, submission)
+        elif self.driver is None:
+            self._kubernetes_driver_pod = driver_pod(self._connection["namespace"], submission)
+        return self.driver
+
+    def _detach_where_it_can(self, detach: bool) -> None:
+        """Have Airflow's hook follow the driver, where it is a version that can."""
+        if self._is_yarn and hasattr(self, "_yarn_track_via_rm_api"):
+            self._yarn_track_via_rm_api = self._yarn_track_via_rm_api or detach
+        if self._is_kubernetes and hasattr(self, "_track_driver_via_k8s_api"):
+            self._track_driver_via_k8s_api = self._track_driver_via_k8s_api or detach
+            self._connection["namespace"] = self._connection["namespace"] or "default"  # as Spark takes it
+
+    def _poll_k8s_driver_via_api(self) -> str | None:
+        """Like the parent's; of a pod that failed, the reason is told, too."""
+        try:
+            phase: str | None = super()._poll_k8s_driver_via_api()
+        except RuntimeError as error:
+            reason = why_pod_ended(self._connection["namespace"], self._kubernetes_driver_pod or "")
+            raise RuntimeError(f"{error}. {reason}" if reason else str(error)) from error
+        return phase
+
+    def _get_yarn_rm_base_url(self) -> str:
+        """Like the parent's; where the connection does not say it, Hadoop's settings on the worker may."""
+        try:
+            return str(super()._get_yarn_rm_base_url())
+        except ValueError as error:
+            self._yarn_rm_base_url = HadoopConfiguration(self._environment()).resource_manager()
+            if self._yarn_rm_base_url is None:
+                raise DeltaConnectionError(
+                    "To follow an application on YARN takes the REST API of its resource manager. Set "
+                    "yarn_resourcemanager_webapp_address in the extra of the connection "
+                    f"{self._conn_id!r}, or durable=False on the task: then spark-submit waits on the worker, and a "
+                    "try that follows a killed worker starts over."
+                ) from error
+            return self._yarn_rm_base_url
+
+    def _environment(self) -> dict[str, str]:
+        if self._is_kubernetes:  # there env_vars are those of pods
+            return dict(os.environ)
+        return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}

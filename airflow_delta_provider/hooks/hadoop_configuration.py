@@ -1,0 +1,70 @@
+"""Hadoop's settings on the worker: the files in the folder that HADOOP_CONF_DIR or YARN_CONF_DIR names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from xml.etree import ElementTree
+
+#: Environment variables that name the folder.
+FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml")
+_NAME_NODE = "dfs.namenode.http-address"
+_SECURE_NAME_NODE = "dfs.namenode.https-address"
+_MANAGER = "yarn.resourcemanager.webapp.address"
+_SECURE_MANAGER = "yarn.resourcemanager.webapp.https.address"
+_HTTPS_ONLY = "HTTPS_ONLY"
+#: Port on which a name node serves WebHDFS, where no setting says another.
+_WEB_HDFS = 9870
+
+
+class HadoopConfiguration:
+    """Settings by name; of files that are missing or cannot be read, none."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._settings: dict[str, str] = {}
+        for variable in FOLDERS:
+            folder = Path(environment.get(variable) or os.devnull)
+            for name in _FILES:
+                with suppress(OSError, ElementTree.ParseError):
+                    self._settings |= dict(_settings(folder / name))
+
+    def web_hdfs(self, authority: str) -> list[str]:
+        """Return where WebHDFS may be served for an authority of ``hdfs://`` URIs, such as ``http://host:9870``.
+
+        :param authority: host and port of a name node, or the name of several; empty for the default file system's
+        """
+        authority = authority or self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
+        secure = self._settings.get("dfs.http.policy") == _HTTPS_ONLY
+        key, scheme = (_SECURE_NAME_NODE, "https") if secure else (_NAME_NODE, "http")
+        nodes = self._settings.get(f"dfs.ha.namenodes.{authority}")
+        if nodes:
+            named = (self._settings.get(f"{key}.{authority}.{node.strip()}") for node in nodes.split(","))
+            return [f"{scheme}://{address}" for address in named if address]
+        of_default = self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0] == authority
+        host = authority.partition(":")[0]
+        address = self._settings.get(key, "") if of_default else ""
+        port = address.partition(":")[2] or _WEB_HDFS
+        return [f"{scheme}://{host}:{port}"] if host else []
+
+    def resource_manager(self) -> str | None:
+        """Return the address of YARN's resource manager for its REST API; None where no setting says it."""
+        secure = self._settings.get("yarn.http.policy") == _HTTPS_ONLY
+        key, scheme = (_SECURE_MANAGER, "https") if secure else (_MANAGER, "http")
+        names = [
+            key,
+            *(f"{key}.{each.strip()}" for each in self._settings.get("yarn.resourcemanager.ha.rm-ids", "").split(",")),
+        ]
+        address = next(filter(None, map(self._settings.get, names)), None)
+        if address is None and (host := self._settings.get("yarn.resourcemanager.hostname")):
+            address = f"{host}:8090" if secure else f"{host}:8088"
+        return None if address is None or "${" in address else f"{scheme}://{address}"
+
+
+def _settings(file: Path) -> Iterator[tuple[str, str]]:
+    for entry in ElementTree.parse(file).getroot().iter("property"):
+        name, value = entry.findtext("name"), entry.findtext("value")
+        if name and value:
+            yield name.strip(), value.strip()

@@ -1,0 +1,93 @@
+"""How a job that spark-submit started answers: through its output, or, where the driver runs elsewhere, in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from airflow_delta_provider.domain.report.answer_file import AnswerFile
+from airflow_delta_provider.domain.report.marker import marker_lines
+from airflow_delta_provider.jobs.storage.storage import Storage
+
+
+class Answer(Protocol):
+    """Takes what a job has to say to the task that waits for it."""
+
+    def begin(self, storage: Storage) -> None:
+        """Make sure, before anything else is done, that an answer can be given."""
+        ...
+
+    def progress(self, line: str) -> None:
+        """Take a line for the log."""
+        ...
+
+    def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
+        """Give the report, or the error that kept it from being made.
+
+        :param channel: ``report`` or ``error``
+        :param stop: stops the session of Spark
+        """
+        ...
+
+
+class OutputAnswer:
+    """An answer in lines of the driver's output.
+
+    :param submission: nonce of the submission
+    """
+
+    def __init__(self, submission: str) -> None:
+        self._submission = submission
+
+    def begin(self, storage: Storage) -> None:
+        """Do nothing: there is always an output."""
+
+    def progress(self, line: str) -> None:
+        """Send a line for the log of the task."""
+        self._send("progress", line)
+
+    def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
+        """Send it twice: log lines of a stopping session may cut one copy, a session that hangs lose the other."""
+        self._send(channel, document)
+        stop()
+        self._send(channel, document)
+
+    def _send(self, channel: str, document: Any) -> None:
+        sys.stdout.flush()
+        for line in marker_lines(channel, self._submission, document):
+            os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
+class FileAnswer:
+    """An answer in a file that the worker reads; progress is in the driver's own log.
+
+    :param file: the file, by a URI that the driver's storage knows
+    """
+
+    def __init__(self, file: AnswerFile) -> None:
+        self._file = file
+        self._storage: Storage | None = None
+
+    def begin(self, storage: Storage) -> None:
+        """Leave a mark beside the file: a driver that cannot write there must change nothing.
+
+        :raises Exception: of the storage, if it cannot be written
+        """
+        storage.write(storage.qualify(self._file.begun), self._file.submission.encode())
+        self._storage = storage
+
+    def progress(self, line: str) -> None:
+        """Print a line."""
+        print(line, flush=True)
+
+    def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
+        """Write the file as a whole; without a storage that takes it, print what there is to say."""
+        if self._storage is None:
+            print(json.dumps(document, indent=1), flush=True)
+        else:
+            content = json.dumps(self._file.content(channel, document)).encode()
+            self._storage.write(self._storage.qualify(self._file.path), content)
+        stop()
