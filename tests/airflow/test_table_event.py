@@ -236,7 +236,7 @@ class TestWhatIsTold:
             return real(*args, **kwargs)
 
         monkeypatch.setattr(table_event, "audit", slow)
-        monkeypatch.setattr(table_event, "_PATIENCE", 0.05)
+        monkeypatch.setattr(table_event, "_PATIENCE", 0.4)
         happen = [lambda: commit(log, 1, BROKEN), *(partial(_transaction, log, version) for version in (2, 3, 4))]
         (event,) = told(trigger(log, "violation"), *happen, lambda: None, lambda: None, seconds=0.5)
         assert (event["from_version"], event["to_version"], event["codes"]) == (0, 1, ["CM01"])
