@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.airflow_release import team_of
 from airflow_delta_provider.configuration import allowed_locations
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.allowed_locations import (
@@ -38,7 +39,7 @@ class Access:
     @classmethod
     def of(cls, context: Mapping[str, Any]) -> Access:
         """Return what the task of a context may reach: what its team may, where teams have settings of their own."""
-        return cls(allowed_locations(getattr(context.get("dag_run"), "team_name", None)))
+        return cls(allowed_locations(team_of(context)))
 
     def check_table(self, text: str, *, read_here: bool = False) -> None:
         """

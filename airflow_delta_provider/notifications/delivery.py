@@ -15,6 +15,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Context
 
+from airflow_delta_provider.airflow_release import task_state
 from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.job_report import JobReport
 
@@ -97,7 +98,7 @@ class Delivery:
         kept = [*({**self._earlier, **dict.fromkeys(receipts, only)}).items()][-MAX_RECEIPTS:]
         wire = [[receipt, tables] for receipt, tables in kept]
         instance: Any = self._context["ti"]
-        store: Any = self._context.get("task_state_store")
+        store: Any = task_state(self._context)
         keeps: tuple[Callable[[], object], ...] = (
             lambda: instance.xcom_push(key=_key_of(self._context), value=wire),
             lambda: store.set(KEY, wire) if store is not None else None,
@@ -131,7 +132,7 @@ def _pulls(context: Context) -> Iterator[Callable[[], Any]]:
     instance: Any = context["ti"]
     for key in _KEYS:
         yield partial(_pull, instance, key)
-    store: Any = context.get("task_state_store")
+    store: Any = task_state(context)
     if store is not None:
         yield lambda: store.get(KEY)
 

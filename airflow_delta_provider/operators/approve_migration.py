@@ -13,6 +13,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator, HITLOper
 from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 
+from airflow_delta_provider.airflow_release import answer_within
 from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
 from airflow_delta_provider.exceptions import DeltaNotApprovedError
 from airflow_delta_provider.operators.approval import digest_of_all, to_approve
@@ -60,9 +61,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
             if own in kwargs:
                 raise TypeError(f"{type(self).__name__} takes no {own}.")
         if response_timeout is not None:
-            known = "response_timeout" in signature(HITLOperator.__init__).parameters
-            # What earlier releases of the standard provider take for it.
-            kwargs["response_timeout" if known else "execution_timeout"] = response_timeout
+            kwargs |= answer_within(response_timeout, signature(HITLOperator.__init__).parameters)
         super().__init__(subject=subject, ignore_downstream_trigger_rules=True, **kwargs)
         self.plans = plans
         self.granted = None if granted is None else frozenset(granted)

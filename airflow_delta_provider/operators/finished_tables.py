@@ -11,6 +11,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 
+from airflow_delta_provider.airflow_release import task_state
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -30,7 +31,7 @@ class FinishedTables:
 
     def __init__(self, context: Context, request: JobRequest) -> None:
         instance: Any = context["ti"]
-        self._store: Any = context.get("task_state_store")
+        self._store: Any = task_state(context)
         self._retry = instance.try_number > 1
         self._generation = f"{instance.max_tries}:{digest_of(request, 'tables')}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, BaseOperatorLink, Context
 
+from airflow_delta_provider.airflow_release import team_of
 from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
@@ -126,4 +127,4 @@ class Reporting:
 def _report_store(report_path: str | None, context: Context) -> ReportStore:
     if report_path:
         return ReportStore((check_report_path(report_path),), context["ti"])
-    return ReportStore(report_folders(getattr(context.get("dag_run"), "team_name", None)), context["ti"])
+    return ReportStore(report_folders(team_of(context)), context["ti"])

@@ -118,9 +118,8 @@ def _readable(dag_ids: Iterable[str], user: Any) -> list[str]:
 
 
 def _details(dag_id: str) -> DagDetails:
-    """Return what an auth manager is asked about: with the team of the DAG, in releases that have teams."""
-    team_of = getattr(DagModel, "get_team_name", None)
-    return DagDetails(id=dag_id) if team_of is None else DagDetails(id=dag_id, team_name=team_of(dag_id))
+    """Return what an auth manager is asked about: with the team of the DAG, if it has one."""
+    return DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
 
 
 def _index(text: str) -> int | None:

@@ -18,6 +18,7 @@ from airflow.providers.common.compat.sdk import (
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.airflow_release import TASK_STATE, task_state
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text
 from airflow_delta_provider.operators.rendered import is_literal
@@ -110,9 +111,7 @@ class TableSensor(BaseSensorOperator):
         """Look once, and wait in the triggerer if that was not enough."""
         if not self.deferrable:
             if self._forgets and self.remembers and self._memory(context) is None:
-                self.log.warning(
-                    "This Airflow keeps no task state between two processes of a sensor (3.3 does): mode is poke."
-                )
+                self.log.warning("This Airflow has no %s (since %s): mode is poke.", TASK_STATE.name, TASK_STATE.since)
                 self.mode = "poke"
             return super().execute(context)
         deadline = time.time() + self.timeout
@@ -188,7 +187,7 @@ class TableSensor(BaseSensorOperator):
 
     def _memory(self, context: Context) -> Any:
         """Return what Airflow keeps from one process to the next; None where it keeps nothing, or need not."""
-        return context.get("task_state_store") if self._forgets else None
+        return task_state(context) if self._forgets else None
 
     @property
     def remembers(self) -> bool:

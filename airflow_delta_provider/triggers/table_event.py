@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.airflow_release import asset_states
 from airflow_delta_provider.domain.delta.head_mark import NOTHING
 from airflow_delta_provider.domain.delta.table_event import (
     EventKind,
@@ -122,7 +123,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
         """Return what polls for all of them; by it Airflow says what it has stored."""
-        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # Airflow 3.3
+        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # who calls this has it
 
         return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
 
@@ -273,7 +274,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         pause = 1.0
         while True:
             try:
-                for store in self._stores():
+                for store in asset_states(self):
                     if (kept := await store.aget(self._state_key)) is not None:
                         self._position = self._kept = Position.from_json(kept)
                         self.log.info("Watching %s on from version %d.", self.table, self._position.version)
@@ -288,17 +289,9 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 pause = min(30.0, pause * 2)
 
     async def _keep(self, position: Position) -> None:
-        for store in self._stores():
+        for store in asset_states(self):
             await store.aset(self._state_key, position.to_json())
         self._kept = position
-
-    def _stores(self) -> list[Any]:
-        """Return where the state is kept: with each asset that this watches; nowhere before Airflow 3.3."""
-        accessors = getattr(self, "asset_state_store", None)
-        found: list[Any] = []
-        for name in ("_by_name", "_by_uri"):  # it has no other way to several of them
-            found += getattr(accessors, name, {}).values()
-        return found
 
     def _table_log(self) -> ObjectStorageLog:
         return ObjectStorageLog(self.table, self.storage_conn_id)
