@@ -11,7 +11,7 @@ S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
 
-.PHONY: setup test unit airflow spark system soak kills browser lineage migrations cluster s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -46,6 +46,11 @@ soak: setup
 # a migration of five tables.
 kills: setup
 	$(BIN)/python -m pytest -m soak tests/system
+
+# Nor this: `delta-provider warm-up` by one user, and the first task of another, without a home and a network. It takes root,
+# and a Python that other users can run.
+images: setup
+	$(BIN)/python -m pytest -m soak tests/images
 
 # Nor this: the pages in Airflow's UI, from Airflow's own services in Chromium (which is not installed with the others:
 # apt-get install chromium). IMAGES=docs/images stores the pictures of the docs.

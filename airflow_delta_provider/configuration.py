@@ -51,16 +51,18 @@ def result_path(team: str | None = None) -> str:
 
 def worker_cache() -> Path:
     """Return the folder for what a worker finds out once: resolved jars, archives of classes."""
-    configured = conf.get(SECTION, "worker_cache", fallback="")
-    return (
-        Path(configured).expanduser()
-        if configured
-        else Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "delta_provider"
-    )
+    if configured := conf.get(SECTION, "worker_cache", fallback=""):
+        return Path(configured).expanduser()
+    return Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "delta_provider"
+
+
+def worker_cache_is_in_home() -> bool:
+    """Return whether each user has a folder of their own for it: nothing says where it is."""
+    return not conf.get(SECTION, "worker_cache", fallback="") and "AIRFLOW_HOME" not in os.environ
 
 
 def class_data_sharing() -> bool:
-    """Return whether local drivers load their classes from an archive that an earlier one wrote."""
+    """Return whether local drivers write an archive of their classes, for later ones to load them from."""
     return bool(conf.getboolean(SECTION, "class_data_sharing", fallback=False))
 
 

@@ -113,8 +113,10 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "worker_cache": {
                         "description": (
-                            "Cache directory on the worker for resolved jars and class archives. Empty means "
-                            "delta_provider in AIRFLOW_HOME."
+                            "Cache directory on the worker, or in its image, for resolved jars and class archives, "
+                            "which `delta-provider warm-up` puts there. Empty means delta_provider in AIRFLOW_HOME. "
+                            "Nothing in it is used that another user than the task's, root, or the owner of this "
+                            "package could have written."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",
@@ -123,9 +125,9 @@ def get_provider_info() -> dict[str, Any]:
                     },
                     "class_data_sharing": {
                         "description": (
-                            "Let drivers on local masters load Spark's classes from an archive, which the first job "
-                            "on a worker writes (about 20 seconds longer, 180 MB). Later jobs start faster. For "
-                            "long-lived workers."
+                            "Let the first driver on a local master write an archive of Spark's classes (about 20 "
+                            "seconds longer, 180 MB), from which later ones load them, and start faster. For "
+                            "long-lived workers; an archive that an image has is used in any case."
                         ),
                         "version_added": "0.1.0",
                         "type": "boolean",

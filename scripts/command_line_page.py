@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from airflow_delta_provider.command_line.exit_code import MEANINGS
-from airflow_delta_provider.command_line.parser import RULE_COMMANDS, commands, rules_parser, table_parser
+from airflow_delta_provider.command_line.parser import (
+    IMAGE_COMMANDS,
+    RULE_COMMANDS,
+    commands,
+    rules_parser,
+    table_parser,
+    warm_up_parser,
+)
 from airflow_delta_provider.jobs.run.command_line.main import parser
 
 _REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -58,14 +65,15 @@ _Commands = Mapping[str, tuple[str, argparse.ArgumentParser]]
 def render() -> str:
     """Return the page of ``delta-provider``."""
     on_tables = {name: (kind.summary, table_parser(name, kind)) for name, kind in commands().items()}
-    on_rules = {name: (about, rules_parser(name)) for name, about in RULE_COMMANDS.items()}
+    others = {name: (about, rules_parser(name)) for name, about in RULE_COMMANDS.items()}
+    others |= {name: (about, warm_up_parser()) for name, about in IMAGE_COMMANDS.items()}
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     blocks = [
         f"{_INTRODUCTION}\n{codes}",
-        _overview({**on_tables, **on_rules}),
+        _overview({**on_tables, **others}),
         "## Options of all commands on tables",
         *_sections(on_tables),
-        *(block for name, known in on_rules.items() for block in _section(name, *known, _options(known[1]))),
+        *(block for name, known in others.items() for block in _section(name, *known, _options(known[1]))),
     ]
     return "\n\n".join(blocks) + "\n"
 

@@ -44,6 +44,10 @@ def _run(words: list[str], terminal: Terminal) -> int:
         raise UsageError(f"name a command before {command}: {', '.join(parser.names())}.")
     if command in parser.RULE_COMMANDS:
         return _run_rules(command, words[1:], terminal)
+    if command in parser.IMAGE_COMMANDS:
+        from airflow_delta_provider.command_line.warm_up import run_warm_up  # late: it imports Airflow
+
+        return run_warm_up(words[1:], terminal)
     kind: Kind | None = parser.kind_of(command)
     if kind is None:
         known = parser.names()

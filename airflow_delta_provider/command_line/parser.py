@@ -41,6 +41,8 @@ _EXAMPLES = {
 }
 #: Commands that look at no table.
 RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all rules"}
+#: Commands that look at no table either, and make a worker's image ready.
+IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes into an image of Airflow"}
 
 
 def commands() -> Mapping[str, Kind]:
@@ -56,7 +58,7 @@ def kind_of(command: str) -> Kind | None:
 
 def names() -> list[str]:
     """Return the names of all commands."""
-    return [*commands(), *RULE_COMMANDS]
+    return [*commands(), *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
 def whole_parser() -> argparse.ArgumentParser:
@@ -78,6 +80,7 @@ def _overview() -> str:
         ("look at tables", {name: kind.summary for name, kind in known.items() if kind.reading_job is not None}),
         ("change tables, with Spark", {name: kind.summary for name, kind in known.items() if kind.reading_job is None}),
         ("rules", RULE_COMMANDS),
+        ("images", IMAGE_COMMANDS),
     )
     lines = ["Audit and change Delta Lake tables."]
     for title, listed in groups:
@@ -103,6 +106,34 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
             "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
         )
     parser.add_argument("--format", choices=rules.FORMATS, default="text", help="output format (default: text)")
+    return parser
+
+
+def warm_up_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command that makes an image ready."""
+    (command,) = IMAGE_COMMANDS
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.")
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        help="where to put them (default: worker_cache of [delta_provider] in Airflow's configuration)",
+    )
+    parser.add_argument(
+        "--spark-binary",
+        metavar="COMMAND",
+        default="spark-submit",
+        help="spark-submit of the tasks (default: spark-submit on PATH)",
+    )
+    parser.add_argument(
+        "--delta-jars",
+        metavar="JARS",
+        help="delta_jars of the tasks: packages, provided, or paths or Maven coordinates of jars (default: packages, "
+        "the release that goes with the installed Spark)",
+    )
+    parser.add_argument(
+        "--repositories", metavar="URLS", help="more Maven repositories to ask for the jars, separated by commas"
+    )
+    parser.add_argument("--jars-only", action="store_true", help="leave out the archive of classes (some 200 MB)")
     return parser
 
 

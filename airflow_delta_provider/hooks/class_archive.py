@@ -1,4 +1,4 @@
-"""Class data sharing: loading Spark's classes from an archive that an earlier run left (opt-in).
+"""Class data sharing: loading Spark's classes from an archive that an earlier run left.
 
 A driver for a short job spends most of its time loading classes. Java can write those it loaded to
 an archive when it ends (some twenty seconds, once) and map it at the next start. An archive that
@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from airflow_delta_provider.hooks.trusted_files import is_trusted, make_folder
 
 _DAY = 24 * 60 * 60
 #: Seconds after which an archive that nobody used is removed, and what a run that was killed left.
@@ -39,17 +41,38 @@ class ClassArchive:
         self._files = [java, *":".join(class_path).split(":")]
         key = _key(self._files)
         self._folder = folder
-        self._path = folder / f"classes-{key}.jsa"
+        #: Where the archive is, or will be.
+        self.path = folder / f"classes-{key}.jsa"
         self._partial = folder / f".classes-{key}-{os.getpid()}.jsa"
 
-    def java_option(self) -> str:
-        """Return the option that uses the archive, or that writes it where there is none yet."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if self._path.exists():
-            with suppress(OSError):  # of another user: then its age is that of its making
-                os.utime(self._path)
-            return f"-XX:SharedArchiveFile={self._path}"
-        return f"-XX:ArchiveClassesAtExit={self._partial}"
+    @property
+    def is_there(self) -> bool:
+        """Whether there is an archive that nobody else could have written."""
+        return self.path.exists() and is_trusted(self.path)
+
+    def java_option(self, *, write: bool) -> str | None:
+        """Return the option that uses the archive, None where there is none.
+
+        :param write: whether the run may write it, if there is none
+        """
+        if self.is_there:
+            if write:
+                self._touch()
+            return f"-XX:SharedArchiveFile={self.path}"
+        return f"-XX:ArchiveClassesAtExit={self._partial}" if write and self._can_write() else None
+
+    def _can_write(self) -> bool:
+        try:
+            make_folder(self._folder)
+        except OSError:
+            return False
+        return os.access(self._folder, os.W_OK) and is_trusted(self._folder)
+
+    def _touch(self) -> None:
+        """Say that the archive is in use, once a day: in an image, that copies it."""
+        with suppress(OSError):  # of another user: then its age is that of its making
+            if time.time() - self.path.stat().st_mtime > _DAY:
+                os.utime(self.path)
 
     def keep(self, *, whole: bool) -> None:
         """Keep what the run wrote, and remove archives that are out of date; several that wrote at once leave the last.
@@ -59,9 +82,11 @@ class ClassArchive:
         if not whole:
             self._partial.unlink(missing_ok=True)
         elif self._partial.exists():
-            made_for = self._path.with_suffix(".json")
+            made_for = self.path.with_suffix(".json")
             made_for.write_text(json.dumps({"host": platform.node(), "files": self._files}), encoding="utf-8")
-            self._partial.replace(self._path)
+            self._partial.chmod(0o644)
+            made_for.chmod(0o644)
+            self._partial.replace(self.path)
         for outdated in list(self._out_of_date()):
             for file in (outdated, outdated.with_suffix(".json")):
                 with suppress(OSError):
@@ -72,7 +97,7 @@ class ClassArchive:
         now = time.time()
         for archive in self._folder.glob("classes-*.jsa"):
             with suppress(OSError):
-                if archive != self._path and (_is_stale(archive) or now - archive.stat().st_mtime > _UNUSED):
+                if archive != self.path and (_is_stale(archive) or now - archive.stat().st_mtime > _UNUSED):
                     yield archive
         for partial in self._folder.glob(".classes-*.jsa"):
             with suppress(OSError):
@@ -99,4 +124,5 @@ def _identity(path: str) -> str:
         status = os.stat(path)
     except OSError:
         return path
-    return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
+    # Java compares whole seconds, too: an image keeps no more of a file's time.
+    return f"{os.path.realpath(path)} {status.st_size} {int(status.st_mtime)}"

@@ -1,4 +1,4 @@
-"""Delta's jars on the worker: resolved once by Spark itself, then reused by path.
+"""Delta's jars on the worker: resolved once by Spark itself, then kept in a folder.
 
 ``--packages`` asks the repositories at every start and puts 30 jars before the job; the five of Delta
 on the class path do the same in a third of the time.
@@ -7,11 +7,15 @@ on the class path do the same in a third of the time.
 from __future__ import annotations
 
 import fcntl
-import json
+import os
 import re
-from collections.abc import Callable, Iterator
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from airflow_delta_provider.hooks.trusted_files import is_trusted, make_folder
 
 #: Resolves Maven coordinates and returns the jars' locations; slow.
 Resolve = Callable[[str], list[str]]
@@ -22,45 +26,68 @@ _DELTA_JAR = re.compile(r"io\.delta_delta-[\w.-]+\.jar")
 
 
 class DeltaJars:
-    """A small cache of resolved jars by coordinates.
+    """Resolved jars, in a folder for each coordinates. They are taken from nowhere that others could have written to.
 
-    :param folder: where the lists are kept; made when needed
+    :param folder: of the worker's cache; made when needed
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = folder / "jars"
 
     def paths(self, coordinates: str, resolve: Resolve) -> list[str]:
         """Return the paths of Delta's jars, resolving them if they are not there.
 
-        Several tasks that start together resolve once: the others wait for the first.
+        Several tasks that start together resolve once: the others wait for the first. Where nothing can be kept, each
+        resolves them for itself.
         """
-        if cached := self.resolved(coordinates):
-            return cached
-        with self._locked(coordinates):
-            if cached := self.resolved(coordinates):
-                return cached
-            paths = [jar.removeprefix("file://").removeprefix("file:") for jar in resolve(coordinates)]
-            delta = [path for path in paths if _DELTA_JAR.fullmatch(Path(path).name)]
-            if not delta:
-                raise FileNotFoundError(f"{coordinates} was resolved to {paths or 'nothing'}, with no jar of Delta")
-            self._list(coordinates).write_text(json.dumps(delta), encoding="utf-8")
-            return delta
+        if kept := self.resolved(coordinates):
+            return kept
+        if not self._can_keep():
+            return _of_delta(coordinates, resolve(coordinates))
+        with self._locked():
+            if not self.resolved(coordinates):
+                self._keep(coordinates, _of_delta(coordinates, resolve(coordinates)))
+        return self._jars(coordinates)
 
     def resolved(self, coordinates: str) -> list[str] | None:
         """Return the paths of Delta's jars if they were resolved before, else None."""
-        try:
-            paths: list[str] = json.loads(self._list(coordinates).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return None
-        return paths if paths and all(Path(path).is_file() for path in paths) else None
+        jars = self._jars(coordinates)
+        return jars if jars and all(is_trusted(Path(jar)) for jar in jars) else None
 
-    def _list(self, coordinates: str) -> Path:
-        return self._folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', coordinates)}.json"
+    def _jars(self, coordinates: str) -> list[str]:
+        return sorted(map(str, self._place(coordinates).glob("*.jar")))
+
+    def _place(self, coordinates: str) -> Path:
+        return self._folder / re.sub(r"[^A-Za-z0-9._-]", "_", coordinates)
+
+    def _can_keep(self) -> bool:
+        try:
+            make_folder(self._folder)
+        except OSError:
+            return False
+        return os.access(self._folder, os.W_OK) and is_trusted(self._folder)
+
+    def _keep(self, coordinates: str, jars: Iterable[str]) -> None:
+        """Copy jars to their folder, which is there whole or not at all."""
+        place = self._place(coordinates)
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix=".", ignore_cleanup_errors=True) as made:
+            for jar in jars:
+                copy = Path(shutil.copyfile(jar, Path(made, Path(jar).name)))
+                copy.chmod(0o644)
+            os.chmod(made, 0o755)
+            shutil.rmtree(place, ignore_errors=True)
+            Path(made).rename(place)
 
     @contextmanager
-    def _locked(self, coordinates: str) -> Iterator[None]:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with open(f"{self._list(coordinates)}.lock", "w", encoding="utf-8") as lock:
+    def _locked(self) -> Iterator[None]:
+        with open(self._folder / ".lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _of_delta(coordinates: str, resolved: Iterable[str]) -> list[str]:
+    paths = [jar.removeprefix("file://").removeprefix("file:") for jar in resolved]
+    delta = [path for path in paths if _DELTA_JAR.fullmatch(Path(path).name)]
+    if not delta:
+        raise FileNotFoundError(f"{coordinates} was resolved to {paths or 'nothing'}, with no jar of Delta")
+    return delta

@@ -42,35 +42,38 @@ def job_jars(
     resolver: Callable[[], JarResolver],
     *,
     may_need_delta: bool,
+    cache: Path | None = None,
 ) -> JobJars:
     """Return the jars of Delta for a job.
 
     :param delta_jars: where they come from, as :func:`check_delta_jars` allows it
     :param resolver: makes what resolves coordinates on this machine, where that is needed
     :param may_need_delta: whether the job may need Delta; without, only jars that are resolved already are taken
+    :param cache: folder that keeps what was resolved; by default the worker's
     :raises UnknownSparkError: if no release of Delta is known for this Spark
     """
     source = delta_jars or default_delta_jars(master)
+    kept = DeltaJars(cache or worker_cache())
     if source == PROVIDED:
         return JobJars()
     if delta_jars is None and not may_need_delta:
-        return JobJars(tuple(_resolved_before(binary, environment)))
+        return JobJars(tuple(_resolved_before(kept, binary, environment)))
     if source == PACKAGES:
         source = delta_coordinates(spark_version(binary, environment))
     paths, coordinates = split_jars(source)
     if not is_local(master):
         return JobJars(paths, coordinates)
-    resolved = DeltaJars(worker_cache()).paths(",".join(coordinates), resolver()) if coordinates else []
+    resolved = kept.paths(",".join(coordinates), resolver()) if coordinates else []
     return JobJars((*paths, *resolved))
 
 
-def _resolved_before(binary: str, environment: Mapping[str, str]) -> list[str]:
+def _resolved_before(kept: DeltaJars, binary: str, environment: Mapping[str, str]) -> list[str]:
     """Return Delta's jars if an earlier job needed them: on one class path, jobs share an archive of classes."""
     try:
         coordinates = delta_coordinates(spark_version_of_jars(binary, environment) or "")
     except UnknownSparkError:
         return []
-    return DeltaJars(worker_cache()).resolved(coordinates) or []
+    return kept.resolved(coordinates) or []
 
 
 def check_delta_jars(delta_jars: Any) -> None:

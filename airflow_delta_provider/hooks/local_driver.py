@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from pathlib import Path
 
 from airflow_delta_provider.configuration import class_data_sharing, worker_cache
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.hooks.class_archive import ClassArchive
-from airflow_delta_provider.hooks.spark_installation import jar_folders
+from airflow_delta_provider.hooks.spark_installation import class_path_folders, jar_folders
 from airflow_delta_provider.hooks.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 #: Java options of the small program that composes the driver's command line.
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
@@ -17,6 +21,8 @@ DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 class LocalDriver:
     """The driver of a job on this machine.
+
+    It loads classes from an archive where there is one, as of an image; with ``class_data_sharing``, it writes it.
 
     :param binary: path of spark-submit
     :param class_path: of the driver, in addition to Spark's own jars
@@ -29,14 +35,27 @@ class LocalDriver:
         self._environment = environment
         options = [LEAN_JAVA_OPTIONS]
         if quiet:
-            options.append(f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}")
-        self.class_archive: ClassArchive | None = None
-        if class_data_sharing():
-            whole = [*map(str, jar_folders(binary, environment)), class_path or ""]
-            self.class_archive = ClassArchive(worker_cache(), whole, environment)
-            options.append(self.class_archive.java_option())
+            options.append(quiet_option(workspace))
+        write = class_data_sharing()
+        if write and (folders := class_path_folders(binary, environment)):
+            write = False
+            log.info("No archive of classes is written: the class path has folders with files, %s.", folders)
+        archive = class_archive(worker_cache(), binary, class_path, environment)
+        options += filter(None, [archive.java_option(write=write)])
+        #: The archive that the run may write.
+        self.class_archive = archive if write else None
         self.java_options = " ".join(options)
 
     def launcher_environment(self) -> dict[str, str]:
         """Return variables for the launcher; none where its options are set: a JVM takes one garbage collector only."""
         return {} if LAUNCHER_OPTIONS in self._environment else {LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
+
+
+def class_archive(folder: Path, binary: str, class_path: str | None, environment: Mapping[str, str]) -> ClassArchive:
+    """Return the archive of a driver's classes."""
+    return ClassArchive(folder, [*map(str, jar_folders(binary, environment)), class_path or ""], environment)
+
+
+def quiet_option(workspace: Workspace) -> str:
+    """Return the Java option that leaves out Spark's log, up to warnings."""
+    return f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}"

@@ -87,3 +87,10 @@ def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | 
     if named := environment.get("SPARK_CONF_DIR"):
         return Path(named)
     return next((jars.parent / "conf" for jars in jar_folders(binary, environment) if jars.is_dir()), None)
+
+
+def class_path_folders(binary: str, environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders with files, not jars, that spark-submit puts on the driver's class path."""
+    named = (environment[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environment.get(name))
+    folders = filter(None, [configuration_folder(binary, environment), *map(Path, named)])
+    return [folder for folder in folders if folder.is_dir() and any(folder.iterdir())]

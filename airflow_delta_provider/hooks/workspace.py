@@ -36,6 +36,13 @@ from airflow_delta_provider.jobs.run.resolved_jars import main
 
 sys.exit(main(*sys.argv[1:]))
 """
+_WARM_UP = """\
+import sys
+
+from airflow_delta_provider.jobs.run.warm_up import main
+
+sys.exit(main(*sys.argv[1:]))
+"""
 _QUIET_LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -67,6 +74,7 @@ class Workspace:
         _remove_abandoned(self.path.parent)
         write_job_archive(self.archive)
         self._write("delta_provider_jars.py", _JAR_RESOLVER)
+        self._write("delta_provider_warm_up.py", _WARM_UP)
         self._write("log4j2.properties", _QUIET_LOG4J)
         return self
 
@@ -85,6 +93,11 @@ class Workspace:
     def jar_resolver(self) -> Path:
         """The application that reports which jars spark-submit resolved."""
         return self.path / "delta_provider_jars.py"
+
+    @property
+    def warm_up(self) -> Path:
+        """The application that makes a driver load what jobs need."""
+        return self.path / "delta_provider_warm_up.py"
 
     @property
     def log4j(self) -> Path:

@@ -30,7 +30,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 settings = parse_defaults(open(option("--properties-file")).read()) if "--properties-file" in arguments else {{}}
 with open(os.environ["FAKE_RECORD"] + ".settings", "a") as record:
     record.write(json.dumps(settings) + "\\n")
-application = next(i for i, a in enumerate(arguments) if a.endswith(("_job.py", "_jars.py")))
+application = next(i for i, a in enumerate(arguments) if a.endswith(("_job.py", "_jars.py", "_warm_up.py")))
 submission = arguments[application + 1]
 if arguments[application].endswith("_job.py"):
     source = ast.parse(open(arguments[application]).read())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from pathlib import Path
 
@@ -19,7 +20,8 @@ def jar(tmp_path: Path) -> Path:
 def run(folder: Path, *jars: Path, whole: bool = True) -> str:
     """Do what a submission does; return the option of its driver."""
     archive = ClassArchive(folder, [str(jar) for jar in jars], os.environ)
-    option = archive.java_option()
+    option = archive.java_option(write=True)
+    assert option is not None
     name, path = option.split("=", 1)
     if name.endswith("AtExit"):
         Path(path).write_text("classes")
@@ -73,3 +75,47 @@ def test_what_a_killed_run_left_is_not_used(tmp_path: Path, jar: Path) -> None:
     run(folder, jar, whole=False)
     assert archives(folder) == []
     assert run(folder, jar) == "ArchiveClassesAtExit"
+
+
+def test_run_that_may_not_write_uses_the_archive_that_is_there(tmp_path: Path, jar: Path) -> None:
+    folder = tmp_path / "image"
+    archive = ClassArchive(folder, [str(jar)], os.environ)
+    assert archive.java_option(write=False) is None
+    assert not folder.exists()
+    run(folder, jar)
+    assert archive.java_option(write=False) == f"-XX:SharedArchiveFile={archive.path}"
+    assert stat.S_IMODE(archive.path.stat().st_mode) == 0o644
+
+
+def test_archive_fits_a_jar_whose_time_an_image_kept_in_whole_seconds(tmp_path: Path, jar: Path) -> None:
+    os.utime(jar, ns=(0, 1_700_000_000_123_456_789))
+    before = ClassArchive(tmp_path, [str(jar)], os.environ).path
+    os.utime(jar, ns=(0, 1_700_000_000_000_000_000))
+    assert ClassArchive(tmp_path, [str(jar)], os.environ).path == before
+
+
+def test_archive_in_an_image_is_left_untouched_until_a_day_has_passed(tmp_path: Path, jar: Path) -> None:
+    run(tmp_path / "cache", jar)
+    (archive,) = archives(tmp_path / "cache")
+    for hours, touched in ((2, False), (48, True)):
+        os.utime(archive, (then := time.time() - hours * 3600, then))
+        run(tmp_path / "cache", jar)
+        assert (archive.stat().st_mtime > then + 1) is touched
+
+
+def test_archive_that_others_could_have_written_is_neither_used_nor_replaced_in_their_folder(
+    tmp_path: Path, jar: Path
+) -> None:
+    folder = tmp_path / "cache"
+    run(folder, jar)
+    (archive,) = archives(folder)
+    archive.chmod(0o666)
+    assert run(folder, jar) == "ArchiveClassesAtExit"
+    assert run(folder, jar) == "SharedArchiveFile"  # it was written anew
+    folder.chmod(0o777)
+    assert ClassArchive(folder, [str(jar)], os.environ).java_option(write=True) is None
+
+
+def test_where_the_folder_cannot_be_made_there_is_no_archive(tmp_path: Path, jar: Path) -> None:
+    (tmp_path / "file").touch()
+    assert ClassArchive(tmp_path / "file" / "cache", [str(jar)], os.environ).java_option(write=True) is None

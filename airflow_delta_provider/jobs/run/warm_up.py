@@ -1,0 +1,46 @@
+"""Entry point of an application that loads what jobs of all kinds use: jobs on a small table of its own."""
+
+from __future__ import annotations
+
+import sys
+
+from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
+
+_JOBS: tuple[Options, ...] = (
+    WidenTypesOptions(columns={"quantity": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
+    EnableFeatureOptions(features=("rowTracking",), allow_protocol_upgrade=True),
+    AlterColumnsOptions(add={"note": "string"}),
+    CheckRowTrackingOptions(level="data"),
+    AuditOptions(level="data"),
+    DetailOptions(),
+)
+
+
+def main(table: str) -> int:
+    """Make a table and run the jobs on it.
+
+    :param table: path of the table
+    :return: exit code: 0 if all went well
+    """
+    forgo_pandas()
+    spark = submitted_session("airflow-delta-provider warm-up")
+    spark.sql(f"CREATE TABLE delta.`{table}` USING delta AS SELECT CAST(id AS int) AS quantity FROM range(100)")
+    session = SparkDeltaSession(spark)
+    reports = [run(JobRequest((table,), options), session) for options in _JOBS]
+    spark.stop()
+    failed = [report for report in reports if report.verdict is not Verdict.PASS]
+    print(*map(render, failed), sep="\n", file=sys.stderr)
+    return 1 if failed else 0
