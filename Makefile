@@ -10,8 +10,9 @@ FILES := --dist loadfile
 S3 := .venv-s3
 OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
 ENGINES := .venv-engines
+PLATFORMS := .venv-platforms
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 engines measure airflow-versions corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 engines measure airflow-versions platforms corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -80,6 +81,16 @@ cluster: setup .minicluster .kubernetes/.installed
 
 .minicluster: tests/cluster/minicluster/pom.xml
 	mvn --quiet --batch-mode --file $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
+
+# Nor this: the DAGs of the guides of platforms, with the providers of Amazon, Google, Databricks and Livy (2 GB).
+platforms: $(PLATFORMS)/.installed
+	$(PLATFORMS)/bin/python -m pytest -m soak tests/platforms
+
+$(PLATFORMS)/.installed: tests/platforms/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(PLATFORMS)
+	$(PLATFORMS)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(PLATFORMS)/bin/uv pip install --quiet --python $(PLATFORMS)/bin/python --requirement $< --editable ".[local]" pytest pytest-xdist
+	@touch $@
 
 # Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
 s3: setup $(S3)/bin/moto_server
@@ -167,4 +178,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(ENGINES) .venv-airflow-* .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(ENGINES) $(PLATFORMS) .venv-airflow-* .demo build dist *.egg-info

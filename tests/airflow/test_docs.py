@@ -12,8 +12,11 @@ import pytest
 from scripts.sample_blocks import CHECKOUT, pages
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_PLATFORM = re.compile(r"^from airflow\.providers\.(amazon|apache\.livy|databricks|google)\.", re.MULTILINE)
 BLOCKS = [(page, code) for page in pages() for code in _PYTHON.findall(page.read_text(encoding="utf-8"))]
-SHOWN = [(page, code) for page, code in BLOCKS if "with DAG(" in code]
+#: DAGs with the operators of a platform, whose provider is not installed here: `make platforms` runs these.
+PLATFORM_DAGS = [(page, code) for page, code in BLOCKS if "with DAG(" in code and _PLATFORM.search(code)]
+SHOWN = [(page, code) for page, code in BLOCKS if "with DAG(" in code and not _PLATFORM.search(code)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The guides of platforms, with the Airflow providers that they use."""
