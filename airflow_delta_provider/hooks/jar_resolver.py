@@ -49,5 +49,5 @@ class JarResolver:
         tail = masked_text("\n".join(ran.stderr.splitlines()[-15:]))
         raise DeltaJobError(
             f"{coordinates} could not be resolved. Check the network and spark.jars.repositories, or set delta_jars "
-            f"to a list of jars.\n{tail}"
+            f"(--delta-jars) to a list of jars.\n{tail}"
         )

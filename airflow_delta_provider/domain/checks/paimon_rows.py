@@ -73,7 +73,7 @@ KEYS_NOT_USABLE = _data.undecided(
     14,
     "key columns do not identify rows",
     effect="Whether these keys kept their row ids is not known.",
-    remedy="Set key_columns to columns whose values identify one row.",
+    remedy="Set key_columns (--key) to columns whose values identify one row.",
 )
 NEW_IDS_FOR_OLD_ROWS = _data.error(
     15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK

@@ -47,7 +47,8 @@ def delta_coordinates(spark: str) -> str:
         known = ", ".join(f"{line} from {line}.{min(releases)}" for line, releases in _DELTA_FOR_SPARK.items())
         raise UnknownSparkError(
             f"No Delta release is known to go with Spark {spark}. Known are Spark {known}; for another, name Delta's "
-            "jars in delta_jars, by path or by Maven coordinates (group:artifact:version), or set it to 'provided'."
+            "jars in delta_jars (--delta-jars), by path or by Maven coordinates (group:artifact:version), or set it to "
+            "'provided'."
         )
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"

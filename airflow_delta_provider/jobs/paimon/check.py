@@ -214,7 +214,7 @@ class PaimonRowTrackingCheck:
         self._stored = baseline = self._store.load(self._table.location) if self._store else None
         if baseline is None:
             if self._store:
-                self._note("no earlier check is remembered in state_path: all snapshots are checked")
+                self._note("no earlier check is remembered in state_path (--state-path): all snapshots are checked")
             return None, None
         why_not = self._why_not(baseline, ids)
         if why_not:

@@ -44,7 +44,8 @@ def not_kept(first: int, since: int | None) -> Finding:
         "The log is kept from version {version} on.",
         effect="What earlier commits did cannot be checked, except for the state that they led to; violations in that "
         "state may be old.",
-        remedy=f"To audit only what comes after that, give since_version={first}, or a state_path.",
+        remedy=f"To audit only what comes after that, give since_version={first} "
+        f"(--since-version {first}), or a state_path (--state-path).",
         version=first,
     )
 
@@ -100,7 +101,7 @@ OUT_OF_TIME = _history.undecided(
     13,
     "audit stopped at its time limit",
     effect="Later commits, or data files, were not checked.",
-    remedy="Give the audit more seconds_per_table, a state_path or a lower level.",
+    remedy="Give the audit more seconds_per_table (--seconds-per-table), a state_path (--state-path) or a lower level.",
     source="",
 )
 

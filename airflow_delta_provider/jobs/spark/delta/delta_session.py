@@ -147,7 +147,7 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         """Return what may be why a catalog has no table, where jobs run that need Delta for nothing else."""
         if self.delta_version is not None:
             return ""
-        return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars (delta_jars)."
+        return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars: delta_jars (--delta-jars)."
 
 
 def _as_object(text: str | None) -> dict[str, Any]:

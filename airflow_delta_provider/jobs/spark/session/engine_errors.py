@@ -88,7 +88,7 @@ def _of_missing_class(missing: str, condition: str) -> EngineError:
     if not _OF_ENGINE.search(missing):
         return _without_driver(missing, condition)
     unfit = f"{_pair()} do not fit together: {missing.replace('/', '.')} is missing."
-    remedy = f"Use releases that do: leave delta_jars out, or name others by coordinates{_fitting()}."
+    remedy = f"Use releases that do: leave delta_jars (--delta-jars) out, or name others by coordinates{_fitting()}."
     return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
 
 
