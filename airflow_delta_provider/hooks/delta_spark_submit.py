@@ -201,7 +201,6 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         self._workspace = workspace
         in_file = "" if self._results is None else self._results.file(self._submission).folder
         application = workspace.write_application(self._request, elsewhere=self._results is not None)
-        self._py_files = _joined(self._py_files, [str(workspace.archive)])
         self._application_args = [self._submission, self._spark_log_level or "", in_file]
         while not self._application_args[-1]:
             self._application_args.pop()
@@ -229,11 +228,12 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         if is_local(self._connection["master"]):
             quiet = not self._spark_log_level
             driver = LocalDriver(binary, self._driver_class_path, environment, workspace, quiet=quiet)
-            if options := driver.launcher_environment():
-                self._env_vars = {**(self._env_vars or {}), **options}
+            self._env_vars = {**(self._env_vars or {}), **driver.environment()}
             if DRIVER_JAVA_OPTIONS not in self._conf:
                 self._conf[DRIVER_JAVA_OPTIONS] = driver.java_options
                 self._class_archive = driver.class_archive
+        else:
+            self._py_files = _joined(self._py_files, [str(workspace.archive)])
 
     def _add_jars(self, binary: str, workspace: Workspace) -> None:
         if "io.delta:" in (self._packages or ""):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ log = logging.getLogger(__name__)
 
 #: Java options of the small program that composes the driver's command line.
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
+#: Where the driver's Python looks for packages first.
+PYTHON_PATH = "PYTHONPATH"
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
@@ -33,6 +36,7 @@ class LocalDriver:
         self, binary: str, class_path: str | None, environment: Mapping[str, str], workspace: Workspace, *, quiet: bool
     ) -> None:
         self._environment = environment
+        self._workspace = workspace
         options = [LEAN_JAVA_OPTIONS]
         if quiet:
             options.append(quiet_option(workspace))
@@ -46,9 +50,15 @@ class LocalDriver:
         self.class_archive = archive if write else None
         self.java_options = " ".join(options)
 
-    def launcher_environment(self) -> dict[str, str]:
-        """Return variables for the launcher; none where its options are set: a JVM takes one garbage collector only."""
-        return {} if LAUNCHER_OPTIONS in self._environment else {LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
+    def environment(self) -> dict[str, str]:
+        """Return variables for spark-submit.
+
+        They say where this package is, and set the launcher's options where nobody has: a JVM takes one garbage
+        collector only.
+        """
+        python_path = [str(self._workspace.library), *filter(None, [self._environment.get(PYTHON_PATH)])]
+        launcher = {} if LAUNCHER_OPTIONS in self._environment else {LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
+        return {PYTHON_PATH: os.pathsep.join(python_path), **launcher}
 
 
 def class_archive(folder: Path, binary: str, class_path: str | None, environment: Mapping[str, str]) -> ClassArchive:

@@ -17,7 +17,13 @@ from airflow_delta_provider.domain.engine.spark_master import SparkMaster
 from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
-from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, LAUNCHER_OPTIONS, class_archive, quiet_option
+from airflow_delta_provider.hooks.local_driver import (
+    DRIVER_JAVA_OPTIONS,
+    LAUNCHER_OPTIONS,
+    PYTHON_PATH,
+    class_archive,
+    quiet_option,
+)
 from airflow_delta_provider.hooks.preflight import check_before_submit
 from airflow_delta_provider.hooks.spark_installation import class_path_folders, find_spark_submit
 from airflow_delta_provider.hooks.trusted_files import installed_by, make_folder, untrusted
@@ -126,10 +132,10 @@ def _write(
         [
             *(binary, "--master", _MASTER, "--conf", f"{DRIVER_JAVA_OPTIONS}={' '.join(options)}"),
             *(["--driver-class-path", class_path] if class_path else []),
-            *("--py-files", str(workspace.archive), str(workspace.warm_up), str(workspace.path / "table")),
+            *(str(workspace.warm_up), str(workspace.path / "table")),
         ],
         cwd=workspace.path,
-        env={LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **environment},
+        env={LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS, **environment, PYTHON_PATH: str(workspace.library)},
         capture_output=True,
         text=True,
         check=False,

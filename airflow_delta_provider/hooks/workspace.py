@@ -9,11 +9,12 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.hooks.job_archive import write_job_archive
+from airflow_delta_provider.hooks.job_archive import PACKAGE, write_job_archive
 
 _PREFIX = "airflow-delta-provider-"
 #: The file that is locked as long as the submission may run.
@@ -72,7 +73,6 @@ class Workspace:
 
     def __enter__(self) -> Workspace:
         _remove_abandoned(self.path.parent)
-        write_job_archive(self.archive)
         self._write("delta_provider_jars.py", _JAR_RESOLVER)
         self._write("delta_provider_warm_up.py", _WARM_UP)
         self._write("log4j2.properties", _QUIET_LOG4J)
@@ -84,10 +84,23 @@ class Workspace:
         self._lock.close()
         self._folder.cleanup()
 
-    @property
+    @cached_property
     def archive(self) -> Path:
-        """The zip for ``--py-files``."""
-        return self.path / "airflow_delta_provider_jobs.zip"
+        """The zip for ``--py-files``, written when it is asked for."""
+        archive = self.path / "airflow_delta_provider_jobs.zip"
+        write_job_archive(archive)
+        return archive
+
+    @cached_property
+    def library(self) -> Path:
+        """A folder for ``PYTHONPATH`` that has this package, and nothing of what is installed beside it.
+
+        A driver on this machine takes the package from there: as it is installed, it is compiled, and a zip is not.
+        """
+        library = self.path / "library"
+        library.mkdir()
+        (library / PACKAGE.name).symlink_to(PACKAGE, target_is_directory=True)
+        return library
 
     @property
     def jar_resolver(self) -> Path:

@@ -21,7 +21,8 @@ arguments = sys.argv[1:]
 option = lambda name: arguments[arguments.index(name) + 1]
 with open(os.environ["FAKE_RECORD"], "a") as record:
     record.write(json.dumps(arguments) + "\\n")
-sys.path.insert(0, option("--py-files").split(",")[-1])
+if "--py-files" in arguments:
+    sys.path.insert(0, option("--py-files").split(",")[-1])
 from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import marker_lines

@@ -197,7 +197,7 @@ def test_local_master_gets_the_lean_profile_and_keeps_the_users_files(spark_subm
     (settings,) = spark_submit.settings
     assert "TieredStopAtLevel=1" in settings["spark.driver.extraJavaOptions"]
     assert settings["spark.x"] == "1"
-    assert option(call, "--py-files")[0].startswith("/mine.py,")
+    assert option(call, "--py-files") == ["/mine.py"]
     assert option(call, "--files") == ["/mine.txt"]
     assert option(call, "--driver-class-path") == ["/d1.jar:/d2.jar"]
 
@@ -307,6 +307,7 @@ def test_cluster_master_gets_no_setting_but_what_was_asked_for(
     (call,) = spark_submit.calls
     assert option(call, "--master") == [f"spark://127.0.0.1:{port}"]
     assert not {"--conf", "--properties-file", "--packages", "--jars", "--driver-class-path"} & set(call)
+    assert option(call, "--py-files")[0].endswith(".zip")
 
 
 def kept(folder: Path, coordinates: str) -> Path:
@@ -408,4 +409,20 @@ def test_no_spark_submit_on_path_says_what_to_install(
 
 def test_workspace_is_gone_afterwards(spark_submit: FakeSparkSubmit) -> None:
     make_hook().run()
-    assert not os.path.exists(os.path.dirname(option(spark_submit.calls[0], "--py-files")[0]))
+    (application,) = (word for word in spark_submit.calls[0] if word.endswith("_job.py"))
+    assert not os.path.exists(os.path.dirname(application))
+
+
+def test_driver_on_this_machine_takes_the_package_as_it_is_installed_and_nothing_beside_it(
+    spark_submit: FakeSparkSubmit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    spark_submit.does(
+        "library, *others = os.environ['PYTHONPATH'].split(os.pathsep);"
+        f"open({str(tmp_path / 'seen')!r}, 'w').write(repr((os.listdir(library), others, JobReport.__module__)));"
+        "import airflow_delta_provider; assert airflow_delta_provider.__file__.startswith(library); report()"
+    )
+    make_hook().run()
+    assert (tmp_path / "seen").read_text() == repr(
+        (["airflow_delta_provider"], ["/mine"], "airflow_delta_provider.domain.report.job_report")
+    )
