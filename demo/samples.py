@@ -30,9 +30,10 @@ _FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
 def alert(report: JobReport) -> str:
     """Return the text of the alert about a report."""
     found = [TableFinding(table.table, finding) for table in report.tables for finding in table.findings]
+    reports = {table.table: table for table in report.tables}
     items = worst_first(Item(finding, News.NEW) for finding in found)
     origin = Origin("check_row_ids", "check", "scheduled__2026-01-02T00:00:00+00:00", try_number=1)
-    return render_alert(Alert(origin, verdict=report.verdict.value, items=items))
+    return render_alert(Alert(origin, verdict=report.verdict.value, items=items, reports=reports))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ Each format draws it as it can; what is drawn, and the words for it, are the sam
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.delta.history_events import HistoryEvent, HistoryEventKind
 from airflow_delta_provider.domain.rendering.consequences import by_cause
@@ -45,7 +47,6 @@ _CALLED = {HistoryEventKind.CHANGED: "other", HistoryEventKind.PROTOCOL: "change
 _MAX_RULES, _MAX_FINDINGS, _MAX_EVENTS, _MAX_SAID = 8, 40, 200, 20
 #: Steps between the versions that are written at the axis.
 _STEPS = 4
-_KNOWN = {kind.value for kind in HistoryEventKind}
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class Timeline:
         versions = [table.version, *(event.version for line in changes for event in line.events)]
         checked = (table.evidence or {}).get("first_version")
         drawn = (version for line in violations for f in line.findings for version in (f.version, f.healed_version))
-        versions += [version for version in (checked, *drawn) if isinstance(version, int)]
+        versions += [version for version in (table.version_before, checked, *drawn) if isinstance(version, int)]
         return cls(min(versions), max(versions), changes, violations)
 
     @property
@@ -177,9 +178,16 @@ def _called(kind: HistoryEventKind) -> str:
 
 def _changes(table: TableReport) -> tuple[Changes, ...]:
     wire = (table.history or {}).get("events", ())[-_MAX_EVENTS:]
-    events = [HistoryEvent.from_json(event) for event in wire if event["kind"] in _KNOWN]
+    events = list(_readable(wire))
     lines = (Changes(label, tuple(e for e in events if e.kind in kinds)) for label, kinds in _LINES.items())
     return tuple(line for line in lines if line.events)
+
+
+def _readable(wire: Iterable[Mapping[str, Any]]) -> Iterator[HistoryEvent]:
+    """Yield the events that this version knows: no report of another one keeps an alert from being sent."""
+    for event in wire:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            yield HistoryEvent.from_json(event)
 
 
 def _violations(table: TableReport) -> tuple[Violations, ...]:

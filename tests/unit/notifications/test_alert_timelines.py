@@ -95,6 +95,12 @@ def test_a_table_whose_finding_says_it_all_has_no_timeline() -> None:
     assert [each.table for each in alert_of(table("/lake/u", events=EVENTS[:1])).timelines] == ["/lake/u"]
 
 
+def test_events_of_a_later_release_are_left_out() -> None:
+    told = alert_of(table("/lake/t", found(version=5), events=[*EVENTS, (8, "merged", "merges 2 columns")]))
+    assert "merges" not in text.render(told)
+    assert "widens id" in text.render(told)
+
+
 def test_the_tables_that_come_first_have_timelines() -> None:
     tables = [table(f"/lake/t{number}", *BROKEN) for number in range(9)]
     assert [each.table for each in alert_of(*tables).timelines] == ["/lake/t0", "/lake/t1", "/lake/t2"]
