@@ -62,7 +62,12 @@ def test_table_becomes_what_is_declared_and_a_second_run_changes_nothing(spark, 
     assert log.newest(path) == version + report.plan["commits"]
     again = apply(path)
     assert (again.verdict, again.changed, again.plan["changed"]) == (Verdict.PASS, False, False)
-    assert audit(path, level="data").findings == ()
+    audited = audit(path, level="data")
+    assert audited.findings == ()
+    assert again.history is None
+    since = [event for event in audited.history["events"] if event["version"] > version]
+    assert {"protocol", "added", "widened"} <= {event["kind"] for event in since}
+    assert report.history == {**audited.history, "events": since, "omitted": 0}, "what an audit tells, since the plan"
 
 
 def test_killed_after_every_step_in_turn_it_goes_on_and_does_nothing_twice(

@@ -422,6 +422,9 @@ def test_metadata_changed_after_the_preparation_leaves_that_and_says_so(table, w
     act = when_applying(lambda: spark.newSession().sql(f"ALTER TABLE delta.`{path}` ADD COLUMN other int"))
     report = widen(path, {"q": "bigint"}, progress=act)
     assert (report.verdict, report.retryable, report.changed) == (Verdict.REFUSED, True, True)
+    told = [(event["version"] - report.version_before, event["kind"]) for event in report.history["events"]]
+    assert told == [(1, "protocol"), (2, "added")], "also what the other writer did"
+    assert report.history["columns"]["other"] == "int"
     assert "Earlier steps of the plan were committed" in report.findings[0].message
     again = widen(path, {"q": "bigint"}, allow=False)
     assert (again.verdict, again.changed, again.plan["commits"]) == (Verdict.PASS, True, 1)

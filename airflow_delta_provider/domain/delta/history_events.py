@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.column_changes import column_changes
-from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, sql_name
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.features.state import feature_state
@@ -25,6 +25,8 @@ from airflow_delta_provider.domain.delta.type_widening import can_widen
 _MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240
 #: Columns that a report names.
 _MAX_COLUMNS = 1000
+#: Actions by which commits do what events are about.
+_LOOKED_AT = ("commitInfo", "protocol", "metaData")
 
 
 class HistoryEventKind(str, Enum):
@@ -111,6 +113,23 @@ def history_of(state: TableState, events: HistoryEvents) -> dict[str, Any]:
     except BrokenLogError:
         columns = None
     return {"protocol": protocol.to_json(), "features": features, "columns": columns, **events.to_json()}
+
+
+def events_after(state: TableState, commits: Iterable[tuple[int, Iterable[Action]]]) -> HistoryEvents:
+    """Return what commits did to a table, whatever they did to its files.
+
+    :param state: the table before the first of them
+    :param commits: with their versions, oldest first, without a gap
+    :raises BrokenLogError: if an action is malformed
+    """
+    events = HistoryEvents()
+    for version, actions in commits:
+        commit = Commit.of(version, read_actions(actions, _LOOKED_AT, where=f" of version {version}"))
+        [protocol], [metadata] = (state.protocol, *commit.protocols)[-1:], (state.metadata, *commit.metadata)[-1:]
+        after = replace(state, version=version, protocol=protocol, metadata=metadata)
+        events = events.and_then(events_of(Transition(state, commit, after, {})))
+        state = after
+    return events
 
 
 def first_event(commit: Commit, state: TableState) -> HistoryEvent:

@@ -29,7 +29,7 @@ class TableReport:
     :param usage: of ``column-mapping-usage``, the answer and its evidence
     :param timings: seconds by phase
     :param spec: of ``init-spec``, what declares the table as it is
-    :param history: of audits, what the table is at that version, and how its protocol and columns became so
+    :param history: of audits and changes, what the table is at that version, and how its protocol and columns became so
     :param earliest: when another run can do what this one had to leave undone: the latest of its findings
     :param detail: what the table is at that version, for jobs that are asked for it
     :param receipt: that of the request, if a later job has to confirm that this report was received: until then it

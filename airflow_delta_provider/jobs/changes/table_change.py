@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
+from airflow_delta_provider.domain.delta.history_events import events_after, history_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
@@ -154,7 +155,7 @@ class TableChange:
         return {**self._request.labels, "plan_digest": plan.digest, **change.labels}
 
     def _carry_out(self, change: PlannedChange, plan: Plan, known: dict[str, Any]) -> TableReport:
-        planned_on = change.state.version
+        before, planned_on = change.state, change.state.version
         failure: BaseException | None = None
         labels = self._labels_of(change, plan)
         with self._timings.phase("apply"), self._session.labelled(labels):
@@ -166,11 +167,12 @@ class TableChange:
                 failure = error
         with self._timings.phase("read"):
             after = self._table.log.read_state(with_files=self._needs_files)
-            commits = self._own_commits(planned_on, labels)
+            commits, later = self._commits_since(before, labels)
         known |= {
             "version": after.version,
             "changed": bool(commits) or known.get("changed", False),
             "protocol_after": after.protocol.to_json(),
+            "history": _history(before, after, later),
         }
         if failure is not None:
             return self._failed(failure, known)
@@ -237,8 +239,31 @@ class TableChange:
             self._name, error.verdict, retryable=error.retryable, findings=(error.finding(done),), **known
         )
 
+    def _commits_since(
+        self, before: TableState, labels: Mapping[str, Any]
+    ) -> tuple[dict[int, list[Action]], dict[int, list[Action]]]:
+        """Return the commits of this run, and the commits of anybody without what they did to files."""
+        own: dict[int, list[Action]] = {}
+        seen: dict[int, list[Action]] = {}
+        for version, actions in self._table.log.commits_after(before.version):
+            seen[version] = [action for action in actions if not {"add", "remove"} & action.keys()]
+            if is_own(actions, labels):
+                own[version] = actions
+        return own, seen
+
     def _own_commits(self, version: int, labels: Mapping[str, Any]) -> dict[int, list[Action]]:
         return {later: actions for later, actions in self._table.log.commits_after(version) if is_own(actions, labels)}
+
+
+def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:
+    """Return what the table is now, and what was done to it since the plan; None where the commits cannot be read.
+
+    :param later: the commits since the plan, also those of others
+    """
+    with suppress(BrokenLogError):
+        known = ((version, actions) for version, actions in later.items() if version <= after.version)
+        return history_of(after, events_after(before, known))
+    return None
 
 
 def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) -> TableReport:

@@ -7,13 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, PrimitiveType
-from airflow_delta_provider.domain.delta.history_events import HistoryEvent, HistoryEventKind, HistoryEvents
+from airflow_delta_provider.domain.delta.history_events import (
+    HistoryEvent,
+    HistoryEventKind,
+    HistoryEvents,
+    events_after,
+)
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
-from tests.unit.local_table import OnDisk
+from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from tests.unit.local_table import OnDisk, open_log
 from tests.unit.log_builder import WIDENING, Table
 from tests.unit.mapped_tables import MODE
 from tests.unit.states import field, struct
@@ -86,6 +92,19 @@ def test_audit_that_resumes_has_the_events_from_before(tmp_path: Path) -> None:
     assert texts(unchanged) == texts(first)
     assert texts(resumed) == [*texts(first), (3, "added", "adds b string")]
     assert resumed.history == audited(table, tmp_path / "t").history, "as an audit of everything"
+
+
+def test_commits_after_a_state_are_told_as_an_audit_tells_them(tmp_path: Path) -> None:
+    table = Table(ID, V, features=["columnMapping"], properties={MODE: "name"}).append()
+    table.support("typeWidening", delta__enableTypeWidening="true")
+    known = table.version
+    table.widen("v", "long").append().rename_column("v", "w").set_properties(owner="ann")
+    table.add_column(field("a", "string")).support("rowTracking").delete_all()
+    wanted = [event for event in texts(audited(table, tmp_path / "t")) if event[0] > known]
+    log = open_log(LocalStorage(), f"file:{tmp_path}/t")
+    told = events_after(log.read_state(version=known), log.commits_after(known))
+    assert [(event.version, event.kind.value, event.text) for event in told.events] == wanted
+    assert {kind for _, kind, _ in wanted} == {"widened", "renamed", "added", "protocol"}
 
 
 def test_many_names_are_counted_and_texts_are_short(tmp_path: Path) -> None:

@@ -103,6 +103,14 @@ def test_timeline_tells_events_and_findings_in_one_picture_and_in_a_table() -> N
     assert len(page.attributes("caption")) == 2
 
 
+def test_timeline_of_a_change_begins_with_the_version_that_it_was_planned_on() -> None:
+    told = [{"version": 5, "kind": "widened", "text": "widens a from int to bigint"}]
+    history = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7}, "features": {}, "events": told, "omitted": 0}
+    page = Page(render(report_of(sound(changed=True, version_before=4, history=history), kind="widen-types")))
+    [picture] = [known for known in page.attributes("svg") if known.get("role") == "img"]
+    assert picture["aria-label"] == "Versions 4 to 5: version 5 widens a from int to bigint"
+
+
 def test_plan_does_not_change_what_the_table_is() -> None:
     before = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["rowTracking"]}
     after = {"minReaderVersion": 3, "minWriterVersion": 7, "writerFeatures": ["rowTracking", "typeWidening"]}
