@@ -58,8 +58,8 @@ class ClassArchive:
         if self.is_there:
             if write:
                 self._touch()
-            return f"-XX:SharedArchiveFile={self.path}"
-        return f"-XX:ArchiveClassesAtExit={self._partial}" if write and self._can_write() else None
+            return _option("SharedArchiveFile", self.path)
+        return _option("ArchiveClassesAtExit", self._partial) if write and self._can_write() else None
 
     def _can_write(self) -> bool:
         try:
@@ -103,6 +103,11 @@ class ClassArchive:
             with suppress(OSError):
                 if now - partial.stat().st_mtime > _LEFT:
                     yield partial
+
+
+def _option(name: str, path: Path) -> str:
+    """Return an option with a path; spark-submit splits options at spaces outside of quotes."""
+    return f'-XX:{name}="{path}"' if " " in str(path) else f"-XX:{name}={path}"
 
 
 def _is_stale(archive: Path) -> bool:

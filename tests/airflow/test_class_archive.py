@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import time
 from pathlib import Path
@@ -114,6 +115,14 @@ def test_archive_that_others_could_have_written_is_neither_used_nor_replaced_in_
     assert run(folder, jar) == "SharedArchiveFile"  # it was written anew
     folder.chmod(0o777)
     assert ClassArchive(folder, [str(jar)], os.environ).java_option(write=True) is None
+
+
+def test_path_with_a_space_stays_one_option(tmp_path: Path, jar: Path) -> None:
+    archive = ClassArchive(tmp_path / "my cache", [str(jar)], os.environ)
+    option = archive.java_option(write=True)
+    assert option is not None
+    (word,) = shlex.split(option)
+    assert word.startswith(f"-XX:ArchiveClassesAtExit={tmp_path}/my cache/")
 
 
 def test_where_the_folder_cannot_be_made_there_is_no_archive(tmp_path: Path, jar: Path) -> None:

@@ -309,6 +309,11 @@ class TestOutput:
         assert main(["audit", "t", flag, place]) == 2
         assert f"{flag} {place}: " in one_line(capsys)
 
+    def test_report_that_cannot_be_written_fails_also_where_no_finding_does(self, lake, capsys):
+        damaged(lake / "t", ERROR)
+        assert main(["audit", "t", "--exit-zero", "--report", "/dev/full"]) == 4
+        assert "the report could not be written to /dev/full" in capsys.readouterr().err
+
     def test_the_report_is_written_besides_what_is_shown(self, lake, capsys):
         damaged(lake / "t", ERROR)
         assert main(["audit", "t", "--report", "r.json"]) == 1
