@@ -157,3 +157,35 @@ def test_failure_of_the_engine_that_is_neither_storage_nor_a_refusal_may_pass(sp
     with pytest.raises(Exception, match="NoSuchElement") as caught:
         spark._jvm.java.util.ArrayDeque().pop()
     assert meaning(caught.value) == ("FT02", Verdict.FAULT, True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda jvm: jvm.org.apache.spark.sql.delta.DeltaLog.inAnotherRelease(),
+        lambda jvm: jvm.java.lang.StringBuilder().inAnotherRelease(1),
+        lambda jvm: jvm.org.apache.spark.sql.delta.InAnotherRelease(),
+        lambda jvm: jvm.java.lang.Class.forName("org.apache.spark.sql.delta.InAnotherRelease"),
+    ],
+    ids=["static method", "method", "class", "class by name"],
+)
+def test_what_another_release_has_is_told_as_missing_from_this_one(spark, call):
+    with pytest.raises(Exception, match=r".") as caught:
+        call(spark._jvm)
+    assert meaning(caught.value) == ("FT02", Verdict.FAULT, False)
+    said = understand(caught.value).message
+    assert f"Spark {spark.version} and this release of Delta Lake do not fit together: " in said
+    assert "nAnotherRelease" in said or "a class that jobs call" in said
+    assert "io.delta:delta-spark_4.2_2.13:" in said
+
+
+@pytest.mark.parametrize("kind", ["NoSuchMethodError", "AbstractMethodError", "NoSuchFieldError"])
+def test_library_of_another_release_is_no_storage_without_a_driver(spark, kind):
+    jvm = spark._jvm
+    source = jvm.java.util.concurrent.CompletableFuture()
+    source.completeExceptionally(getattr(jvm.java.lang, kind)("'void org.apache.hadoop.util.Other.method()'"))
+    with pytest.raises(Exception, match=r".") as caught:
+        source.get()
+    assert meaning(caught.value) == ("FT02", Verdict.FAULT, False)
+    said = understand(caught.value).message
+    assert "Libraries on Spark's classpath do not fit together: 'void org.apache.hadoop.util.Other.method()'" in said

@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade, unknown_feature
+from airflow_delta_provider.domain.changes.preconditions import (
+    check_needed,
+    check_table,
+    check_upgrade,
+    unknown_feature,
+    use_release_with,
+)
 from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -52,6 +58,9 @@ def plan_enabling(
     statements, features = enabling_statements(options, state, by_name)
     draft.take(*statements)
     draft.support(features)
+    draft.refusals += check_needed(draft.state.protocol.features, engine)
+    if draft.refusals:
+        return draft.planned()
     plan = draft.plan()
     return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
 
@@ -60,7 +69,7 @@ def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Eng
     """Return why the features cannot be enabled, or the properties not be set."""
     features = [feature_named(name) for name in options.features]
     return (
-        *(refusal for feature in features for refusal in _check_feature(feature, options, engine)),
+        *(refusal for feature in features for refusal in _check_feature(feature, options, state, engine)),
         *_check_properties(options, features, state),
     )
 
@@ -158,7 +167,9 @@ def files_without_row_ids(state: TableState) -> list[str]:
     return sorted(file.path for file in (state.files or {}).values() if lacks_row_ids(file))
 
 
-def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engine) -> Iterator[Finding]:
+def _check_feature(
+    feature: Feature, options: EnableFeatureOptions, state: TableState, engine: Engine
+) -> Iterator[Finding]:
     if feature.kind is FeatureKind.UNKNOWN and not engine.knows(feature.name):
         yield unknown_feature(feature.name, engine)
     elif feature.access is FeatureAccess.OTHER_WAY:
@@ -171,7 +182,17 @@ def _check_feature(feature: Feature, options: EnableFeatureOptions, engine: Engi
         )
     elif not engine.knows(feature.name):
         yield requests.UNSUPPORTED_BY_ENGINE.found(
-            "{engine} does not support the table feature {feature}.", engine=engine, feature=feature.name
+            "{engine} does not support the table feature {feature}.",
+            remedy=use_release_with([feature.name]),
+            engine=engine,
+            feature=feature.name,
+        )
+    elif not state.protocol.supports(feature) and (since := engine.enabled_since(feature.name)):
+        yield requests.UNSUPPORTED_BY_ENGINE.found(
+            "{engine} cannot enable {feature} on a table that exists.",
+            remedy=f"Use Delta {since} or later.",
+            engine=engine,
+            feature=feature.name,
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.drop_features.plan import protocol_after
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preconditions import check_upgrade
+from airflow_delta_provider.domain.changes.preconditions import check_upgrade, use_release_with
 from airflow_delta_provider.domain.changes.step import (
     AddColumns,
     ClusterBy,
@@ -87,7 +87,8 @@ def with_expected_protocol(
     if missing:
         refused = requests.UNSUPPORTED_BY_ENGINE.found(
             "{engine} would not add {missing} to the protocol of {table}" + (", but {added}." if unasked else "."),
-            remedy="Use another release of Delta.",
+            remedy=use_release_with([name for name in missing if not engine.knows(name)])
+            or "Use another release of Delta.",
             engine=engine,
             missing=missing,
             table=table,

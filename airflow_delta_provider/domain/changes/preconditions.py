@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.engine.lockout import known_lockouts
 from airflow_delta_provider.domain.engine.profiles.access import Access
+from airflow_delta_provider.domain.engine.profiles.delta_spark import release_with
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
@@ -31,7 +32,27 @@ def check_table(table: str, protocol: Protocol, engine: Engine) -> tuple[Finding
     if not unknown:
         return ()
     evidence = "{engine} does not support these table features of {table}: {features}."
-    return (requests.UNSUPPORTED_BY_ENGINE.found(evidence, engine=engine, table=table, features=unknown),)
+    remedy = use_release_with(unknown)
+    return (
+        requests.UNSUPPORTED_BY_ENGINE.found(evidence, remedy=remedy, engine=engine, table=table, features=unknown),
+    )
+
+
+def check_needed(features: Collection[str], engine: Engine) -> Iterator[Finding]:
+    """Yield a refusal where a change would add features to a table that this engine does not know."""
+    if unknown := sorted(name for name in features if not engine.knows(name)):
+        yield requests.UNSUPPORTED_BY_ENGINE.found(
+            "The change needs {features}, which {engine} does not support.",
+            remedy=use_release_with(unknown),
+            engine=engine,
+            features=unknown,
+        )
+
+
+def use_release_with(features: Collection[str]) -> str | None:
+    """Return which release of Delta supports the features, as a remedy; None where none is known."""
+    release = release_with(features)
+    return release and f"Use Delta {release} or later."
 
 
 def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Finding:

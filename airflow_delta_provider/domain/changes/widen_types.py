@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.preconditions import check_table, check_upgrade
+from airflow_delta_provider.domain.changes.preconditions import check_needed, check_table, check_upgrade
 from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, WidenColumns
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import TypeChange, can_widen, legal_targets, recorded_changes
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.engine import WIDENING_SINCE, Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
@@ -55,8 +55,6 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     """
     draft = Draft(table, state, engine)
     draft.refusals += check_table(table.text, state.protocol, engine)
-    if not draft.refusals and not engine.widens_types:
-        draft.refusals.append(engine_too_old(engine))
     if draft.refusals:
         return draft.planned()
     widenings, refusals = resolve_widenings(options, state.metadata)
@@ -84,8 +82,9 @@ def widen(draft: Draft, pending: Sequence[Widening], otherwise: str = "") -> Non
     :param otherwise: what else can be done where the engine is too old, a sentence
     """
     draft.refusals += [refusal for w in pending for refusal in check_widening(w, draft.state)]
-    if pending and not draft.engine.widens_types:
-        draft.refusals.append(engine_too_old(draft.engine, otherwise))
+    if pending and not draft.refusals:
+        too_old = [_engine_too_old(w, draft.engine, otherwise) for w in pending if not _is_taken(w, draft.engine)]
+        draft.refusals += too_old or check_needed(draft.state.protocol.features, draft.engine)
     if not draft.refusals:
         draft.take(*_alterations(pending, draft.engine))
 
@@ -179,15 +178,22 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
             )
 
 
-def engine_too_old(engine: Engine, otherwise: str = "") -> Finding:
-    """Return the refusal of an engine that does not widen all types.
+def _is_taken(widening: Widening, engine: Engine) -> bool:
+    """Whether the engine takes this change of a type, where the specification does."""
+    return engine.widens(str(widening.column.data_type), str(widening.new))
 
-    :param otherwise: what else can be done, a sentence
-    """
+
+def _engine_too_old(widening: Widening, engine: Engine, otherwise: str) -> Finding:
+    since = ".".join(map(str, WIDENING_SINCE))
     return requests.UNSUPPORTED_BY_ENGINE.found(
-        "{engine} widens only byte, short and int, and then refuses to read a table with any other type change.",
-        remedy=f"Use Delta 4.0 or later. {otherwise}".strip(),
+        "{engine} cannot widen {column} from {type} to {asked}: before Delta {since}, byte and short are widened, up "
+        "to int, and a table with any other type change is not read.",
+        remedy=f"Use Delta {since} or later. {otherwise}".strip(),
+        since=since,
         engine=engine,
+        column=widening.column,
+        type=sql_name(widening.column.data_type),
+        asked=sql_name(widening.new),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.engine.engine import version_of
+from airflow_delta_provider.domain.engine.engine import Version, version_of
 from airflow_delta_provider.domain.engine.spark_master import is_local
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -19,14 +19,15 @@ def default_delta_jars(master: str) -> str:
 
 
 #: The Delta release that goes with a Spark release: by its line, and by the first patch release that it goes with; as
-#: `make engines` tries them. On Spark 4.1.4 Delta 4.1 and 4.2 lack a class in every change, on Spark 3.5.0 Delta 3.3;
-#: Delta before 3.3 cannot be asked for its table features.
+#: `make matrix` tries them. On Spark 4.1.4 Delta 4.1 and 4.2 lack a class in every change, on Spark 3.5.0 Delta 3.3.
 _DELTA_FOR_SPARK: Mapping[str, Mapping[int, str]] = {
     "4.2": {0: "4.4.0"},
     "4.1": {0: "4.3.1"},
     "4.0": {0: "4.0.1"},
-    "3.5": {2: "3.3.2"},
+    "3.5": {2: "3.3.3"},
 }
+#: The first release that this provider's jobs run with.
+OLDEST_DELTA: Version = (3, 2)
 #: First Spark whose minor version is part of the artifact's name.
 _NAMED_SINCE = (4, 1)
 
@@ -50,6 +51,12 @@ def delta_coordinates(spark: str) -> str:
             "jars in delta_jars (--delta-jars), by path or by Maven coordinates (group:artifact:version), or set it to "
             "'provided'."
         )
+    return coordinates_of(fitting[-1], spark)
+
+
+def coordinates_of(delta: str, spark: str) -> str:
+    """Return the Maven coordinates of a Delta release for a Spark release, whether or not they fit."""
+    minor = ".".join(spark.split(".")[:2])
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"
-    return f"io.delta:delta-spark{named}_{scala}:{fitting[-1]}"
+    return f"io.delta:delta-spark{named}_{scala}:{delta}"

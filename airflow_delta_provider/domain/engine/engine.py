@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 Version = tuple[int, ...]
 
-#: First Delta release that takes the whole matrix of type changes; 3.3 takes byte, short and int only.
-_WIDENING_SINCE: Version = (4, 0)
+#: First Delta release that takes the whole matrix of type changes, and what those before it take: names of types.
+WIDENING_SINCE: Version = (4, 0)
+FIRST_WIDENINGS = (("byte", "short"), ("byte", "integer"), ("short", "integer"))
+#: First Delta release that enables a feature on a table that exists, where an earlier one knows it.
+_ENABLED_SINCE: Mapping[str, Version] = {"columnmapping": (3, 3), "rowtracking": (3, 3)}
+#: First Delta release that takes the mode of column mapping back to none.
+_UNMAPPING_SINCE: Version = (3, 3)
 #: First Spark release whose ALTER COLUMN takes several columns, measured with Delta 4.4.
 _MANY_COLUMNS_SINCE: Version = (4, 2)
 
@@ -33,10 +39,22 @@ class Engine:
         """Whether this engine reads and writes tables with the feature."""
         return feature.casefold() in self.features
 
+    def widens(self, old: str, new: str) -> bool:
+        """Whether it takes this change of the type-widening matrix, and reads tables with it.
+
+        :param old: name of the type, as in a schema; ``new`` likewise
+        """
+        return version_of(self.delta) >= WIDENING_SINCE or (old, new) in FIRST_WIDENINGS
+
+    def enabled_since(self, feature: str) -> str | None:
+        """Return the first Delta release that enables a feature on a table that exists; None if this one does."""
+        since = _ENABLED_SINCE.get(feature.casefold(), ())
+        return ".".join(map(str, since)) if version_of(self.delta) < since else None
+
     @property
-    def widens_types(self) -> bool:
-        """Whether it takes every change of the type-widening matrix."""
-        return version_of(self.delta) >= _WIDENING_SINCE
+    def rewrites_without_mapping(self) -> bool:
+        """Whether it disables column mapping by rewriting the files."""
+        return version_of(self.delta) >= _UNMAPPING_SINCE
 
     @property
     def alters_many_columns(self) -> bool:

@@ -9,6 +9,8 @@ from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes.widen_types import widening_preparation
+from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -40,10 +42,15 @@ class MigrationDraft(Draft):
     def _cast_where_rows_are_rewritten(self) -> None:
         """Where the rows are rewritten anyway, new files have the wider types: the table needs no type widening."""
         changes = self.columns
-        has_to_rewrite = bool(changes.rewritable) and not self.engine.widens_types
+        has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
         if changes.casts or has_to_rewrite or is_partitioned_otherwise(self.state.metadata, self.spec):
             changes.casts += [steps.Cast(w.parts, w.old, w.new) for w in changes.widenings]
             changes.widenings.clear()
+
+    def _can_widen(self, change: steps.ColumnType) -> bool:
+        old, new = parse_type(change.old), parse_type(change.new)
+        _, needed = widening_preparation([new], self.state)
+        return self.engine.widens(str(old), str(new)) and all(map(self.engine.knows, needed))
 
     @property
     def wants_files(self) -> bool:

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.changes.widen_types import plan_widening, res
 from airflow_delta_provider.domain.delta.column import parse_path
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, metadata_of, state_of, struct
 
@@ -57,11 +58,23 @@ def test_engine_before_spark_4_2_changes_one_column_a_commit_and_the_plan_says_s
     assert "one column per commit: 2 commits" in planned.plan.notes[0]
 
 
-@pytest.mark.parametrize("delta", ["3.3.2", "3.2.0"])
-def test_engine_whose_type_widening_is_a_part_only_is_refused(delta):
-    finding = refusal(plan({"quantity": "bigint"}, engine=replace(ENGINE, spark="3.5.6", delta=delta)))
+def test_engine_before_delta_4_widens_to_int_and_refuses_each_other_change_by_name():
+    older = replace(ENGINE, spark="3.5.9", delta="3.3.3")
+    assert len(statements(plan({"attrs.key": "int"}, engine=older))) == 1
+    planned = plan({"attrs.key": "int", "quantity": "bigint", "attrs.value": "double"}, engine=older)
+    assert planned.plan is None
+    assert [(finding.code, finding.message.split(":")[0]) for finding in planned.refusals] == [
+        ("RQ05", "Delta 3.3.3 on Spark 3.5.9 cannot widen quantity from int to bigint"),
+        ("RQ05", "Delta 3.3.3 on Spark 3.5.9 cannot widen attrs.value from int to double"),
+    ]
+    assert all("Use Delta 4.0 or later" in finding.message for finding in planned.refusals)
+
+
+def test_engine_that_has_no_type_widening_is_refused_with_the_release_that_has():
+    older = Engine("3.5.9", "3.2.1", ENGINE.features - {"typewidening"})
+    finding = refusal(plan({"attrs.key": "int"}, state_of(SCHEMA, protocol=LEGACY), older, enable_type_widening=True))
     assert finding.code == "RQ05"
-    assert "Use Delta 4.0 or later" in finding.message
+    assert "needs typeWidening, which Delta 3.2.1 on Spark 3.5.9 does not support. Use Delta 3.3" in finding.message
 
 
 def test_column_that_has_its_type_already_is_left_out():

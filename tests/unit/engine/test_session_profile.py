@@ -92,9 +92,9 @@ def test_jars_of_delta_join_those_of_the_platform(delta_jars, present, expected)
         ("4.1.0", "io.delta:delta-spark_4.1_2.13:4.3.1"),
         ("4.1.4", "io.delta:delta-spark_4.1_2.13:4.3.1"),
         ("4.0.1", "io.delta:delta-spark_2.13:4.0.1"),
-        ("3.5.6", "io.delta:delta-spark_2.12:3.3.2"),
-        ("3.5.12-SNAPSHOT", "io.delta:delta-spark_2.12:3.3.2"),
-        ("3.5.2", "io.delta:delta-spark_2.12:3.3.2"),
+        ("3.5.6", "io.delta:delta-spark_2.12:3.3.3"),
+        ("3.5.12-SNAPSHOT", "io.delta:delta-spark_2.12:3.3.3"),
+        ("3.5.2", "io.delta:delta-spark_2.12:3.3.3"),
     ],
 )
 def test_release_of_delta_follows_that_of_spark(spark, coordinates):

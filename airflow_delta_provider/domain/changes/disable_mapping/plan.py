@@ -46,13 +46,16 @@ def plan_disabling(
     files = (found.state.files or {}).values()
     rewrite = RewriteWithoutMapping(len(files), sum(file.size for file in files))
     if options.strategy == "rewrite":
+        if too_old := _check_rewriting(engine):
+            return Planned(None, too_old)
         refused = () if options.allow_rewrite else (_not_allowed(table, rewrite),)
         return Planned(disabling_plan(table, found, rewrite), refused)
     proof = prove(found)
     if proof.rests_on is not None:
         return Planned(disabling_plan(table, found, DisableMapping(proof.rests_on)))
     if options.allow_rewrite:
-        return Planned(disabling_plan(table, found, rewrite))
+        too_old = _check_rewriting(engine)
+        return Planned(None, (*proof.missing, *too_old)) if too_old else Planned(disabling_plan(table, found, rewrite))
     lost = found.footers is not None and found.footers.lost  # then the engine cannot rewrite the files either
     if options.strategy == "auto" and not lost:
         return Planned(disabling_plan(table, found, rewrite), (*proof.missing, _not_allowed(table, rewrite)))
@@ -103,6 +106,15 @@ def _notes(found: MappedTable) -> Iterator[str]:
         "FEATURE columnMapping would remove it, but add checkpointProtection with writer version 7, which locks out "
         "writers that do not support that."
     )
+
+
+def _check_rewriting(engine: Engine) -> tuple[Finding, ...]:
+    """Return why the engine cannot rewrite the files without the mapping; nothing if it can."""
+    if engine.rewrites_without_mapping:
+        return ()
+    evidence = "{engine} cannot disable column mapping by rewriting the files."
+    remedy = "Use Delta 3.3 or later."
+    return (requests.UNSUPPORTED_BY_ENGINE.found(evidence, remedy=remedy, engine=engine),)
 
 
 def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
+from collections.abc import Collection
+from operator import methodcaller
 
-#: The only type changes of the releases before 4.0, although 3.3 lists the stable feature.
-_INTEGERS = (("byte", "short"), ("byte", "integer"), ("short", "integer"))
+from airflow_delta_provider.domain.engine.engine import FIRST_WIDENINGS, version_of
+from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
 
 _V2_3 = Release.of(
     "2.3",
@@ -22,7 +23,7 @@ _V3_2 = _V3_1.then(
     "2024-05-06",
     both="typeWidening-preview vacuumProtocolCheck",
     writes="inCommitTimestamp-preview rowTracking",
-    widenings=_INTEGERS,
+    widenings=FIRST_WIDENINGS,
     source="delta-io/delta, TableFeature.scala and TypeWideningShims.scala at the tag of each release",
 )
 _V3_3 = _V3_2.then(
@@ -31,7 +32,7 @@ _V3_3 = _V3_2.then(
     both="typeWidening variantType-preview",
     writes="checkpointProtection coordinatedCommits-preview identityColumns inCommitTimestamp",
     without="inCommitTimestamp-preview",
-    widenings=_INTEGERS,
+    widenings=FIRST_WIDENINGS,
 )
 _V4_0_0 = _V3_3.then(
     "4.0.0",
@@ -56,3 +57,10 @@ PROFILE = Profile(
     remark="Delta 3.3 lists typeWidening, but refuses tables with other changes than among byte, short and int. Delta "
     "4.0 lists variantType, but fails on data files with it that Spark 4.2 wrote.",
 )
+
+
+def release_with(features: Collection[str]) -> str | None:
+    """Return the first release from which on Delta Spark writes tables with all the features; None if none is known."""
+    since = [PROFILE.since(methodcaller("writing", name)) for name in features]
+    known = [version for version in since if version]
+    return max(known, key=version_of) if known and len(known) == len(since) else None

@@ -14,9 +14,8 @@ from airflow_delta_provider.domain.changes.enable_features import (
     enabled_by,
     enabling_statements,
 )
-from airflow_delta_provider.domain.changes.widen_types import (
-    widening_preparation,
-)
+from airflow_delta_provider.domain.changes.preconditions import check_needed
+from airflow_delta_provider.domain.changes.widen_types import widening_preparation
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType, parse_type
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, CHECK_CONSTRAINTS
@@ -59,6 +58,7 @@ def enable_features(draft: MigrationDraft) -> None:
     was_mapped = draft.state.metadata.properties.is_mapped
     draft.take(*_merged_properties([*statements, *prepared]))
     draft.support([*supported, *needed])
+    draft.refusals += check_needed(draft.state.protocol.features, draft.engine)
     if draft.state.metadata.properties.is_mapped and not was_mapped:
         _map_columns(draft)
 

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JError
-
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.delta_library import DELTA_CATALOG, OLDEST_DELTA
+from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.engine.session_profile import SESSION_CATALOG
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
@@ -67,20 +65,18 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         """
         jvm: Any = self.spark._jvm
         try:
-            features = jvm.org.apache.spark.sql.delta.TableFeature.allSupportedFeaturesMap().keys().mkString(",")
             delta = getattr(getattr(jvm.io.delta, "package$"), "MODULE$").VERSION()
+            known = getattr(getattr(jvm.org.apache.spark.sql.delta, "TableFeature$"), "MODULE$")
+            features = known.allSupportedFeaturesMap().keys().mkString(",")
         except TypeError:  # py4j finds no such class and takes the name for a package
             raise RuntimeError(
                 "Delta Lake is not on Spark's classpath. Set delta_jars (on the command line --delta-jars) to "
                 "'packages' or to a list of jars, or install the delta-spark jars of Spark "
                 f"{self.spark.version} on the platform."
             ) from None
-        except Py4JError as error:
-            if "does not exist in the JVM" not in str(error):
-                raise
-            raise RuntimeError(
-                "This release of Delta Lake is too old to say which table features it knows. Use Delta 3.3 or later."
-            ) from None
+        if version_of(delta) < OLDEST_DELTA:
+            oldest = ".".join(map(str, OLDEST_DELTA))
+            raise RuntimeError(f"Delta {delta} is too old for this provider. Use Delta {oldest} or later.")
         return Engine(self.spark.version, delta, frozenset(features.split(",")))
 
     def require_delta(self) -> None:

@@ -31,6 +31,11 @@ _LASTING_JAVA: Mapping[str, int] = {
 #: Classes that Spark or Delta has in one release and not in another.
 _OF_ENGINE = re.compile(r"\b(?:org[./]apache[./]spark|io[./]delta|scala)[./][\w./$]+")
 _CLASS_NOT_FOUND = "java.lang.ClassNotFoundException"
+#: A class is there, but without the method, the field or the interface that another one was compiled with.
+_OTHER_RELEASE = "java.lang.IncompatibleClassChangeError"
+#: What py4j says of a method that is not there, and of a class.
+_NO_METHOD = re.compile(r"([\w.$]+(?:\([^\n]*\))?) does not exist\b")
+_NO_CLASS = "'JavaPackage' object is not callable"
 #: How a message begins that names its condition.
 _NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
 #: What only says that another thread failed.
@@ -53,8 +58,8 @@ def understand(error: BaseException) -> EngineError:
         return found
     if _is_java(error, _DENIED):
         return denied(message, condition)
-    if missing := _missing_class(error):
-        return _of_missing_class(missing, condition)
+    if unfit := _of_releases(error, condition):
+        return unfit
     if _is_java(error, _NO_DRIVER):
         return _without_driver(message, condition)
     if number := _lasting(error):
@@ -72,23 +77,36 @@ def understand(error: BaseException) -> EngineError:
     return unexpected(error, message, condition)
 
 
-def _missing_class(error: BaseException) -> str | None:
-    """Return what a class, or a method of one, is called that should be there and is not."""
+def _of_releases(error: BaseException, condition: str) -> EngineError | None:
+    """Return what is meant where a class, or a method of one, is not there that should be; None for another error.
+
+    It is of Spark or Delta, in releases that do not fit; else a class is that of a storage's driver.
+    """
+    if isinstance(error, TypeError) and str(error) == _NO_CLASS:
+        return _unfit("a class that jobs call", condition)
     origin = _origin(error)
-    if not isinstance(origin, Py4JJavaError):
-        return None
-    for cause in _java_causes(origin):
-        if _is_instance(cause, "java.lang.LinkageError") or _is_instance(cause, _CLASS_NOT_FOUND):
-            return str(cause.getMessage() or cause.toString()).strip()
+    if isinstance(origin, Py4JJavaError):
+        for cause in _java_causes(origin):
+            if _is_instance(cause, "java.lang.LinkageError") or _is_instance(cause, _CLASS_NOT_FOUND):
+                missing = str(cause.getMessage() or cause.toString()).strip()
+                is_engine = _OF_ENGINE.search(missing)
+                if not is_engine and _is_instance(cause, _OTHER_RELEASE):
+                    return _unfit_libraries(missing, condition)
+                return _unfit(missing, condition) if is_engine else _without_driver(missing, condition)
+    elif isinstance(origin, Py4JError) and (missing_method := _NO_METHOD.search(str(origin))):
+        return _unfit(missing_method[1], condition)
     return None
 
 
-def _of_missing_class(missing: str, condition: str) -> EngineError:
-    """Return what it means: releases of Spark and Delta that do not fit, or a storage's driver that is not there."""
-    if not _OF_ENGINE.search(missing):
-        return _without_driver(missing, condition)
+def _unfit(missing: str, condition: str) -> EngineError:
     unfit = f"{_pair()} do not fit together: {missing.replace('/', '.')} is missing."
     remedy = f"Use releases that do: leave delta_jars (--delta-jars) out, or name others by coordinates{_fitting()}."
+    return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
+
+
+def _unfit_libraries(missing: str, condition: str) -> EngineError:
+    unfit = f"Libraries on Spark's classpath do not fit together: {missing} is missing."
+    remedy = "Add packages in the releases that this Spark was built with, such as hadoop-aws in that of its Hadoop."
     return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
 
 
