@@ -8,11 +8,9 @@ STAMP := $(VENV)/.installed
 TWICE := --numprocesses 2
 FILES := --dist loadfile
 S3 := .venv-s3
-OLDER_AIRFLOWS := $(patsubst tests/airflow_versions/%.txt,%,$(wildcard tests/airflow_versions/*.txt))
-ENGINES := .venv-engines
 PLATFORMS := .venv-platforms
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 engines measure airflow-versions platforms corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -100,30 +98,15 @@ $(S3)/bin/moto_server:
 	$(PYTHON) -m venv $(S3)
 	$(S3)/bin/python -m pip install --quiet --disable-pip-version-check "moto[server]==5.2.5"
 
-# Nor this: each version of Airflow takes 1.2 GB and minutes. Its tier; example DAGs run only where Airflow's own API server
-# does with what was resolved, see the lists.
-airflow-versions: $(OLDER_AIRFLOWS:%=on-airflow-%) on-airflow-3.1.8-system
+# Nor this: the tests on releases of Airflow, Python, Spark and Delta, each in an environment of its own (1.2 GB for each
+# Airflow, 0.5 GB for each Spark). ONLY=spark-3.5.9 chooses those whose names begin so; the results are kept for the docs.
+matrix: setup
+	$(BIN)/python -m scripts.matrix $(ONLY)
+	$(BIN)/python -m scripts.generated_docs
 
-on-airflow-%: .venv-airflow-%/.installed
-	.venv-airflow-$*/bin/python -m pytest $(TWICE) $(FILES) tests/airflow
-
-on-airflow-3.1.8-system: .venv-airflow-3.1.8/.installed
-	.venv-airflow-3.1.8/bin/python -m pytest tests/system/test_scheduler.py tests/system/test_example_dags.py
-
-.venv-airflow-%/.installed: tests/airflow_versions/%.txt pyproject.toml
-	$(PYTHON) -m venv .venv-airflow-$*
-	.venv-airflow-$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement $< --editable .
-	@touch $@
-
-.PRECIOUS: .venv-airflow-%/.installed
-
-# Nor this: Spark is downloaded in all its release lines, the first and the last patch release of each (some 3 GB).
-engines: setup $(addprefix $(ENGINES)/,$(addsuffix /bin/spark-submit,3.5.2 3.5.9 4.0.0 4.0.5 4.1.0 4.1.4 4.2.0 4.2.1 4.3.0))
-	$(BIN)/python -m pytest tests/engines --engines $(ENGINES)
-
-$(ENGINES)/%/bin/spark-submit:
-	$(PYTHON) -m venv $(ENGINES)/$*
-	$(ENGINES)/$*/bin/python -m pip install --quiet --disable-pip-version-check "pyspark==$*" "setuptools==80.9.0"
+# A few tests on a few of them: every kind of job once; imports, and DAGs that are parsed.
+matrix-short: setup
+	$(BIN)/python -m scripts.matrix --short $(ONLY)
 
 # Nor this: tables that Delta Spark makes, read and appended to by releases of Delta Spark, deltalake, Polars and DuckDB, each
 # in an environment of its own (some 8 GB). What they did is compared with their profiles.
@@ -178,4 +161,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(ENGINES) $(PLATFORMS) .venv-airflow-* .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scripts import (
     command_line_page,
+    compatibility_page,
     configuration_page,
     engines_page,
     folders_picture,
@@ -26,6 +27,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     coverage_page.PAGE: coverage_page.render,
     command_line_page.PAGE: command_line_page.render,
     command_line_page.JOBS_PAGE: command_line_page.render_jobs,
+    compatibility_page.PAGE: compatibility_page.render,
     configuration_page.PAGE: configuration_page.render,
     engines_page.PAGE: engines_page.render,
     operators_page.OPERATORS_PAGE: operators_page.operators,

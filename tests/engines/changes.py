@@ -35,6 +35,8 @@ ALONE = sorted(
     and feature.kind is not FeatureKind.UNKNOWN
     and feature.name != "columnMappingUsageTracking"
 )
+#: What Delta 3.2 enables on new tables only.
+ON_NEW_TABLES = "'delta.feature.columnMapping' = 'supported', 'delta.enableRowTracking' = 'true'"
 
 
 class Trial:
@@ -44,10 +46,11 @@ class Trial:
         self._session = session
         self._folder = folder
 
-    def table(self, name: str) -> str:
+    def table(self, name: str, properties: str = "'team' = 'a'") -> str:
         """Create a table with one file, and return its path."""
         path = str(self._folder / name)
-        self._session.sql(f"CREATE TABLE delta.`{path}` (id int, q smallint, name string) USING delta")
+        columns = "id int, q smallint, name string"
+        self._session.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta TBLPROPERTIES ({properties})")
         self._session.sql(f"INSERT INTO delta.`{path}` SELECT CAST(id AS int), CAST(id AS smallint), 'x' FROM range(5)")
         return path
 
@@ -79,7 +82,8 @@ class Trial:
 
     def changes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield what comes of one table's changes, one after the other."""
-        path = self.table("changed")
+        only_new = self._session.engine.enabled_since("rowTracking")
+        path = self.table("changed", *(ON_NEW_TABLES,) * bool(only_new))
         steps: tuple[tuple[str, Options], ...] = (
             ("enable", EnableFeatureOptions(features=("columnMapping", "rowTracking"), allow_protocol_upgrade=True)),
             ("alter", AlterColumnsOptions(rename={"name": "named"}, add={"at": "timestamp", "s": "struct<a:int>"})),

@@ -1,4 +1,4 @@
-"""Other releases of Spark than the tests' own, each in a virtual environment: ``make engines`` builds them."""
+"""Another release of Spark than the tests' own, with a release of Delta: ``make matrix`` gives them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.pair import Pair
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--engines", help="the folder of virtual environments, by Spark's version")
+    parser.addoption("--spark-binaries", help="the folder of spark-submit, in a virtual environment")
+    parser.addoption("--spark", help="the version of Spark there")
+    parser.addoption("--delta", help="the version of Delta to run with it")
 
 
 @pytest.fixture(scope="session")
-def engines(pytestconfig: pytest.Config) -> Path:
-    folder = pytestconfig.getoption("--engines")
-    if not folder:
-        pytest.skip("needs --engines, as `make engines` gives it")
-    return Path(folder).absolute()
+def pair(pytestconfig: pytest.Config) -> Pair:
+    binaries, spark, delta = map(pytestconfig.getoption, ("--spark-binaries", "--spark", "--delta"))
+    if not binaries:
+        pytest.skip("needs --spark-binaries, --spark and --delta, as `make matrix` gives them")
+    return Pair(Path(binaries).absolute(), spark, delta)

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.hooks.workspace import Workspace
+from tests.engines.pair import Pair
 
 #: Carries out each entry of a file: ``sql``; ``request``, with a statement ``during`` it that another writer makes when
 #: the function ``at`` of a module is called; and prints what each gives. It knows nothing of the tests.
@@ -77,17 +77,16 @@ class Script:
         self._entries.append({**entry, "at": at, "during": during} if at else entry)
         return len(self._entries) - 1
 
-    def run(self, engines: Path, spark: str, folder: Path) -> Results:
+    def run(self, pair: Pair, folder: Path) -> Results:
         """Submit it, and return what came of it."""
         entries, results, application = (folder / name for name in ("entries.json", "results.json", "application.py"))
         entries.write_text(json.dumps(self._entries))
         application.write_text(APPLICATION)
-        binaries = engines / spark / "bin"
-        home = next(engines.joinpath(spark, "lib").glob("python*/site-packages/pyspark"))
+        home = next(pair.binaries.parent.joinpath("lib").glob("python*/site-packages/pyspark"))
         environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "SPARK_CONF_DIR")}
-        environment |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(binaries / "python")}
+        environment |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(pair.binaries / "python")}
         with Workspace("engines") as workspace:
-            command = [str(binaries / "spark-submit"), "--master", "local[2]", "--packages", delta_coordinates(spark)]
+            command = [str(pair.binaries / "spark-submit"), "--master", "local[2]", "--packages", pair.coordinates]
             command += ["--driver-java-options", LEAN_JAVA_OPTIONS, "--conf", "spark.sql.shuffle.partitions=2"]
             command += ["--conf", "spark.log.level=ERROR"]
             command += ["--py-files", str(workspace.archive), str(application), str(entries), str(results)]
