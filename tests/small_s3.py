@@ -24,6 +24,8 @@ _TEXTS |= {400: "Bad", 416: "Range", 500: "Error", 503: "Slow Down"}
 _MESSAGES = {
     "InvalidAccessKeyId": "The AWS Access Key Id you provided does not exist in our records.",
     "ExpiredToken": "The provided token has expired.",
+    "AuthorizationHeaderMalformed": "The authorization header is malformed; the region 'us-east-1' is wrong; expecting "
+    "'eu-central-1'",
 }
 Answer = tuple[int, dict[str, str], bytes]
 #: Looks at method and key, and answers in the server's place; None where it does not.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -76,7 +77,9 @@ _BAD_CREDENTIALS = _Meaning(
 )
 _DENIED = _Meaning("no permission", "Give the credentials access to read, and to list, what is below the location.")
 _WRONG_REGION = _Meaning(
-    "the bucket is in another region than the one that was asked", "Set AWS_REGION to the region of the bucket."
+    "the bucket is in another region than the one that was asked",
+    "Set AWS_REGION to the region of the bucket, which the header x-amz-bucket-region of any answer names: "
+    "curl --head https://BUCKET.s3.amazonaws.com.",
 )
 _NO_BUCKET = _Meaning("there is no such bucket or container", "Check its name, the account and the endpoint.")
 _CLOCK = _Meaning("the clock of this machine differs from that of the storage", "Set the clock.", retryable=True)
@@ -176,6 +179,8 @@ _TEXTS: tuple[tuple[str, _Meaning], ...] = (
 )
 _CODE = r"<Code>(\w+)</Code>|\((\w+)\) when calling"
 _STATUS = r"status code: (\d{3})"
+_REGION = r"<Region>([\w-]+)</Region>|expecting '([\w-]+)'"
+_REGION_HEADER = "x-amz-bucket-region"
 #: What messages of one client begin with, and where their details begin.
 _PREFIX = r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - "
 _DETAILS = "\n\nDebug source"
@@ -200,7 +205,9 @@ def storage_error(place: str, error: Exception) -> Exception:
     said = f" ({shown})" if (shown := code or _short(error)) else ""
     meaning = meaning or _OTHER
     kind = _ERRORS.get(meaning, StorageError)
-    return kind(f"{masked_text(place)}: {meaning.what}{said}", meaning.remedy, retryable=meaning.retryable)
+    region = next(filter(None, map(_region, causes)), "") if meaning is _WRONG_REGION else ""
+    remedy = f"Set AWS_REGION to {region}." if region else meaning.remedy
+    return kind(f"{masked_text(place)}: {meaning.what}{said}", remedy, retryable=meaning.retryable)
 
 
 @contextmanager
@@ -221,7 +228,8 @@ def _of_text_or_class(error: BaseException) -> _Meaning | None:
     by_text = next((meaning for pattern, meaning in _TEXTS if re.search(pattern, text)), None)
     if by_text in (_NO_CREDENTIALS, _BAD_CREDENTIALS, _CHANGED):
         return by_text
-    by_status = _STATUSES.get(_status(error))
+    status = _status(error)
+    by_status = _WRONG_REGION if status == 400 and _headers(error).get(_REGION_HEADER) else _STATUSES.get(status)
     named = (_CLASSES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _CLASSES)
     return by_status or next(named, None) or by_text
 
@@ -260,8 +268,28 @@ def _status(error: BaseException) -> int:
     for name in ("status", "status_code", "code"):
         if isinstance(status := getattr(error, name, None), int):
             return status
+    if isinstance(status := _metadata(error).get("HTTPStatusCode"), int):
+        return status
     match = re.search(_STATUS, str(error))
     return int(match[1]) if match else 0
+
+
+def _region(error: BaseException) -> str:
+    """Return the region in which the bucket is, where the store told it; by headers alone where nothing has a body."""
+    match = re.search(_REGION, str(error))
+    return (match[1] or match[2]) if match else str(_headers(error).get(_REGION_HEADER) or "")
+
+
+def _headers(error: BaseException) -> Mapping[str, Any]:
+    headers = _metadata(error).get("HTTPHeaders")
+    return headers if isinstance(headers, Mapping) else {}
+
+
+def _metadata(error: BaseException) -> Mapping[str, Any]:
+    """Return what Amazon's client says of an answer besides its content."""
+    response = getattr(error, "response", None)
+    metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _short(error: BaseException) -> str:

@@ -225,6 +225,17 @@ def test_what_will_not_pass_is_said_at_once(
         assert "\n" not in failed.value.what
 
 
+def test_remedy_names_the_region_that_the_store_tells(server: SmallS3, storage: ObjectStorage) -> None:
+    server.fault = fails_with(400, "AuthorizationHeaderMalformed")
+    with pytest.raises(StorageError) as told:
+        storage.read("s3://lake/t/a")
+    assert told.value.remedy == "Set AWS_REGION to eu-central-1."
+    server.fault = fails_with(301, "PermanentRedirect")
+    with pytest.raises(StorageError) as untold:
+        storage.read("s3://lake/t/a")
+    assert "x-amz-bucket-region" in untold.value.remedy
+
+
 def test_one_file_that_must_not_be_read(server: SmallS3, storage: ObjectStorage) -> None:
     for number in range(20):
         server.put(f"t/{number}", b"1")
