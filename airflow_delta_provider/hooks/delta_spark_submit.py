@@ -21,7 +21,7 @@ from airflow_delta_provider.hooks.cluster_mode import check_cluster_mode, check_
 from airflow_delta_provider.hooks.cluster_submit import ClusterSubmitHook
 from airflow_delta_provider.hooks.jar_resolver import JarResolver
 from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
-from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, LocalDriver
+from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, ENDING, LocalDriver
 from airflow_delta_provider.hooks.masked_command import masked
 from airflow_delta_provider.hooks.owned_arguments import refuse_owned_arguments
 from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
@@ -229,6 +229,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             quiet = not self._spark_log_level
             driver = LocalDriver(binary, self._driver_class_path, environment, workspace, quiet=quiet)
             self._env_vars = {**(self._env_vars or {}), **driver.environment()}
+            self._conf = {**ENDING, **self._conf}
             if DRIVER_JAVA_OPTIONS not in self._conf:
                 self._conf[DRIVER_JAVA_OPTIONS] = driver.java_options
                 self._class_archive = driver.class_archive

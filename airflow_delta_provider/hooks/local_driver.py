@@ -20,6 +20,9 @@ LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
 #: Where the driver's Python looks for packages first.
 PYTHON_PATH = "PYTHONPATH"
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+#: Ends the JVM with the job: threads that a file system leaves behind, as Hadoop 3.5's for Azure does, would keep it.
+#: Spark before 3.5.3 ignores it.
+ENDING = {"spark.submit.callSystemExitOnMainExit": "true"}
 
 
 class LocalDriver:
