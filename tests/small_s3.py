@@ -138,6 +138,7 @@ class SmallS3:
             return 200, {"Content-Type": "application/xml"}, self._listing(query).encode()
         held = self.objects.get(key)
         if method == "PUT":
+            body = _without_chunks(body) if "aws-chunked" in headers.get("content-encoding", "") else body
             if "if-none-match" in headers and held is not None:
                 return _error(412, "PreconditionFailed")
             if headers.get("if-match") not in (None, held is not None and _tag(held)):
@@ -185,6 +186,18 @@ class SmallS3:
             f"<ListBucketResult><Name>{self.bucket}</Name><KeyCount>{len(found)}</KeyCount><MaxKeys>{_PAGE}</MaxKeys>"
             f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{coding}{listed}</ListBucketResult>"
         )
+
+
+def _without_chunks(body: bytes) -> bytes:
+    """Return what was sent in signed chunks, each after a line with its size."""
+    content = b""
+    while body:
+        head, _, rest = body.partition(b"\r\n")
+        size = int(head.partition(b";")[0], 16)
+        if not size:
+            break
+        content, body = content + rest[:size], rest[size + 2 :]
+    return content
 
 
 def _tag(content: bytes) -> str:

@@ -5,12 +5,16 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.IOUtils;
@@ -18,16 +22,27 @@ import org.apache.hadoop.io.IOUtils;
 /** Copies files of a storage to this machine. Compiled by Janino, as Spark's own code is, which knows only old Java. */
 public class FileCopies {
 
+    /** Returns what a listing told of files, by their paths: with it, object stores need not be asked again. */
+    public Map byPath(FileStatus[] listed) {
+        Map statuses = new HashMap();
+        for (int number = 0; number < listed.length; number++) {
+            statuses.put(listed[number].getPath(), listed[number]);
+        }
+        return statuses;
+    }
+
     /**
      * Copies files, many at once, one behind the other into a few: to create one for each takes longer than to copy it.
      *
      * @param paths   in lines
+     * @param listed  what is known of files, see byPath; it may lack some
      * @param folder  where there is nothing yet; gets files named 0, 1, …, as many as {@code threads}
      * @param threads how many files are copied at once
      * @return for each path, in lines, the name of the file that has the copy, from which byte, and how many: -1 for
      *     one that could not be copied; whoever reads it alone meets the error again
      */
-    public String copy(FileSystem storage, String paths, File folder, int threads) throws Exception {
+    public String copy(FileSystem storage, String paths, Map listed, File folder, int threads)
+            throws Exception {
         String[] all = paths.split("\n");
         String[] copies = new String[all.length];
         AtomicInteger next = new AtomicInteger();
@@ -35,7 +50,7 @@ public class FileCopies {
         try {
             List copying = new ArrayList();
             for (int name = 0; name < threads; name++) {
-                copying.add(pool.submit((Callable) new Copier(storage, all, copies, next, folder, name)));
+                copying.add(pool.submit((Callable) new Copier(storage, all, listed, copies, next, folder, name)));
             }
             for (int name = 0; name < threads; name++) {
                 ((Future) copying.get(name)).get();
@@ -50,14 +65,23 @@ public class FileCopies {
     static class Copier implements Callable {
         final FileSystem storage;
         final String[] paths;
+        final Map listed;
         final String[] copies;
         final AtomicInteger next;
         final File folder;
         final int name;
 
-        Copier(FileSystem storage, String[] paths, String[] copies, AtomicInteger next, File folder, int name) {
+        Copier(
+                FileSystem storage,
+                String[] paths,
+                Map listed,
+                String[] copies,
+                AtomicInteger next,
+                File folder,
+                int name) {
             this.storage = storage;
             this.paths = paths;
+            this.listed = listed;
             this.copies = copies;
             this.next = next;
             this.folder = folder;
@@ -81,7 +105,7 @@ public class FileCopies {
 
         boolean append(String path, FileOutputStream target) {
             try {
-                InputStream content = storage.open(new Path(path));
+                InputStream content = open(new Path(path));
                 try {
                     IOUtils.copyBytes(content, target, 1 << 13, false);
                 } finally {
@@ -91,6 +115,15 @@ public class FileCopies {
             } catch (Throwable error) {
                 return false;
             }
+        }
+
+        InputStream open(Path path) throws Exception {
+            FileStatus status = (FileStatus) listed.get(storage.makeQualified(path));
+            if (status == null) {
+                return storage.open(path);
+            }
+            CompletableFuture opening = (CompletableFuture) storage.openFile(path).withFileStatus(status).build();
+            return (InputStream) opening.get();
         }
     }
 }

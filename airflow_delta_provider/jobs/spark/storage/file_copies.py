@@ -42,26 +42,29 @@ class FileCopies:
         compiler.cook(files(__package__).joinpath("FileCopies.java").read_text(encoding="utf-8"))
         self._copies = compiler.getClassLoader().loadClass("airflow_delta_provider.FileCopies").newInstance()
 
-    def contents(self, file_system: Any, paths: Sequence[str]) -> Iterator[bytes | None]:
+    def contents(self, file_system: Any, paths: Sequence[str], listing: Any) -> Iterator[bytes | None]:
         """Yield the contents of files, in order, and None for one that could not be copied.
 
         :param file_system: the ``org.apache.hadoop.fs.FileSystem`` that all of them are on
+        :param listing: an array of ``org.apache.hadoop.fs.FileStatus``, of files whose status is known
         """
         with TemporaryDirectory(prefix="airflow_delta_provider-") as root, ThreadPoolExecutor(1) as pool:
+            # In its thread, too: Py4J keeps methods for each thread by the name of their class, which sessions share.
+            listed = pool.submit(lambda: self._copies.byPath(listing)).result()
             rest = paths
-            copying = pool.submit(self._copy, file_system, rest[:_FIRST], root)
+            copying = pool.submit(self._copy, file_system, rest[:_FIRST], listed, root)
             while rest:
                 folder, copies = copying.result()
                 rest = rest[len(copies) :]
                 if rest:
-                    copying = pool.submit(self._copy, file_system, rest[: _next_count(copies)], root)
+                    copying = pool.submit(self._copy, file_system, rest[: _next_count(copies)], listed, root)
                 yield from _read(folder, copies)
 
-    def _copy(self, file_system: Any, paths: Sequence[str], root: str) -> tuple[str, list[_Copy]]:
+    def _copy(self, file_system: Any, paths: Sequence[str], listed: Any, root: str) -> tuple[str, list[_Copy]]:
         """Return a new folder in ``root``, and what was copied there."""
         folder = mkdtemp(dir=root)
         threads = min(_THREADS, len(paths))
-        lines = str(self._copies.copy(file_system, "\n".join(paths), self._file(folder), threads))
+        lines = str(self._copies.copy(file_system, "\n".join(paths), listed, self._file(folder), threads))
         return folder, [_Copy(*map(int, line.split())) for line in lines.split("\n")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +24,8 @@ from airflow_delta_provider.jobs.storage.retries import persistent
 
 #: Files for which it is not worth while to read ahead.
 _FEW = 8
+#: Directories whose last listing is kept.
+_LISTINGS = 32
 #: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
 _PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
 #: Object stores, which have neither links nor mounts.
@@ -54,6 +57,8 @@ class HadoopStorage:
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
         self._streams = JvmStreams(spark)
+        self._listed: dict[str, Any] = {}
+        self._listing = threading.Lock()
         self._path = self._jvm.org.apache.hadoop.fs.Path  # looked up once: each part of the name is a call
 
     @_persistent
@@ -64,13 +69,11 @@ class HadoopStorage:
         """
         if self.is_local(directory):
             return self._local.list_names(directory)
-        file_system, path = self._resolve(directory)
-        if not file_system.exists(path):
-            raise MissingFileError(directory)
-        found = file_system.listStatus(path)
-        # Py4J finds a method for the very type alone, and some storages give an array of their own.
-        statuses = self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, len(found))
-        self._jvm.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
+        statuses = self._list(directory)
+        with self._listing:
+            self._listed[directory] = statuses
+            if len(self._listed) > _LISTINGS:
+                del self._listed[next(iter(self._listed))]
         paths = self._jvm.scala.Predef.genericWrapArray(self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses))
         joined = paths.addString(self._jvm.scala.collection.mutable.StringBuilder(), "\n")
         text = self._streams.read(self._jvm.org.apache.commons.io.IOUtils.toInputStream(joined, "UTF-8"))
@@ -83,10 +86,22 @@ class HadoopStorage:
         """
         if self.is_local(directory):
             return self._local.list_folders(directory)
+        return [found.getPath().getName() for found in self._list(directory) if found.isDirectory()]
+
+    def _list(self, directory: str) -> Any:
+        """Return an array of the status of what lies directly in a directory."""
         file_system, path = self._resolve(directory)
-        if not file_system.exists(path):
-            raise MissingFileError(directory)
-        return [found.getPath().getName() for found in file_system.listStatus(path) if found.isDirectory()]
+        try:
+            found = file_system.listStatus(path)
+        except Py4JJavaError as error:
+            raise MissingFileError(directory) if _says_gone(error) else error from None
+        # Py4J finds a method for the very type alone, and some storages give an array of their own.
+        statuses = self._statuses(len(found))
+        self._jvm.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
+        return statuses
+
+    def _statuses(self, size: int) -> Any:
+        return self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, size)
 
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names in ``directory`` that are ``name`` or sort after it; Hadoop lists them all.
@@ -130,7 +145,9 @@ class HadoopStorage:
         if len(paths) < _FEW or self.is_local(paths[0]) or any("\n" in path for path in paths):
             return repeat(None)
         file_system, _ = self._resolve(paths[0])
-        return self._copies.contents(file_system, paths)
+        with self._listing:
+            listing = self._listed.get(paths[0].rpartition("/")[0])
+        return self._copies.contents(file_system, paths, self._statuses(0) if listing is None else listing)
 
     @cached_property
     def _copies(self) -> FileCopies:
