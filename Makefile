@@ -9,8 +9,10 @@ TWICE := --numprocesses 2
 FILES := --dist loadfile
 S3 := .venv-s3
 PLATFORMS := .venv-platforms
+STORES := .stores
+AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -90,13 +92,25 @@ $(PLATFORMS)/.installed: tests/platforms/requirements.txt pyproject.toml
 	$(PLATFORMS)/bin/uv pip install --quiet --python $(PLATFORMS)/bin/python --requirement $< --editable ".[local]" pytest pytest-xdist
 	@touch $@
 
-# Not part of `make test` either: some 700 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
-s3: setup $(S3)/bin/moto_server
-	$(BIN)/python -m pytest tests/s3 --s3-server $(S3)/bin/moto_server
+# Not part of `make test` either: some 900 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
+s3: setup $(S3)/bin/moto_server $(STORES)/.installed
+	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/s3 --s3-server $(S3)/bin/moto_server
+	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/stores --store s3=$(CURDIR)/$(S3)/bin/moto_server
 
 $(S3)/bin/moto_server:
 	$(PYTHON) -m venv $(S3)
 	$(S3)/bin/python -m pip install --quiet --disable-pip-version-check "moto[server]==5.2.5"
+
+# Nor this: it takes npm, besides.
+azure: setup $(STORES)/.installed $(AZURITE)
+	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/stores --store azure=$(CURDIR)/$(AZURITE)
+
+$(STORES)/.installed: tests/stores/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(STORES) --requirement $<
+	@touch $@
+
+$(AZURITE):
+	npm install --silent --no-audit --no-fund --prefix $(STORES)/azurite azurite@3.35.0
 
 # Nor this: the tests on releases of Airflow, Python, Spark and Delta, each in an environment of its own (1.2 GB for each
 # Airflow, 0.5 GB for each Spark). ONLY=spark-3.5.9 chooses those whose names begin so; the results are kept for the docs.
@@ -153,6 +167,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.without_jvm
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.object_store
+	$(BIN)/python -m benchmarks.store_requests
 	$(BIN)/python -m benchmarks.unmap
 	$(BIN)/python -m benchmarks.watch_tables
 	$(BIN)/python -m benchmarks.watch_many_tables
@@ -161,4 +176,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(STORES) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
