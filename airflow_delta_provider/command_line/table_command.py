@@ -135,7 +135,8 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
 def _hint(report: JobReport, terminal: Terminal) -> None:
     """Say how to name the tables in a folder, where a folder was named that is no table itself."""
     for table in report.tables:
-        if any(finding.code == requests.NOT_DELTA.code for finding in table.findings):
+        unlike = any(finding.code == requests.NOT_DELTA.code for finding in table.findings)
+        if unlike and not is_catalog_name(table.table):
             terminal.note(f"To look at all tables below {table.table}, write '{table.table.rstrip('/')}/**'.")
             return
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from py4j.java_gateway import is_instance_of
+from py4j.java_gateway import JavaObject, is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
@@ -36,6 +36,8 @@ _OTHER_RELEASE = "java.lang.IncompatibleClassChangeError"
 #: What py4j says of a method that is not there, and of a class.
 _NO_METHOD = re.compile(r"([\w.$]+(?:\([^\n]*\))?) does not exist\b")
 _NO_CLASS = "'JavaPackage' object is not callable"
+#: What Hive's client says where its metastore cannot be opened; its classes may be those of a loader of its own.
+_NO_METASTORE = re.compile(r"SessionHiveMetaStoreClient|Could not connect to meta store|TTransportException")
 #: How a message begins that names its condition.
 _NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
 #: What only says that another thread failed.
@@ -56,6 +58,8 @@ def understand(error: BaseException) -> EngineError:
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, condition, moved, retryable=True)
     if found := understand_python(error):
         return found
+    if why := _closed_metastore(error):
+        return _without_metastore(why, condition)
     if _is_java(error, _DENIED):
         return denied(message, condition)
     if unfit := _of_releases(error, condition):
@@ -75,6 +79,23 @@ def understand(error: BaseException) -> EngineError:
     if isinstance(error, UnknownSparkError):
         return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, condition, message)
     return unexpected(error, message, condition)
+
+
+def _closed_metastore(error: BaseException) -> str | None:
+    """Return why Hive's metastore cannot be opened; None where it is something else."""
+    if not isinstance(error, AnalysisException) or not isinstance(getattr(error, "_origin", None), JavaObject):
+        return None
+    said = [str(cause.toString()) for cause in _causes_of(error._origin)]
+    return said[-1].strip().split("\n")[0] if any(map(_NO_METASTORE.search, said)) else None
+
+
+def _without_metastore(why: str, condition: str) -> EngineError:
+    closed = f"Hive's metastore cannot be opened: {why}."
+    remedy = (
+        "Check spark.hadoop.hive.metastore.uris, or the settings of its database (spark.hadoop.javax.jdo.option.*), "
+        "and that it runs. Derby serves one job at a time."
+    )
+    return EngineError(faults.ENGINE, Verdict.FAULT, condition, closed, remedy, retryable=True)
 
 
 def _of_releases(error: BaseException, condition: str) -> EngineError | None:
@@ -217,7 +238,11 @@ def _origin(error: BaseException) -> BaseException:
 
 
 def _java_causes(error: Py4JJavaError) -> Iterator[Any]:
-    cause = error.java_exception
+    return _causes_of(error.java_exception)
+
+
+def _causes_of(cause: Any) -> Iterator[Any]:
+    """Yield a Java exception and what caused it, the first cause last."""
     for _ in range(20):
         if cause is None:
             return
