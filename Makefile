@@ -12,7 +12,7 @@ PLATFORMS := .venv-platforms
 STORES := .stores
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure catalogs matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -111,6 +111,10 @@ $(STORES)/.installed: tests/stores/requirements.txt
 
 $(AZURITE):
 	npm install --silent --no-audit --no-fund --prefix $(STORES)/azurite azurite@3.35.0
+
+# Nor this: a schema of Hive's metastore, audited by a submit.
+catalogs: setup
+	$(BIN)/python -m pytest -m soak tests/catalogs
 
 # Nor this: the tests on releases of Airflow, Python, Spark and Delta, each in an environment of its own (1.2 GB for each
 # Airflow, 0.5 GB for each Spark). ONLY=spark-3.5.9 chooses those whose names begin so; the results are kept for the docs.
