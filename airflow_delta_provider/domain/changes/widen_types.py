@@ -60,7 +60,7 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
     widenings, refusals = resolve_widenings(options, state.metadata)
     pending = [w for w in widenings if w.column.data_type != w.new]
     draft.refusals += refusals
-    preparation, needed = widening_preparation([w.new for w in pending], state)
+    preparation, needed = widening_preparation([w.new for w in pending], state, engine)
     draft.take(*preparation)
     draft.support(needed)
     widen(draft, pending)
@@ -261,7 +261,7 @@ def _widening_disabled(table: TableName) -> Finding:
 
 
 def widening_preparation(
-    new_types: Sequence[DataType], state: TableState
+    new_types: Sequence[DataType], state: TableState, engine: Engine
 ) -> tuple[tuple[SetProperties, ...], list[str]]:
     """Return the step that enables the changes, and the features that it adds."""
     if not new_types:
@@ -270,6 +270,8 @@ def widening_preparation(
     needed: list[str] = []
     if not (state.protocol.supports(TYPE_WIDENING) or state.protocol.supports(TYPE_WIDENING_PREVIEW)):
         needed.append(TYPE_WIDENING.name)
+        if engine.prefers_preview:
+            properties[TYPE_WIDENING.support_property] = "supported"
     if _widening_is_off(state):
         properties[ENABLE_TYPE_WIDENING] = "true"
     if TIMESTAMP_NTZ in new_types and not state.protocol.supports(TIMESTAMP_NTZ_FEATURE):

@@ -46,6 +46,11 @@ class Engine:
         """
         return version_of(self.delta) >= WIDENING_SINCE or (old, new) in FIRST_WIDENINGS
 
+    @property
+    def prefers_preview(self) -> bool:
+        """Whether the property of type widening alone adds the preview of the feature."""
+        return version_of(self.delta) < WIDENING_SINCE
+
     def enabled_since(self, feature: str) -> str | None:
         """Return the first Delta release that enables a feature on a table that exists; None if this one does."""
         since = _ENABLED_SINCE.get(feature.casefold(), ())

@@ -49,7 +49,7 @@ class MigrationDraft(Draft):
 
     def _can_widen(self, change: steps.ColumnType) -> bool:
         old, new = parse_type(change.old), parse_type(change.new)
-        _, needed = widening_preparation([new], self.state)
+        _, needed = widening_preparation([new], self.state, self.engine)
         return self.engine.widens(str(old), str(new)) and all(map(self.engine.knows, needed))
 
     @property

@@ -70,6 +70,20 @@ def test_engine_before_delta_4_widens_to_int_and_refuses_each_other_change_by_na
     assert all("Use Delta 4.0 or later" in finding.message for finding in planned.refusals)
 
 
+def test_engine_before_delta_4_is_told_the_feature_lest_it_adds_the_preview():
+    older = replace(ENGINE, spark="3.5.9", delta="3.3.3")
+    planned = plan(
+        {"attrs.key": "int"},
+        state_of(SCHEMA, protocol=LEGACY),
+        older,
+        enable_type_widening=True,
+        allow_protocol_upgrade=True,
+    )
+    assert statements(planned)[0].endswith(
+        "SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true', 'delta.feature.typeWidening' = 'supported')"
+    )
+
+
 def test_engine_that_has_no_type_widening_is_refused_with_the_release_that_has():
     older = Engine("3.5.9", "3.2.1", ENGINE.features - {"typewidening"})
     finding = refusal(plan({"attrs.key": "int"}, state_of(SCHEMA, protocol=LEGACY), older, enable_type_widening=True))

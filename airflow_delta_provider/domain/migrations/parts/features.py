@@ -54,7 +54,9 @@ def enable_features(draft: MigrationDraft) -> None:
     if draft.refusals:
         return
     statements, supported = enabling_statements(options, draft.state)
-    prepared, needed = widening_preparation([parse_type(w.new) for w in draft.columns.widenings], draft.state)
+    prepared, needed = widening_preparation(
+        [parse_type(w.new) for w in draft.columns.widenings], draft.state, draft.engine
+    )
     was_mapped = draft.state.metadata.properties.is_mapped
     draft.take(*_merged_properties([*statements, *prepared]))
     draft.support([*supported, *needed])
