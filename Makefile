@@ -53,14 +53,14 @@ kills: setup
 images: setup
 	$(BIN)/python -m pytest -m soak tests/images
 
-# Nor this: the pages in Airflow's UI, from Airflow's own services in Chromium (which is not installed with the others:
-# apt-get install chromium). IMAGES=docs/images stores the pictures of the docs.
+# Nor this: the pages in Airflow's UI, from Airflow's own services, and mails, in Chromium (which is not installed with the
+# others: apt-get install chromium). IMAGES=docs/images stores the pictures of the docs.
 browser: setup
 	$(BIN)/python -m pytest -m soak tests/browser $(if $(IMAGES),--images $(IMAGES))
 
-# Nor this: a DAG run with OpenLineage's provider, which is installed beside the environment.
+# Nor this: DAG runs with OpenLineage's provider, which is installed beside the environment.
 lineage: setup .lineage/.installed
-	PYTHONPATH=.lineage $(BIN)/python -m pytest -m soak tests/lineage
+	PYTHONPATH=$(CURDIR)/.lineage$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m pytest -m soak tests/lineage
 
 .lineage/.installed: tests/lineage/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .lineage --requirement $<
