@@ -48,6 +48,19 @@ def test_task_whose_worker_is_killed_attaches_to_the_driver(
     assert log.fields(table)["quantity"]["type"] == "long"
 
 
+def test_driver_outlives_the_scheduler(
+    spark: SparkSession, services: AirflowServices, yarn: Yarn, tmp_path: Path
+) -> None:
+    table, before = orders(spark, tmp_path / "orders"), len(yarn.applications())
+    run = services.trigger("widen_on_yarn", table=f"file://{table}")
+    started(yarn, before)
+    services.kill("scheduler")
+    services.start("scheduler")
+    wait_for(lambda: ended(run), "the end of the run", LONG, every=1)
+    assert (run.state, run.result("widen")["changed"]) == ("success", True)
+    assert len(yarn.applications()) == before + 1
+
+
 def test_application_that_is_killed_fails_the_try_and_the_next_one_submits_again(
     spark: SparkSession, services: AirflowServices, yarn: Yarn, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
@@ -86,6 +87,23 @@ def test_report_comes_back_through_a_shared_folder(submit: Submit, lake: Path, t
     report = submit(f"file://{lake / 'orders'}", DetailOptions(), results=str(tmp_path / "results"))
     assert report.verdict is Verdict.PASS
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_all_tables_of_a_folder_in_hdfs_are_audited_by_executors_of_their_own(
+    submit: Submit, spark: SparkSession, yarn: Yarn, lake: Path
+) -> None:
+    copy_to_hdfs(spark, lake, f"{yarn.file_system}/lake")
+    report = submit(f"{yarn.file_system}/lake/*", AuditOptions(level="data"))
+    found = {table.table.rpartition("/")[2]: table.verdict for table in report.tables}
+    assert {name: found[name] for name in ("orders", "mapped")} == dict.fromkeys(("orders", "mapped"), Verdict.PASS)
+
+
+def copy_to_hdfs(spark: SparkSession, folder: Path, target: str) -> None:
+    """Copy a folder of this machine into HDFS."""
+    hadoop = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # the session has a JVM
+    path = hadoop.Path(target)
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    path.getFileSystem(configuration).copyFromLocalFile(hadoop.Path(f"file://{folder}"), path)
 
 
 def test_driver_on_the_worker_uses_executors_of_the_cluster(submit: Submit, lake: Path) -> None:

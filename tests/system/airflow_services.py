@@ -67,7 +67,8 @@ class AirflowServices:
             # A triggerer that follows a killed one takes its triggers over after so many seconds.
             "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "12",
         }
-        self._triggerer: ProcessTree | None = None
+        #: Services that were started again, by name.
+        self._again: dict[str, ProcessTree] = {}
 
     def __enter__(self) -> AirflowServices:
         with self._log.open("wb") as output:
@@ -88,8 +89,8 @@ class AirflowServices:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._triggerer is not None:
-            self._triggerer.end()
+        for tree in self._again.values():
+            tree.end()
         self.tree.end()
 
     @property
@@ -97,25 +98,28 @@ class AirflowServices:
         """That of the services."""
         return self._environment
 
-    def kill_triggerer(self) -> None:
-        """Kill the triggerer, and what it started, at once."""
-        if self._triggerer is not None:
-            self._triggerer.end()
+    def kill(self, service: str) -> None:
+        """Kill a service, and what it started, at once.
+
+        :param service: ``scheduler`` or ``triggerer``
+        """
+        if service in self._again:
+            self._again[service].end()
             return
-        for process in self.tree.below("triggerer"):
+        for process in self.tree.below(f"airflow {service}"):
             end_tree(process.pid)
 
-    def start_triggerer(self) -> None:
-        """Start another triggerer, after one was killed."""
+    def start(self, service: str) -> None:
+        """Start another of a service, after one was killed."""
         with self._log.open("ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "airflow", "triggerer"],
+                [sys.executable, "-m", "airflow", service],
                 env=self._environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self._triggerer = ProcessTree(process.pid)
+        self._again[service] = ProcessTree(process.pid)
 
     def trigger(self, dag_id: str, **params: Any) -> DagRun:
         """Start a DAG run, as soon as the DAG is known."""

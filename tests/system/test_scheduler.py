@@ -107,9 +107,9 @@ def test_every_commit_is_audited_and_told_once_though_the_triggerer_is_killed(
         for _ in range(random.randrange(1, max(2, (commits - table.version) // (kills - kill)))):
             table.commit()
             time.sleep(random.random() * 0.3)
-        services.kill_triggerer()
+        services.kill("triggerer")
         table.commit(breaks=kill % 2 == 0)
-        services.start_triggerer()
+        services.start("triggerer")
         time.sleep(random.random() * 25 if kills > 1 else 0)
     while table.version < commits:
         table.commit()
