@@ -11,7 +11,7 @@ from tests.cluster.kubernetes_api import KubernetesApi
 from tests.cluster.yarn import Yarn
 from tests.system.airflow_services import AirflowServices, DagRun
 from tests.system.orders_table import orders, with_row_tracking, without_row_ids
-from tests.system.process_tree import wait_for
+from tests.system.process_tree import wait_for, with_descendants
 from tests.tables import log
 
 #: Seconds for a job on the cluster, on a busy machine.
@@ -20,6 +20,14 @@ LONG = 300
 
 def ended(run: DagRun) -> bool:
     return run.state in ("success", "failed")
+
+
+def kill_worker(services: AirflowServices) -> None:
+    """Kill the process that runs the task, and what it started; one that waits for tasks has a lock on their queue."""
+    busy = [process for process in services.tree.below("airflow worker") if "<idle>" not in " ".join(process.cmdline())]
+    assert busy
+    for process in with_descendants(busy):
+        process.kill()
 
 
 def started(yarn: Yarn, before: int) -> str:
@@ -39,8 +47,7 @@ def test_task_whose_worker_is_killed_attaches_to_the_driver(
     table, before = orders(spark, tmp_path / "orders"), len(yarn.applications())
     run = services.trigger("widen_on_yarn", table=f"file://{table}")
     started(yarn, before)
-    for process in services.tree.below("airflow", "worker"):
-        process.kill()
+    kill_worker(services)
     wait_for(lambda: ended(run), "the end of the run", LONG, every=1)
     assert (run.state, run.tries("widen") > 1) == ("success", True)
     assert len(yarn.applications()) == before + 1
@@ -119,8 +126,7 @@ def test_task_on_kubernetes_whose_worker_is_killed_attaches_to_the_pod(
     table, before = orders(spark, tmp_path / "orders"), len(kubernetes.pods)
     run = services.trigger("widen_on_kubernetes", table=f"file://{table}")
     pod_that_runs(kubernetes, before)
-    for process in services.tree.below("airflow", "worker"):
-        process.kill()
+    kill_worker(services)
     wait_for(lambda: ended(run), "the end of the run", LONG, every=1)
     assert (run.state, run.tries("widen") > 1) == ("success", True)
     assert len(kubernetes.pods) == before + 1
