@@ -1,4 +1,7 @@
-"""Every night, audit all tables of a folder by every rule of the protocol, and tell people what is new.
+"""Every night, audit all tables of a schema by every rule of the protocol, and tell people what is new.
+
+``tables`` names them by a pattern: ``sales.*`` for the Delta tables of a catalog schema, or ``/data/lake/sales/*`` for
+those of a folder. Each night looks them up anew, so tables that were added are audited, too.
 
 The first night judges the whole history of each table; ``state_path`` remembers how far that came, so that
 the later ones judge new commits only, and tell findings that are new from those that are known. A table
@@ -33,7 +36,7 @@ with DAG(
     max_active_runs=1,
     tags=["delta", "example"],
     params={
-        "tables": Param(["/data/lake/*"], type="array", description="Paths, URIs, or patterns of them"),
+        "tables": Param(["/data/lake/sales/*"], type="array", description="Patterns of paths, or schema.*"),
         "state_path": Param("/data/audits", type="string", description="Where audits remember"),
     },
 ):

@@ -187,27 +187,6 @@ def test_check_paimon_row_tracking_waits_for_a_snapshot_and_finds_all_well(run_d
     assert len(list(memory.iterdir())) == 1
 
 
-def test_nightly_audit_tells_what_is_new_once_and_what_is_resolved(
-    spark: SparkSession, run_dag: RunDag, tmp_path: Path
-) -> None:
-    lake, memory = tmp_path / "lake", tmp_path / "memory"
-    sound, broken = orders(spark, lake / "sound"), orders(spark, lake / "broken")
-    params = {"tables": [f"{lake}/*"], "state_path": str(memory)}
-    outcomes = run_dag("nightly_audit", **params)
-    assert verdicts(outcomes["audit"][0].xcoms) == {str(sound): "PASS", str(broken): "PASS"}
-    metadata = log.last(broken, "metaData")
-    log.commit(broken, {"metaData": {**metadata, "id": "another"}})
-    found = []
-    for _ in range(2):
-        outcomes = run_dag("nightly_audit", **params)
-        assert states(outcomes) == {"audit": ["success"]}
-        xcoms = outcomes["audit"][0].xcoms
-        assert verdicts(xcoms) == {str(sound): "PASS", str(broken): "VIOLATED"}
-        found += [(f["table"], f["code"], f["status"]) for f in xcoms["findings"]["findings"]]
-    assert found == [(str(broken), "MD08", "NEW"), (str(broken), "MD08", "KNOWN")]
-    assert len(list(memory.iterdir())) == 2
-
-
 def test_readers_behind_the_gate_do_not_run_where_a_rule_is_broken(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:

@@ -36,6 +36,30 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
     assert log.user_metadata(table, log.newest(table))["dag_id"] == "wait_for_feature"
 
 
+def test_nightly_audit_of_a_schema_tells_what_is_new_once(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    lake, memory = tmp_path / "sales", tmp_path / "memory"
+    sound = orders(spark, lake / "sound")
+    broken = Path(shutil.copytree(sound, lake / "broken"))
+
+    def night(tells: str) -> dict[str, str]:
+        """Run the audit until its callback has told something; return the verdicts by table."""
+        run = services.trigger("nightly_audit", tables=[f"{lake}/*"], state_path=str(memory))
+        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+        assert run.state == "success"
+        wait_for(lambda: tells in run.task_log("audit", 1), tells, 60, every=1)
+        return {row["table"]: row["verdict"] for row in run.result("audit")["tables"]}
+
+    log.commit(broken, {"metaData": {**log.last(broken, "metaData"), "id": "another"}})
+    verdicts = night(f"Versions 0 to {log.newest(broken)} of {broken}")
+    assert verdicts == {str(sound): "PASS", str(broken): "VIOLATED"}
+    added = Path(shutil.copytree(sound, lake / "added"))
+    verdicts = night("1 unchanged: nothing is sent")
+    assert verdicts == {str(added): "PASS", str(sound): "PASS", str(broken): "VIOLATED"}
+    assert len(list(memory.iterdir())) == 3
+
+
 def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:
