@@ -24,6 +24,7 @@ TASK_STATE = Part(
     "state of a task, kept between its processes",
     (
         "A retry runs all tables of the task again, not only those that failed.",
+        "A try that follows a killed worker submits its driver on a cluster again.",
         "A sensor with `deferrable=False` holds its worker while storage fails; so does one that waits for the next "
         "snapshot, the next commit or a change from now on.",
         "Which reports people received is kept in XCom alone: after a clear, findings may be sent once more.",

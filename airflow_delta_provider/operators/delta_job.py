@@ -16,6 +16,7 @@ from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
+from airflow_delta_provider.airflow_release import team_of
 from airflow_delta_provider.configuration import result_path
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -248,7 +249,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         """Submit through the parent, which adds OpenLineage's settings."""
         self._request = request
         self._hook = None
-        path = self.result_path or result_path(getattr(context.get("dag_run"), "team_name", None))
+        path = self.result_path or result_path(team_of(context))
         self._results = ResultFolder(path, context["ti"], self.storage_conn_id or None) if path else None
         super().execute(context)
         return cast("DeltaSparkSubmitHook", self._hook).report

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import Context
 
+from airflow_delta_provider.airflow_release import task_state
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.operators.finished_tables import digest_of
 
@@ -24,7 +25,7 @@ class SubmissionState:
 
     def __init__(self, context: Context, request: JobRequest, of_airflow: tuple[str, ...], *, durable: bool) -> None:
         instance: Any = context["ti"]
-        self._store: Any = context.get("task_state_store") if durable else None
+        self._store: Any = task_state(context) if durable else None
         self._of_airflow = of_airflow
         self._asked = digest_of(request)
         self._max_tries = instance.max_tries
