@@ -107,7 +107,7 @@ class SparkCatalogs:
     def _registered(self, parts: tuple[str, ...]) -> CatalogEntry:
         state: Any = self._spark._jsparkSession.sessionState()
         identifier = state.sqlParser().parseTableIdentifier(TableName("", identifier=parts).sql)
-        return _entry(state.catalog().getTableMetadata(identifier))
+        return _entry(state.catalog().getTempViewOrPermanentTableMetadata(identifier))
 
     def _entries_at_once(self, schema: str) -> Iterator[tuple[str, CatalogEntry]]:
         state: Any = self._spark._jsparkSession.sessionState()
