@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
@@ -21,7 +22,7 @@ from airflow_delta_provider.jobs.spark.session.spark_session import submitted_se
 
 _JOBS: tuple[Options, ...] = (
     WidenTypesOptions(columns={"quantity": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
-    EnableFeatureOptions(features=("rowTracking",), allow_protocol_upgrade=True),
+    EnableFeatureOptions(features=(ROW_TRACKING.name,), allow_protocol_upgrade=True),
     AlterColumnsOptions(add={"note": "string"}),
     CheckRowTrackingOptions(level="data"),
     AuditOptions(level="data"),
