@@ -53,9 +53,9 @@ def differing_columns(
     def measured(metadata: Metadata) -> Row:
         return _measured(session, location, files, metadata, compared)
 
-    of_this_job = inheritable_thread_target(session.spark)  # its group and pool are the caller's
+    of_this_job = inheritable_thread_target(measured)  # its group and pool are the caller's
     with session.reading_files(), ThreadPoolExecutor() as threads:
-        before, after = threads.map(of_this_job(measured), (old, new))
+        before, after = threads.map(of_this_job, (old, new))
     differing = {
         index: [measure for measure in _MEASURES if before[f"{measure} {index}"] != after[f"{measure} {index}"]]
         for index in range(len(compared))
