@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import airflow.sdk
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -27,6 +28,10 @@ from tests.airflow.resource_manager import ResourceManager, resource_manager
 from tests.airflow.test_operators import Run, Store
 
 __all__ = ["resource_manager", "spark_submit"]
+
+follows = pytest.mark.skipif(
+    not hasattr(airflow.sdk, "ResumableJobMixin"), reason="Airflow attaches to no jobs of earlier tries before 3.3"
+)
 
 #: What spark-submit does on YARN: the driver runs elsewhere, and here as soon as it is asked what became of it.
 DRIVER = """
@@ -136,6 +141,7 @@ def test_driver_is_found_by_its_tag_where_the_log_does_not_name_it(cluster: Clus
     assert enable().execute(Run(Store()).context)["verdict"] == "PASS"
 
 
+@follows
 def test_application_gets_one_attempt_and_keeps_the_tags_that_were_set(
     cluster: Cluster, enable: Enable, spark_submit: FakeSparkSubmit
 ) -> None:
@@ -150,6 +156,7 @@ class WorkerKilled(BaseException):
     """What ends a task in the middle, and leaves nobody to tidy up."""
 
 
+@follows
 def test_next_try_takes_the_report_of_a_driver_that_ended_while_no_worker_was_there(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +168,7 @@ def test_next_try_takes_the_report_of_a_driver_that_ended_while_no_worker_was_th
     assert (cluster.submitted, dict(store)) == (["application_1_1"], {})
 
 
+@follows
 def test_next_try_attaches_though_the_worker_was_killed_before_it_knew_the_driver(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +191,7 @@ def killed_while_it_waits(enable: Enable, store: Store, monkeypatch: pytest.Monk
             enable(**arguments).execute(Run(store).context)
 
 
+@follows
 def test_cleared_task_runs_again_though_an_earlier_driver_has_left_its_report(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +213,7 @@ def test_task_that_is_cleared_after_a_violation_runs_again(cluster: Cluster, ena
     assert len(cluster.submitted) == 2
 
 
+@follows
 def test_driver_that_does_something_else_is_killed_before_another_is_submitted(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +226,7 @@ def test_driver_that_does_something_else_is_killed_before_another_is_submitted(
     assert states == [("application_1_1", "KILLED"), ("application_1_2", "FINISHED")]
 
 
+@follows
 def test_application_that_yarn_killed_fails_the_try_and_the_next_submits_again(
     cluster: Cluster, enable: Enable
 ) -> None:
@@ -233,6 +244,7 @@ def test_report_counts_though_the_application_failed_afterwards(cluster: Cluster
     assert enable().execute(Run(Store()).context)["verdict"] == "PASS"
 
 
+@follows
 def test_manager_that_is_gone_leaves_the_driver_to_the_next_try(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +293,7 @@ def test_without_task_state_each_try_submits(cluster: Cluster, enable: Enable) -
     assert len(cluster.submitted) == 2
 
 
+@follows
 def test_resource_manager_is_taken_from_the_settings_of_hadoop(
     cluster: Cluster, enable: Enable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ def test_api_of_kubernetes_that_does_not_answer_is_said_unless_there_is_a_proxy(
         ({"host": ""}, "'spark://' is malformed"),
         ({"host": "lokal[2]"}, "'lokal\\[2\\]' is malformed"),
         ({"host": "local[2]", "extra": {"spark-binary": "sparky"}}, "it was `sparky`"),
-        ({"host": "local[2]", "extra": {"rest-port": "x"}}, "cannot be used"),
+        ({"host": "local[2]", "extra": {"spark-home": "/opt/spark"}}, "cannot be used"),
     ],
 )
 def test_connection_that_cannot_work_is_not_tried_again(
