@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from airflow_delta_provider.hooks.trusted_files import is_trusted, make_folder
+from airflow_delta_provider.hooks.trusted_files import can_keep, is_trusted
 
 _DAY = 24 * 60 * 60
 #: Seconds after which an archive that nobody used is removed, and what a run that was killed left.
@@ -59,14 +59,7 @@ class ClassArchive:
             if write:
                 self._touch()
             return _option("SharedArchiveFile", self.path)
-        return _option("ArchiveClassesAtExit", self._partial) if write and self._can_write() else None
-
-    def _can_write(self) -> bool:
-        try:
-            make_folder(self._folder)
-        except OSError:
-            return False
-        return os.access(self._folder, os.W_OK) and is_trusted(self._folder)
+        return _option("ArchiveClassesAtExit", self._partial) if write and can_keep(self._folder) else None
 
     def _touch(self) -> None:
         """Say that the archive is in use, once a day: in an image, that copies it."""

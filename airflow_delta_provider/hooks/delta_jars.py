@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from airflow_delta_provider.hooks.trusted_files import is_trusted, make_folder
+from airflow_delta_provider.hooks.trusted_files import can_keep, is_trusted
 
 #: Resolves Maven coordinates and returns the jars' locations; slow.
 Resolve = Callable[[str], list[str]]
@@ -42,7 +42,7 @@ class DeltaJars:
         """
         if kept := self.resolved(coordinates):
             return kept
-        if not self._can_keep():
+        if not can_keep(self._folder):
             return _of_delta(coordinates, resolve(coordinates))
         with self._locked():
             if not self.resolved(coordinates):
@@ -59,13 +59,6 @@ class DeltaJars:
 
     def _place(self, coordinates: str) -> Path:
         return self._folder / re.sub(r"[^A-Za-z0-9._-]", "_", coordinates)
-
-    def _can_keep(self) -> bool:
-        try:
-            make_folder(self._folder)
-        except OSError:
-            return False
-        return os.access(self._folder, os.W_OK) and is_trusted(self._folder)
 
     def _keep(self, coordinates: str, jars: Iterable[str]) -> None:
         """Copy jars to their folder, which is there whole or not at all."""

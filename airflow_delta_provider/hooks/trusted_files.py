@@ -52,6 +52,15 @@ def make_folder(folder: Path) -> None:
         folder.chmod(0o755)
 
 
+def can_keep(folder: Path) -> bool:
+    """Whether files can be kept in a folder, which is made where it is missing, and nobody else could write there."""
+    try:
+        make_folder(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK) and is_trusted(folder)
+
+
 def _open_to_others(path: Path, status: os.stat_result, *, by_owner_only: bool = False) -> str | None:
     if status.st_uid not in (0, os.geteuid(), installed_by()):
         return (
