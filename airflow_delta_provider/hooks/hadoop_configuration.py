@@ -17,7 +17,7 @@ _MANAGER = "yarn.resourcemanager.webapp.address"
 _SECURE_MANAGER = "yarn.resourcemanager.webapp.https.address"
 _HTTPS_ONLY = "HTTPS_ONLY"
 #: Port on which a name node serves WebHDFS, where no setting says another.
-_WEB_HDFS = 9870
+WEB_HDFS_PORT = 9870
 
 
 class HadoopConfiguration:
@@ -36,17 +36,17 @@ class HadoopConfiguration:
 
         :param authority: host and port of a name node, or the name of several; empty for the default file system's
         """
-        authority = authority or self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
+        default = self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
+        authority = authority or default
         secure = self._settings.get("dfs.http.policy") == _HTTPS_ONLY
         key, scheme = (_SECURE_NAME_NODE, "https") if secure else (_NAME_NODE, "http")
         nodes = self._settings.get(f"dfs.ha.namenodes.{authority}")
         if nodes:
             named = (self._settings.get(f"{key}.{authority}.{node.strip()}") for node in nodes.split(","))
             return [f"{scheme}://{address}" for address in named if address]
-        of_default = self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0] == authority
         host = authority.partition(":")[0]
-        address = self._settings.get(key, "") if of_default else ""
-        port = address.partition(":")[2] or _WEB_HDFS
+        address = self._settings.get(key, "") if authority == default else ""
+        port = address.partition(":")[2] or WEB_HDFS_PORT
         return [f"{scheme}://{host}:{port}"] if host else []
 
     def resource_manager(self) -> str | None:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.engine.spark_master import MasterError, MasterKind, SparkMaster
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
+from airflow_delta_provider.hooks.hadoop_configuration import FOLDERS
 from airflow_delta_provider.hooks.spark_installation import jar_folders, spark_version_of_jars
 
 #: Seconds for one of a master's hosts to take a connection.
 _SECONDS = 5.0
-_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _KUBERNETES = "airflow.providers.cncf.kubernetes"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 #: How Java reports its version: in the file next to it, and on standard error.
@@ -134,7 +134,7 @@ def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int
 
 
 def _check_hadoop_configuration(environment: Mapping[str, str]) -> None:
-    folders = {name: environment[name] for name in _HADOOP if environment.get(name)}
+    folders = {name: environment[name] for name in FOLDERS if environment.get(name)}
     if not folders:
         raise DeltaConnectionError(
             "The Spark master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set on the worker. Set one to "

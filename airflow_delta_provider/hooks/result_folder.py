@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.answer_file import AnswerFile
 from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRequestError, DeltaResultError
-from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
+from airflow_delta_provider.hooks.hadoop_configuration import WEB_HDFS_PORT, HadoopConfiguration
 from airflow_delta_provider.report_store import MAX_SECONDS, check_report_path
 from airflow_delta_provider.time_limit import within
 from airflow_delta_provider.watch.airflow_filesystem import filesystem_of
@@ -158,7 +158,7 @@ def _web_hdfs(url: str, conn_id: str | None) -> AbstractFileSystem:
         extra = connection.extra_dejson
         return WebHDFS(
             host=connection.host,
-            port=connection.port or 9870,
+            port=connection.port or WEB_HDFS_PORT,
             user=None if extra.get("kerberos") else connection.login or None,
             password=connection.password or None,
             kerberos=bool(extra.get("kerberos")),
