@@ -9,7 +9,7 @@ from functools import cache
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
-from airflow_delta_provider.domain.audit.violations import Before, Detected, Violation, key_of, sound_before, worded
+from airflow_delta_provider.domain.audit.violation import Before, Detected, Violation, key_of, sound_before, worded
 from airflow_delta_provider.domain.audit.written_types import WrittenTypes
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (

@@ -9,7 +9,8 @@ from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
-from airflow_delta_provider.domain.audit.violations import Key, Violations, key_of
+from airflow_delta_provider.domain.audit.violation import Key, key_of
+from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (

@@ -29,7 +29,8 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
-from airflow_delta_provider.domain.audit.violations import Detected, Violation, Violations
+from airflow_delta_provider.domain.audit.violation import Detected, Violation
+from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition

@@ -3,94 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
+from airflow_delta_provider.domain.audit.violation import (
+    Before,
+    Violated,
+    Violation,
+    fingerprint,
+    key_of,
+    rank,
+    told_by,
+    worded,
+)
+from airflow_delta_provider.domain.audit.violation_causes import cause_of
 from airflow_delta_provider.domain.checks.healing import StillOpen
-from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
-from airflow_delta_provider.domain.checks.rule import Causes, Rule
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-
-#: What a violation is about: the code of the rule, file, column and subject.
-Key = tuple[str, str | None, str | None, str | None]
-#: The same, and the commit that did it; None where it is about a state, whoever brought the table there.
-_Violated = tuple[Key, "int | None"]
-#: Gives the state before a violation; None where the log no longer has it.
-Before = Callable[[], "TableState | None"]
 
 #: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
 _MOST_FILES = 1000
 #: Violations that are remembered besides those that are told.
 _MOST_ALIKE = 1000
-_ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
-
-
-@dataclass(eq=False)
-class Violation:
-    """A broken rule.
-
-    :param finding: as of the commit that broke it
-    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
-    :param before: gives the state that the commit found, where the rule compares with it
-    :param paths: the files that are still wrong, where it is about files: it is healed when none is left
-    :param files: how many were wrong
-    :param healed: the version that put it right
-    :param of_state: whether it is found anew in each state
-    """
-
-    finding: Finding
-    key: _Violated
-    still_open: StillOpen | None = None
-    before: Before | None = None
-    paths: set[str] = field(default_factory=set)
-    files: int = 1
-    healed: int | None = None
-    of_state: bool = False
-    cause: Violation | None = None
-
-    @property
-    def number(self) -> int:
-        """How many times it is told with the same words: for each file that is wrong, or was before it was healed."""
-        return self.files if self.healed is not None else max(len(self.paths), 1)
-
-    @property
-    def root(self) -> Violation:
-        """What it follows from in the end: itself where it follows from nothing."""
-        return self if self.cause is None else self.cause.root
-
-
-@dataclass(frozen=True)
-class Detected:
-    """A violation, as the check of a commit returns it.
-
-    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
-    :param before: the state before, of a change of protocol or metadata
-    """
-
-    finding: Finding
-    still_open: StillOpen | None = None
-    before: TableState | None = None
 
 
 class Violations:
     """Takes what the rules find, commit after commit."""
 
     def __init__(self) -> None:
-        self._standing: dict[_Violated, Violation] = {}
+        self._standing: dict[Violated, Violation] = {}
         self._healed: list[Violation] = []
-        self._aspects: dict[str, set[_Violated]] = defaultdict(set)
+        self._aspects: dict[str, set[Violated]] = defaultdict(set)
         self._paths: dict[str, list[Violation]] = defaultdict(list)
         self._codes: Counter[str] = Counter()
         self._changes = 0
         self._files: dict[str, int] = defaultdict(int)
         self._uncounted: Counter[str] = Counter()
         self._groups: dict[tuple[object, ...], Violation] = {}
-        self._forgotten: frozenset[_Violated] = frozenset()
+        self._forgotten: frozenset[Violated] = frozenset()
         self._settled: frozenset[Violation] = frozenset()
         self._ids: list[tuple[int, str]] = []
 
@@ -105,7 +60,7 @@ class Violations:
 
         :param before: the state before that one
         """
-        found: dict[_Violated, Finding] = {(key_of(finding), None): finding for finding in findings}
+        found: dict[Violated, Finding] = {(key_of(finding), None): finding for finding in findings}
         healed = [self._heal(key, version) for key in self._aspects[aspect] - found.keys()]
         self._aspects[aspect] = set(found)
         for key, finding in found.items():
@@ -129,7 +84,7 @@ class Violations:
 
     def _open(
         self,
-        key: _Violated,
+        key: Violated,
         finding: Finding,
         still_open: StillOpen | None,
         before: Before | None,
@@ -179,7 +134,7 @@ class Violations:
         :param aspect: of the state that :meth:`look` will be told of, where it is about one
         """
         finding = recalled.finding
-        key: _Violated = (key_of(finding), finding.version if aspect is None else None)
+        key: Violated = (key_of(finding), finding.version if aspect is None else None)
         self._open(key, finding, still_open, before)
         if aspect is not None:
             self._aspects[aspect].add(key)
@@ -197,10 +152,10 @@ class Violations:
 
         :param known: what it found
         """
-        about = {_told_by(finding) for finding in known}
+        about = {told_by(finding) for finding in known}
         for key, violation in list(self._standing.items()):
             of_the_log = (violation.finding.path or "").startswith("_delta_log/")
-            if not of_the_log and _told_by(violation.finding) not in about:
+            if not of_the_log and told_by(violation.finding) not in about:
                 self._drop(key)
         self._settled = frozenset(self._healed)
 
@@ -274,7 +229,7 @@ class Violations:
 
     def standing(self) -> tuple[StandingViolation, ...]:
         """Return what stands, one by one, the worst first: of those that are told as one some may be left out."""
-        groups = _alike(self._remembered(sorted(self._standing.values(), key=_rank)))
+        groups = _alike(self._remembered(sorted(self._standing.values(), key=rank)))
         first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
         return tuple(map(self._remembered_as, (*first, *more[:_MOST_ALIKE])))
 
@@ -287,12 +242,12 @@ class Violations:
 
     def findings(self) -> list[Finding]:
         """Return what stands, the worst first, then what was healed; each with its fingerprint and its cause."""
-        standing = sorted(self._standing.values(), key=_rank)
-        healed = sorted(self._healed, key=_rank)
+        standing = sorted(self._standing.values(), key=rank)
+        healed = sorted(self._healed, key=rank)
         for violation in standing + healed:
             violation.cause = None
         for violation in standing + healed:
-            violation.cause = _cause(violation, standing + healed)
+            violation.cause = cause_of(violation, standing + healed)
         groups = [*_alike(self._remembered(standing)), *_alike(self._remembered(healed))]
         told_as = {id(violation): group[0].finding for group in groups for violation in group}
         return list(self._told(groups, told_as))
@@ -328,14 +283,14 @@ class Violations:
     def _is_forgotten(self, violation: Violation) -> bool:
         return bool(violation.finding.at_or_before) and violation.key in self._forgotten
 
-    def _heal(self, key: _Violated, version: int) -> Violation | None:
+    def _heal(self, key: Violated, version: int) -> Violation | None:
         violation = self._drop(key)
         if violation is not None:
             violation.healed = version
             self._healed.append(violation)
         return violation
 
-    def _drop(self, key: _Violated) -> Violation | None:
+    def _drop(self, key: Violated) -> Violation | None:
         violation = self._standing.pop(key, None)
         if violation is not None:
             self._codes[violation.finding.code] -= 1
@@ -356,99 +311,10 @@ def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
     for violation in violations:
         finding, healed = violation.finding, violation.healed
         until = healed if finding.severity is Severity.ERROR else healed is not None
-        groups[(*_told_by(finding), until)].append(violation)
+        groups[(*told_by(finding), until)].append(violation)
     return list(groups.values())
-
-
-def sound_before(healed: Sequence[Violation]) -> TableState | None:
-    """Return the state before the oldest of those violations: what a commit leads back to that heals them."""
-    states = [violation.before() for violation in healed if violation.before is not None]
-    return min((state for state in states if state is not None), key=lambda state: state.version, default=None)
-
-
-def _told_by(finding: Finding) -> tuple[object, ...]:
-    """Return what those violations have in common of which one is told for all."""
-    return finding.code, finding.severity, finding.column, finding.subject
-
-
-def key_of(finding: Finding) -> Key:
-    """Return what a finding is about."""
-    return finding.code, finding.path, finding.column, finding.subject
-
-
-def fingerprint(finding: Finding, table_id: str) -> str:
-    """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
-    # Which version is the oldest that is kept changes from day to day.
-    rule = RULES.get(finding.code)
-    once = rule is not None and rule.reported_once
-    version = None if finding.at_or_before or once else finding.version
-    parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
-    text = "\0".join("" if part is None else str(part) for part in parts)
-    return short_digest(text)
-
-
-def worded(finding: Finding) -> Finding:
-    """Return a finding with its message composed again: of what it says now."""
-    rule = RULES.get(finding.code)
-    if rule is None or finding.evidence is None:
-        extra = finding.alike_text
-        return (
-            finding if not extra or extra in finding.message else replace(finding, message=f"{finding.message} {extra}")
-        )
-    return rule.worded(finding)
-
-
-def _rank(violation: Violation) -> tuple[int, int, str]:
-    finding = violation.finding
-    return _ORDER[finding.severity], finding.version or 0, finding.code
-
-
-def _cause(violation: Violation, others: list[Violation]) -> Violation | None:
-    """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
-    finding = violation.finding
-    how = _causes(finding)
-    if how.any_commit:
-        return next((other for other in others if _explains(other.finding, finding)), None)
-    for code in CAUSES.get(finding.code, ()):
-        for other in others:
-            cause = other.finding
-            if other is violation or cause.code != code:
-                continue
-            is_later = (cause.version or 0) > (finding.version or 0)
-            allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
-            columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
-            if how.same_file and cause.path != finding.path:
-                continue
-            if columns and allowed and _has_no_part_in(other, violation):
-                return other
-    return None
-
-
-def _causes(finding: Finding) -> Causes:
-    rule = RULES.get(finding.code)
-    return Causes() if rule is None else rule.follows_from
 
 
 def _is_about_live_files(finding: Finding) -> bool:
     rule = RULES.get(finding.code)
     return rule is not None and rule.about_live_files
-
-
-def _explains(cause: Finding, derived: Finding) -> bool:
-    """Whether a file that was derived from the commits may contradict them because of ``cause``."""
-    from_commit = not _causes(cause).any_commit and cause.severity is Severity.ERROR and cause.action is not None
-    return from_commit and (cause.version or 0) <= (derived.version or 0)
-
-
-def _related(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
-
-
-def _has_no_part_in(cause: Violation, violation: Violation) -> bool:
-    """Whether ``cause`` does not itself follow from ``violation``."""
-    seen: Violation | None = cause
-    while seen is not None:
-        if seen is violation:
-            return False
-        seen = seen.cause
-    return True

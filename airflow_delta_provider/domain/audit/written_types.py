@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from airflow_delta_provider.domain.audit.past_log import FirstAdd, PastLog
-from airflow_delta_provider.domain.audit.violations import worded
+from airflow_delta_provider.domain.audit.violation import worded
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, changed_fields
 from airflow_delta_provider.domain.checks.type_widening.type_record import records_of
 from airflow_delta_provider.domain.delta.column import Column

@@ -1,0 +1,55 @@
+"""What a violation follows from."""
+
+from __future__ import annotations
+
+from airflow_delta_provider.domain.audit.violation import Violation
+from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
+from airflow_delta_provider.domain.checks.rule import Causes
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
+
+
+def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
+    """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
+    finding = violation.finding
+    how = _causes(finding)
+    if how.any_commit:
+        return next((other for other in others if _explains(other.finding, finding)), None)
+    for code in CAUSES.get(finding.code, ()):
+        for other in others:
+            cause = other.finding
+            if other is violation or cause.code != code:
+                continue
+            is_later = (cause.version or 0) > (finding.version or 0)
+            allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
+            columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
+            if how.same_file and cause.path != finding.path:
+                continue
+            if columns and allowed and _has_no_part_in(other, violation):
+                return other
+    return None
+
+
+def _causes(finding: Finding) -> Causes:
+    rule = RULES.get(finding.code)
+    return Causes() if rule is None else rule.follows_from
+
+
+def _explains(cause: Finding, derived: Finding) -> bool:
+    """Whether a file that was derived from the commits may contradict them because of ``cause``."""
+    from_commit = not _causes(cause).any_commit and cause.severity is Severity.ERROR and cause.action is not None
+    return from_commit and (cause.version or 0) <= (derived.version or 0)
+
+
+def _related(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def _has_no_part_in(cause: Violation, violation: Violation) -> bool:
+    """Whether ``cause`` does not itself follow from ``violation``."""
+    seen: Violation | None = cause
+    while seen is not None:
+        if seen is violation:
+            return False
+        seen = seen.cause
+    return True
