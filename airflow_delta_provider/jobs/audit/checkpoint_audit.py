@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.delta.snapshot import Snapshot
 from airflow_delta_provider.domain.delta.snapshot_comparison import SnapshotComparison
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.jobs.delta.log.log_search import adds_of
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.timings import Timings
 
@@ -166,7 +167,7 @@ class CheckpointAudit:
 
     def originals(self, keys: frozenset[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return the last ``add`` action of files that the commits have of them up to now."""
-        return self._log.adds_of(keys, self._base, self._version)
+        return adds_of(self._log, keys, self._base, self._version)
 
     def _retained_since(self, segment: LogSegment, form: CheckpointForm) -> float:
         """Return the time, in milliseconds since 1970, after which tombstones had to be in a checkpoint."""

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.log.log_search import adds_of
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues, RowProofs
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -68,5 +69,5 @@ class RowConditions:
         """Return the partition values of the live files, by path, as in the log."""
         names, version = self._log.list_names(), self._state.version
         base = None if commit_name(0) in names else select_segment(names, earliest_version(names))
-        adds = self._log.adds_of((self._state.files or {}).keys(), base, version)
+        adds = adds_of(self._log, (self._state.files or {}).keys(), base, version)
         return {path: add.get("partitionValues") or {} for (path, _), add in adds.items()}

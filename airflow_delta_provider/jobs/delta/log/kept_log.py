@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.jobs.delta.log import log_search
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
@@ -60,11 +61,11 @@ class KeptLog(PastLog):
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
-        return frozenset(self._log.added_before(version, paths))
+        return frozenset(log_search.added_before(self._log, version, paths))
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
         """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
-        return self._log.row_ids_before(version, frozenset(paths))
+        return log_search.row_ids_before(self._log, version, frozenset(paths))
 
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
         """Return, by path, the first time that a commit up to ``version`` added a file; read from the log's start.
@@ -82,4 +83,4 @@ class KeptLog(PastLog):
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
         """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
-        return self._log.commits_that_added(files, aspect)
+        return log_search.commits_that_added(self._log, files, aspect)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from airflow_delta_provider.domain.audit.past_log import Addition, additions
-from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.checkpoint import CheckpointPart
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
-from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -27,15 +23,12 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
-#: With more files than this, commits are read as a whole rather than searched for their paths.
-_FEW_FILES = 10
 #: Commits that are read at once if it is unknown how many are wanted.
 _AT_ONCE = 100
 _SIDECARS = "_sidecars"
@@ -108,7 +101,7 @@ class TableLog:
             replay = self._replay(base, with_files=True, like=checkpointed)
             transitions = [
                 advance(replay, version, parse_commit(name, content))
-                for version, name, content in self._commits(range(base.version + 1, newest.version + 1))
+                for version, name, content in self.commits(range(base.version + 1, newest.version + 1))
             ]
         except (BrokenLogError, MissingFileError):
             if since is not None:
@@ -186,7 +179,7 @@ class TableLog:
 
     def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits after ``version``, oldest first, with their versions."""
-        for later, name, content in self._commits(v for v in commit_versions(self.list_names()) if v > version):
+        for later, name, content in self.commits(v for v in commit_versions(self.list_names()) if v > version):
             yield later, parse_commit(name, content)
 
     def transitions(self, version: int, begin: Callable[[TableState], None]) -> Iterator[Transition]:
@@ -202,7 +195,7 @@ class TableLog:
         replay = self._replay(base, with_files=True)
         state = replay.state(base.version)
         begin(state)
-        for later, name, content in self._commits(range(base.version + 1, version + 1)):
+        for later, name, content in self.commits(range(base.version + 1, version + 1)):
             yield advance(replay, later, parse_commit(name, content))
 
     def commits_from_start(self, version: int) -> tuple[TableState | None, Iterator[list[Action]]]:
@@ -221,95 +214,17 @@ class TableLog:
             base = self._replay(segment, with_files=True).state(segment.version)
             first = segment.version + 1
         versions = (later for later in commit_versions(names) if later >= first)
-        return base, (parse_commit(name, content) for _, name, content in self._commits(versions))
+        return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
 
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits that are kept and whole, newest first, with their versions."""
         versions = commit_versions(self.list_names())[::-1]
         for start in range(0, len(versions), _AT_ONCE):
-            for version, name, content in self._commits(versions[start : start + _AT_ONCE]):
+            for version, name, content in self.commits(versions[start : start + _AT_ONCE]):
                 with suppress(BrokenLogError):
                     yield version, parse_commit(name, content)
 
-    def added_before(self, version: int, paths: Iterable[str]) -> set[str]:
-        """Return those of ``paths`` that a commit before ``version`` added or removed, as far as the log is kept."""
-        wanted = set(paths)
-        found: set[str] = set()
-        for earlier, name, content in self._commits(v for v in commit_versions(self.list_names()) if v < version):
-            with suppress(BrokenLogError):  # which is said of that commit
-                commit = Commit.from_actions(earlier, parse_commit(name, content))
-                found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
-            if found == wanted:
-                break
-        return found
-
-    def adds_of(
-        self, keys: Collection[FileKey], base: LogSegment | None, version: int
-    ) -> dict[FileKey, Mapping[str, Any]]:
-        """Return the last ``add`` action of files up to ``version``, as it is in the log.
-
-        :param base: what the log leads on from, where it is not kept whole
-        """
-        found: dict[FileKey, Mapping[str, Any]] = {}
-
-        def take(actions: Iterable[Action]) -> None:
-            for action in actions:
-                add = action.get("add")
-                if add and (key := file_key(add)) in keys:
-                    found[key] = add
-
-        first = 0
-        if base is not None:
-            first = base.version + 1
-            for part in self.checkpoint_parts(base):
-                take(part.actions)
-            for name in base.commits:
-                take(self.read_commit(name))
-        few = len(keys) <= _FEW_FILES
-        for _, name, content in self._commits(range(first, version + 1)):
-            if not few or any(_names(content, path) for path, _ in keys):
-                with suppress(BrokenLogError):
-                    take(parse_commit(name, content))
-        return found
-
-    def row_ids_before(self, version: int, paths: Collection[str]) -> dict[str, RowIds]:
-        """Return, by path, the row ids that a commit before ``version`` last wrote of each file, if it is kept."""
-        found: dict[str, RowIds] = {}
-        earlier = (v for v in commit_versions(self.list_names()) if v < version)
-        for number, name, content in self._commits(earlier) if paths else ():
-            with suppress(BrokenLogError):
-                commit = Commit.from_actions(number, parse_commit(name, content))
-                found.update((file.path, file.row_ids) for file in commit.adds if file.path in paths)
-        return found
-
-    def commits_that_added(
-        self, files: Iterable[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
-    ) -> dict[str, Addition]:
-        """Return, by path, the oldest kept commit that added each of ``files`` as it is now.
-
-        Commits that cannot be read are passed over.
-
-        :param aspect: what has to be as it is now
-        """
-        wanted = {file.path: file for file in files}
-        found: dict[str, Addition] = {}
-        if not wanted:
-            return found
-        for version, name, content in self._commits(commit_versions(self.list_names())):
-            if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
-                continue
-            try:
-                added = additions(version, parse_commit(name, content), wanted, aspect)
-            except BrokenLogError:
-                continue
-            found.update(added)
-            for path in added:
-                del wanted[path]
-            if not wanted:
-                break
-        return found
-
-    def _commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
+    def commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
         """Yield versions, each with the name and the content of its commit file.
 
         :raises MissingFileError: if one is gone
@@ -391,8 +306,3 @@ def _sidecar_path(sidecar: Any, name: str) -> str:
     if not isinstance(path, str):
         raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
     return unquote(path.rsplit("/", 1)[-1])  # it is in the table's own folder of sidecar files, whatever is before
-
-
-def _names(content: bytes, path: str) -> bool:
-    """Whether a commit may name a file, going by its bytes."""
-    return path.encode() in content or json.dumps(path)[1:-1].encode() in content
