@@ -21,7 +21,8 @@ from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFA
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.difference.columns import ColumnChanges, column_changes
+from airflow_delta_provider.domain.migrations.difference.column_changes import ColumnChanges
+from airflow_delta_provider.domain.migrations.difference.columns import column_changes
 from airflow_delta_provider.domain.migrations.difference.table import (
     clustered_by,
     is_clustered_otherwise,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -13,39 +11,29 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
 from airflow_delta_provider.domain.audit.version_range import Span, find_span
-from airflow_delta_provider.domain.checks.log.checkpoint_form import incomplete_checkpoint
-from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum
-from airflow_delta_provider.domain.checks.log.compaction import check_compaction
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
-from airflow_delta_provider.domain.checks.log.file_names import check_names, check_oldest, check_versions
-from airflow_delta_provider.domain.checks.log.history import GAP, out_of_time, state_of_older_release
-from airflow_delta_provider.domain.checks.log.pointer import check_pointer
+from airflow_delta_provider.domain.checks.log.history import out_of_time, state_of_older_release
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.commit import Commit, parse_commit
-from airflow_delta_provider.domain.delta.last_checkpoint import POINTER
+from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
     BrokenLogError,
-    CompactionFile,
     LogSegment,
     checkpoint_segments,
     checkpoint_versions,
     checksum_versions,
     commit_name,
-    commit_versions,
     compaction_files,
     earliest_version,
-    incomplete_checkpoints,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.snapshot import Snapshot
-from airflow_delta_provider.domain.delta.snapshot_comparison import Originals
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
+from airflow_delta_provider.jobs.audit.derived_files import DerivedFiles
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
@@ -88,6 +76,7 @@ class Judging:
         self._follow = follow
         self.checkpoints = CheckpointAudit(log, names, timings)
         """Compares the checkpoints with the commits."""
+        self._derived = DerivedFiles(log, names, self.checkpoints)
         self.commits = 0
         """How many commits were judged."""
         self.first: int | None = None
@@ -121,25 +110,10 @@ class Judging:
             )
         versions = range(span.first, span.last + 1)
         checkpoint = self.checkpoints.begin(versions, span.base, whole=span.base is None, known=known)
-        for finding in (*damaged, *span.findings, *checkpoint):
-            audit.note(finding)
+        self._note(audit, (*damaged, *span.findings, *checkpoint))
         self._judge(audit, self._read(versions), versions)
-        self._note_files(audit, span.last)
+        self._note(audit, self._derived.look(span.last))
         return audit
-
-    def _note_files(self, audit: HistoryAudit, last: int) -> None:
-        """Take note of what is wrong with the log as it is now, up to a version."""
-        names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= last]
-        for finding in (*check_names(names), *check_versions(names), *check_oldest(names)):
-            audit.note(finding)
-        newest = max(commit_versions(names), default=-1)
-        pointer = list(self._pointer())
-        told = [(finding.facts or {}).get("pointed_to") for finding in pointer]
-        for version, parts, found in incomplete_checkpoints(names):
-            if version < newest and version not in told:  # the newest one may still be written
-                audit.note(incomplete_checkpoint(version, len(found), parts, found[0]))
-        for finding in pointer:
-            audit.note(finding)
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
         """Judge what came after an earlier audit; where the log does not lead on from there, from where it does.
@@ -178,18 +152,17 @@ class Judging:
         )
         known = range(begin + 1, until + 1)
         since = range(begin + 1, last + 1)
-        for finding in self.checkpoints.begin(since, segment, whole=begin < 0, first=follow, known=True):
-            audit.note(finding)
+        self._note(audit, self.checkpoints.begin(since, segment, whole=begin < 0, first=follow, known=True))
         self._judge(audit, self._read(known), known)
         if audit.version == until:
             audit.settle(memory.findings, memory.facts)
             if memory.facts is not None:
-                self._look_at_late_files(audit, memory.facts)
+                self._note(audit, self._derived.look_at_late_ones(audit, memory.facts))
             self.commits, self.first = 0, None
             if memory.facts is None and earliest >= 0 and (codes := undecidable_rules(memory.state)):
                 audit.note(state_of_older_release(until, codes))
             self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
-        self._note_files(audit, last)
+        self._note(audit, self._derived.look(last))
         return audit
 
     def _lists_files(self, version: int) -> bool:
@@ -260,27 +233,8 @@ class Judging:
             compaction=max((c.last for c in compaction_files(names) if c.last <= audit.version), default=None),
         )
 
-    def _look_at_late_files(self, audit: HistoryAudit, facts: HistoryFacts) -> None:
-        """Look at what was written to the log, or taken from it, up to where an earlier audit ended, after it had."""
-        commits = [version for version in commit_versions(self._names) if version <= audit.version]
-        if commits and commits[-1] - commits[0] >= len(commits):
-            for finding in find_span(self._names, audit.version).findings:
-                if finding.code == GAP.code:
-                    audit.note(finding)
-        version, name = audit.version, checksum_name(audit.version)
-        if facts.checksum != version and name in self._names:
-            for finding in self._check_checksum(audit, self._log.read_file(name)):
-                audit.note(finding)
-        for compaction in compaction_files(self._names):
-            if (facts.compaction or -1) < compaction.last <= version:
-                for finding in self._compare_compaction(compaction):
-                    audit.note(finding)
-
     def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version
-        compactions = defaultdict(list)
-        for compaction in compaction_files(self._names):
-            compactions[compaction.last].append(compaction)
         for version, content, checksum in commits:
             if self.commits and self._budget.is_spent:
                 audit.note(out_of_time(version, last, self._budget.seconds))
@@ -297,18 +251,14 @@ class Judging:
                 break
             self.commits += 1
             self.first = version if self.first is None else self.first
-            beside = list(self.checkpoints.take(version, actions))
-            if checksum is not None:
-                beside += self._check_checksum(audit, checksum)
-            for compaction in compactions.get(version, ()):
-                beside += self._compare_compaction(compaction)
-            for finding in beside:
-                audit.note(finding)
+            found = list(self.checkpoints.take(version, actions))
+            self._note(audit, (*found, *self._derived.compare(audit, checksum)))
             if self.commits % _STEP == 0:
                 self._progress(f"{self._name}: {self.commits} of {len(versions)} commits judged")
 
-    def _check_checksum(self, audit: HistoryAudit, content: bytes) -> Iterator[Finding]:
-        return check_checksum_of(audit, content, self.checkpoints.snapshot, self.checkpoints.originals)
+    def _note(self, audit: HistoryAudit, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            audit.note(finding)
 
     def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
         """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
@@ -320,34 +270,9 @@ class Judging:
                     audit.note(damaged_checkpoint(version, segment.checkpoint_files[0], error))
                     continue
                 audit.resume(replay, replay.state(version))
-                for finding in self.checkpoints.resume(segment):
-                    audit.note(finding)
+                self._note(audit, self.checkpoints.resume(segment))
                 return True
         return False
-
-    def _compare_compaction(self, compaction: CompactionFile) -> Iterator[Finding]:
-        """Yield how a log compaction file differs from its commits, where they are all kept and whole."""
-        versions = range(compaction.first, compaction.last + 1)
-        if not {*map(commit_name, versions)} <= {*self._names}:
-            return
-        files = self._log.read_files([compaction.name, *map(commit_name, versions)])
-        content = next(files)
-        commits = (parse_commit(commit_name(version), next(files)) for version in versions)
-        with suppress(BrokenLogError):
-            yield from check_compaction(compaction, content, commits)
-
-    def _pointer(self) -> Iterator[Finding]:
-        if POINTER not in self._names:
-            return
-        pointer, forms = self._log.read_file(POINTER), self.checkpoints.forms
-        if any(check_pointer(pointer, _by_version(self._names), forms)):
-            # A checkpoint may have been written since the names were listed.
-            yield from check_pointer(pointer, _by_version(self._log.list_names()), forms)
-
-
-def _by_version(names: Sequence[str]) -> dict[int, list[LogSegment]]:
-    """Return the whole checkpoints by their versions."""
-    return {version: checkpoint_segments(names, version) for version in checkpoint_versions(names)}
 
 
 def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:
@@ -359,19 +284,3 @@ def _after(names: Sequence[str], version: int) -> list[str]:
     """Return the names of files of the log that belong to ``version`` or later ones."""
     first = f"{version:020d}"
     return [name for name in names if name[:20] >= first]
-
-
-def check_checksum_of(
-    audit: HistoryAudit, content: bytes, snapshot: Snapshot | None = None, originals: Originals = lambda _: {}
-) -> Iterator[Finding]:
-    """Yield how a checksum file contradicts the version that was audited last.
-
-    :param snapshot: all that the commits add up to; None where it is unknown
-    :param originals: looks ``add`` actions up in the log
-    """
-    if audit.is_readable:
-        state, files, size = audit.state(), audit.live_files, audit.live_bytes
-        if not audit.knows_files:
-            state = replace(state, files=None)
-        version = Version(state, files, size, audit.commit_info, audit.live_counts, snapshot, originals)
-        yield from check_checksum(content, version)

@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.jobs.audit.judging import check_checksum_of
+from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
 from tests.unit.report_contract import violations
 
 ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.jobs.audit.judging import check_checksum_of
+from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
 
 Action = dict[str, Any]

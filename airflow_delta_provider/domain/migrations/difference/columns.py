@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.changes.step import (
@@ -11,7 +10,6 @@ from airflow_delta_provider.domain.changes.step import (
     ColumnName,
     ColumnText,
     ColumnType,
-    NewColumn,
     Parts,
 )
 from airflow_delta_provider.domain.checks import requests
@@ -30,7 +28,8 @@ from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUM
 from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.type_widening import can_widen, legal_targets
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.migrations.difference.column_changes import Addition, ColumnChanges, Place
+from airflow_delta_provider.domain.migrations.difference.members import Member, members_of
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,
     Array,
@@ -46,128 +45,9 @@ from airflow_delta_provider.domain.spec.table_spec import (
 )
 
 
-@dataclass(frozen=True)
-class Place:
-    """A column by its path before the renames of the plan, and after them."""
-
-    old: Parts
-    new: Parts
-
-    def below(self, old: str, new: str | None = None) -> Place:
-        """Return the place of something in it, by its name before the renames and after them."""
-        return Place((*self.old, old), (*self.new, old if new is None else new))
-
-
-@dataclass(frozen=True)
-class Addition:
-    """A column to add.
-
-    :param parent: the struct that gets it
-    :param required: whether it is to be NOT NULL
-    """
-
-    parent: Place
-    name: str
-    type: str
-    required: bool = False
-
-    def column(self, *, renamed: bool) -> NewColumn:
-        """Return it, by its path after the renames or before them."""
-        return NewColumn((*(self.parent.new if renamed else self.parent.old), self.name), self.type)
-
-
-@dataclass
-class ColumnChanges:
-    """What is to be changed of the columns. Paths are those after the renames, where a change says nothing else.
-
-    :param renames: by the paths before, the deepest first
-    :param rewritable: columns among those to be widened that may be rewritten, too
-    :param casts: types that widening does not reach, of columns that may be rewritten
-    :param orders: by the path of a struct, the names of its columns in their new order, and whether each is dropped
-    :param required: columns that are to be NOT NULL
-    :param renames_first: whether a column is added under a name that a rename frees
-    :param drops_first: whether a column gets a name that a drop frees
-    :param refusals: why the table cannot become what is declared
-    """
-
-    adds: list[Addition] = field(default_factory=list)
-    renames: list[ColumnName] = field(default_factory=list)
-    widenings: list[ColumnType] = field(default_factory=list)
-    rewritable: list[Parts] = field(default_factory=list)
-    casts: list[Cast] = field(default_factory=list)
-    orders: list[tuple[Parts, tuple[tuple[str, bool], ...]]] = field(default_factory=list)
-    nullable: list[Parts] = field(default_factory=list)
-    required: list[Parts] = field(default_factory=list)
-    comments: list[ColumnText] = field(default_factory=list)
-    defaults: list[ColumnText] = field(default_factory=list)
-    drops: list[Place] = field(default_factory=list)
-    renames_first: bool = False
-    drops_first: bool = False
-    refusals: list[Finding] = field(default_factory=list)
-
-
 def column_changes(schema: StructType, spec: TableSpec) -> ColumnChanges:
     """Return how the columns of ``schema`` differ from the spec."""
     return _Difference(spec).run(schema)
-
-
-@dataclass(eq=False)
-class _Member:
-    """A column of the table, one that is declared, or both.
-
-    :param old: as the table has it; None where it is to be added
-    :param spec: as it is declared; None where nothing is said of it
-    :param goes: whether it is to be dropped
-    """
-
-    old: StructField | None
-    spec: ColumnSpec | None = None
-    goes: bool = False
-
-    @property
-    def old_name(self) -> str:
-        """What it is called before the renames."""
-        return self.old.name if self.old is not None else self.name
-
-    @property
-    def name(self) -> str:
-        """What it is called afterwards: a name in another case is no other name, unless it is said to be."""
-        if self.old is None or self.is_renamed:
-            assert self.spec is not None
-            return self.spec.name
-        return self.old.name
-
-    @property
-    def is_renamed(self) -> bool:
-        """Whether it gets another name."""
-        if self.old is None or self.spec is None or not isinstance(self.spec.renamed_from, str):
-            return False
-        return self.old.name.lower() == self.spec.renamed_from.lower() and self.old.name != self.spec.name
-
-
-def _members(struct: StructType, named: Sequence[ColumnSpec]) -> list[_Member]:
-    """Return the columns of a struct in its order, then those that are to be added.
-
-    A column is still to be renamed if it has its old name, and nothing has the new one or nothing else is declared to
-    have the old one.
-    """
-    members = {column.name.lower(): _Member(column) for column in struct.fields}
-    declared = {spec.name.lower() for spec in named}
-    for spec in named:
-        old = spec.renamed_from.lower() if isinstance(spec.renamed_from, str) else ""
-        if old in members and (spec.name.lower() not in members or old not in declared):
-            members[old].spec = spec
-    taken = {id(member.spec) for member in members.values()}
-    added = []
-    for spec in named:
-        member = members.get(spec.name.lower())
-        if id(spec) in taken:
-            continue
-        if member is None or member.spec is not None:
-            added.append(_Member(None, spec))
-        else:
-            member.spec = spec
-    return [*members.values(), *added]
 
 
 class _Difference:
@@ -187,7 +67,7 @@ class _Difference:
 
         :param declared: whether its columns are: else ``exact`` says nothing of them
         """
-        members = _members(struct, named)
+        members = members_of(struct, named)
         for member in members:
             if member.spec is None:
                 member.goes = (self._spec.exact and declared) or self._lists_as_dropped(at, member.old_name)
@@ -220,7 +100,7 @@ class _Difference:
             self._inside(data_type.key, at.below("key"))
             self._inside(data_type.value, at.below("value"))
 
-    def _look_at_names(self, members: Sequence[_Member], at: Place) -> None:
+    def _look_at_names(self, members: Sequence[Member], at: Place) -> None:
         """Find out which renames there are, and which names have to be free first."""
         by_old_name = {member.old_name.lower(): member for member in members if member.old is not None}
         for member in members:
@@ -239,7 +119,7 @@ class _Difference:
                 self._found.drops_first |= before.goes
                 self._found.renames_first |= member.old is None and before.is_renamed
 
-    def _look_for_renames(self, members: Sequence[_Member], at: Place) -> None:
+    def _look_for_renames(self, members: Sequence[Member], at: Place) -> None:
         """A column that goes and one of its type that comes may be one that is renamed: that is asked."""
         added = [(member.spec, member.spec.shape) for member in members if member.old is None and member.spec]
         for old in (member.old for member in members if member.goes and member.old is not None):
@@ -253,7 +133,7 @@ class _Difference:
                         type=sql_name(old.data_type),
                     )
 
-    def _add(self, member: _Member, at: Place) -> None:
+    def _add(self, member: Member, at: Place) -> None:
         assert member.spec is not None
         spec, path = member.spec, (*at.new, member.name)
         untyped = [parts for parts, inner in all_specs((spec,), at.new) if inner.shape is None]
@@ -352,9 +232,9 @@ class _Difference:
                 targets=targets,
             )
 
-    def _order(self, members: Sequence[_Member], named: Sequence[ColumnSpec], at: Place) -> None:
+    def _order(self, members: Sequence[Member], named: Sequence[ColumnSpec], at: Place) -> None:
         """Put the declared columns in the order of the spec; the others keep their place behind the one before them."""
-        groups: dict[int, list[_Member]] = {}
+        groups: dict[int, list[Member]] = {}
         last = 0
         for member in members:
             last = id(member.spec) if member.spec is not None else last
