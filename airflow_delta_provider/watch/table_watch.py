@@ -110,7 +110,7 @@ class TableWatch(ABC, Generic[Seen]):
         if isinstance(error, DeltaProviderError):
             raise error
         what = f"{type(error).__name__}: {error}"
-        if isinstance(error, TimeoutError) and not look.done():
+        if not look.done():  # the error is that of waiting, which Python 3.10 has several classes for
             what = f"the storage did not answer within {self.time_limit:g} seconds"
         self._count_failure(what, error)
         return self._nothing()

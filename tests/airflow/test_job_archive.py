@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-import tomllib
 
 from airflow_delta_provider.hooks.job_archive import PACKAGE, write_job_archive
 
@@ -50,6 +50,7 @@ def test_all_that_is_versioned_of_what_runs_without_airflow_is_shipped_and_nothi
 
 def test_wheel_has_all_that_the_archive_ships(tmp_path: Path) -> None:
     write_job_archive(tmp_path / "jobs.zip")
+    tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = settings["tool"]["setuptools"]["package-data"][PACKAGE.name]
     data = {path.relative_to(PACKAGE.parent).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}

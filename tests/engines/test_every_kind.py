@@ -120,8 +120,8 @@ def test_types_are_widened_as_far_as_the_release_does_and_the_rest_is_refused_by
 def test_releases_that_do_not_fit_are_named_whatever_is_asked_and_nothing_is_changed(
     pair: Pair, tmp_path: Path
 ) -> None:
-    if not pair.spark.startswith("4.1."):
-        pytest.skip("tried with Spark 4.1, for which several releases of Delta are made")
+    if not pair.spark.startswith("4.1.") or pair.spark == "4.1.0":
+        pytest.skip("tried with later releases of Spark 4.1, which Delta 4.1.0, made for the first, does not fit")
     path, script = tmp_path / "t", Script()
     script.sql(f"CREATE TABLE delta.`{path}` (quantity int) USING delta {CHECKED}")
     script.sql(f"INSERT INTO delta.`{path}` VALUES (1)")
