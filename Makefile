@@ -3,9 +3,10 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Two processes: a session of Spark seldom keeps more than one core busy. Where tests of a file share what takes long to
+# A session of Spark or an Airflow seldom keeps more than one core busy. Where tests of a file share what takes long to
 # make, each process takes whole files.
 TWICE := --numprocesses 2
+THRICE := --numprocesses 3
 FILES := --dist loadfile
 S3 := .venv-s3
 PLATFORMS := .venv-platforms
@@ -33,10 +34,10 @@ airflow: setup
 	$(BIN)/python -m pytest $(TWICE) $(FILES) tests/airflow
 
 spark: setup
-	$(BIN)/python -m pytest $(TWICE) $(FILES) tests/spark
+	$(BIN)/python -m pytest $(THRICE) $(FILES) tests/spark
 
 system: setup
-	$(BIN)/python -m pytest tests/system
+	$(BIN)/python -m pytest $(TWICE) $(FILES) tests/system
 
 # Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it.
 soak: setup
