@@ -281,10 +281,10 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                         return
                 return
             except ValueError as error:
-                self.log.error("What was kept of %s cannot be used, and is begun anew: %s", self.table, error)
+                self.log.error("The stored state of %s cannot be used; a new one begins: %s", self.table, error)
                 return
             except Exception as error:
-                self.log.warning("What was told of %s cannot be read, and is asked for again. %r", self.table, error)
+                self.log.warning("The stored state of %s cannot be read; trying again. %r", self.table, error)
                 await asyncio.sleep(pause)
                 pause = min(30.0, pause * 2)
 

@@ -41,7 +41,10 @@ class Tick:
             try:
                 await action()
             except Exception as error:
-                log.warning("What was told of a table could not be kept; a restart would tell it again. %r", error)
+                log.warning(
+                    "What was reported of a table could not be stored; a restart would report it again. %r",
+                    error,
+                )
 
 
 async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Tick]:

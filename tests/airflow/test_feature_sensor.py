@@ -99,7 +99,7 @@ class TestArguments:
             ({"features": ["{{ params.f }}", "rowTraking"]}, "Did you mean 'rowTracking'"),
             ({"features": []}, "features is empty"),
             ({"features": ["rowTracking", "ROWTRACKING"]}, "more than once"),
-            ({"features": ["rowTracking", ""]}, "no name of a table feature"),
+            ({"features": ["rowTracking", ""]}, "not the name of a table feature"),
             ({"features": "catalogManaged"}, "catalog"),
             ({"state": "enable"}, "Did you mean 'enabled'"),
         ],

@@ -43,7 +43,7 @@ def test_links_are_followed_before_it_is_judged_what_is_allowed(session, lake):
     found = refusals(session, [ours / "t", ours / "linked", ours / "all" / "t", f"{ours}/*"], [ours])
     assert found.pop(f"{ours}/t") == ""
     assert set(found) == {f"{ours}/linked", f"{ours}/all/t"}
-    assert all(f"stands for file:{lake}/theirs/t" in message for message in found.values())
+    assert all(f"resolves to file:{lake}/theirs/t" in message for message in found.values())
     (lake / "entry").symlink_to(ours)
     assert refusals(session, [lake / "entry" / "t"], [lake / "entry"]) == {f"{lake}/entry/t": ""}
 
@@ -55,7 +55,7 @@ def test_mounts_are_followed(session, spark, lake, monkeypatch):
     monkeypatch.setattr(session, "storage", HadoopStorage(spark))
     sales, hr = "viewfs://lake/sales", "viewfs://lake/hr"
     assert refusals(session, [f"{sales}/t"], [sales]) == {f"{sales}/t": ""}
-    assert f"stands for file:{lake}/theirs/t" in refusals(session, [f"{hr}/t"], [sales])[f"{hr}/t"]
+    assert f"resolves to file:{lake}/theirs/t" in refusals(session, [f"{hr}/t"], [sales])[f"{hr}/t"]
     assert session.storage.real_location(f"{sales}/new/folder") == f"file:{lake}/ours/new/folder"
 
 
@@ -66,7 +66,7 @@ def test_catalog_name_is_judged_by_where_its_table_lies(session, spark, lake):
     try:
         found = refusals(session, ["reach.ours", "reach.theirs"], ["reach", lake / "ours"])
         assert found["reach.ours"] == ""
-        assert "'reach.theirs' stands for" in found["reach.theirs"]
+        assert "'reach.theirs' resolves to" in found["reach.theirs"]
         assert refusals(session, ["reach.theirs"], ["reach"]) == {"reach.theirs": ""}  # names alone are bounded
     finally:
         for name in ("ours", "theirs"):

@@ -81,7 +81,7 @@ def _entry(number: int, entry: Any) -> _Entry:
             raise WaiverError(f"entry {number} has no {name}. Each needs {', '.join(_REQUIRED)}")
     if texts["code"] not in RULES:
         raise WaiverError(
-            f"entry {number} waives {texts['code']!r}, which is no rule.{did_you_mean(texts['code'], RULES)}"
+            f"entry {number} waives {texts['code']!r}, which is not a rule.{did_you_mean(texts['code'], RULES)}"
         )
     try:
         expires = date.fromisoformat(texts["expires"])

@@ -149,7 +149,7 @@ def read_actions(
                 continue
             try:
                 if not isinstance(body, dict):
-                    raise ValueError("it is no map")
+                    raise ValueError("it is not a map")
                 yield kind, _READERS[kind](body)
             except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
                 what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)

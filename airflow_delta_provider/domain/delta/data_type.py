@@ -132,7 +132,7 @@ def parse_type(text: str) -> DataType:
         precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
         if not (1 <= precision <= MAX_PRECISION and scale <= precision):
             raise UnknownTypeError(
-                f"{text!r} is no decimal: the precision is 1 to {MAX_PRECISION}, the scale 0 to the precision."
+                f"{text!r} is not a decimal: the precision is 1 to {MAX_PRECISION}, the scale 0 to the precision."
             )
         return DecimalType(precision, scale)
     raise UnknownTypeError(
@@ -235,11 +235,11 @@ _STEPS = {"elementType": "element", "keyType": "key", "valueType": "value"}
 
 def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
     if not isinstance(wire["name"], str):
-        raise ValueError("the name of a field is no text")
+        raise ValueError("the name of a field is not text")
     data_type = type_from_json(wire["type"], levels)
     metadata = wire.get("metadata")
     if not isinstance(metadata, (Mapping, type(None))):
-        raise ValueError("the metadata of a field is no map")
+        raise ValueError("the metadata of a field is not a map")
     return StructField(wire["name"], data_type, _is_true(wire, "nullable"), metadata or {})
 
 

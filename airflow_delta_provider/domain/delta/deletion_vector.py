@@ -92,7 +92,7 @@ class DeletionVector:
         try:
             uuid = UUID(bytes=decode_z85(encoded))
         except ValueError as error:
-            raise BrokenDeletionVectorError(f"{encoded!r} is no UUID: {error}") from error
+            raise BrokenDeletionVectorError(f"{encoded!r} is not a UUID: {error}") from error
         return f"{prefix}/deletion_vector_{uuid}.bin" if prefix else f"deletion_vector_{uuid}.bin"
 
     @property
@@ -165,19 +165,19 @@ def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:
         raise BrokenDeletionVectorError(f"its file gives it {said} bytes, the log {size}")
     bitmap = content[4 : 4 + size]
     if zlib.crc32(bitmap) != int.from_bytes(content[4 + size : 8 + size], "big"):
-        raise BrokenDeletionVectorError("its bytes do not have the checksum that stands behind them")
+        raise BrokenDeletionVectorError("its bytes do not have the checksum that follows them")
     return bitmap
 
 
 def inline_bitmap(vector: DeletionVector) -> bytes:
     """Return the bitmap of a vector that is in the log itself.
 
-    :raises BrokenDeletionVectorError: if it is no Z85, or is shorter than it should be
+    :raises BrokenDeletionVectorError: if it is not Z85, or is shorter than it should be
     """
     try:
         decoded = decode_z85(vector.path_or_inline)
     except ValueError as error:
-        raise BrokenDeletionVectorError(f"it is no Z85: {error}") from error
+        raise BrokenDeletionVectorError(f"it is not Z85: {error}") from error
     if not vector.size_in_bytes <= len(decoded) < vector.size_in_bytes + 4:
         raise BrokenDeletionVectorError(f"it has {len(decoded)} bytes where {vector.size_in_bytes} are said")
     return decoded[: vector.size_in_bytes]

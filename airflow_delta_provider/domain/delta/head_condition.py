@@ -162,7 +162,7 @@ def _columns(where: str, value: Any) -> Mapping[str, DataType | None]:
     found: dict[str, DataType | None] = {}
     for column, data_type in expected.items():
         if not isinstance(column, str) or not column:
-            raise HeadConditionError(f"{where} names {column!r}, which is no path of a column.")
+            raise HeadConditionError(f"{where} names {column!r}, which is not the path of a column.")
         try:
             found[column] = None if data_type is None else parse_sql_type(str(data_type))
         except UnknownTypeError as error:

@@ -38,7 +38,7 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it has half of a character (a lone surrogate), which is no text") from None
+            raise ValueError("it has half of a character (a lone surrogate), which is not text") from None
     return value
 
 
@@ -136,7 +136,7 @@ def _levels_exceed(value: Any, most: int) -> bool:
 
 
 def _no_constant(name: str) -> Any:
-    raise _ConstantError(f"{name} is no JSON")
+    raise _ConstantError(f"{name} is not JSON")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def decode_z85(text: str) -> bytes:
     :raises ValueError: if the text is no Z85
     """
     if len(text) % 5:
-        raise ValueError(f"it has {len(text)} characters, which is no multiple of five")
+        raise ValueError(f"it has {len(text)} characters, which is not a multiple of five")
     try:
         digits = [_DIGITS[character] for character in text]
     except KeyError as error:

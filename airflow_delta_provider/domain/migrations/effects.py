@@ -20,10 +20,10 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 
 _RESTORE = "RESTORE to the version before"
 _STREAMS = (
-    "Streams that read the table stop: those with schemaTrackingLocation go on once the change is confirmed to them, "
-    "others need a new checkpoint."
+    "Streams that read the table stop: those with schemaTrackingLocation continue once the change is confirmed to "
+    "them, others need a new checkpoint."
 )
-_RESTART = "Streams that read the table stop once; after a restart they go on with the new schema."
+_RESTART = "Streams that read the table stop once; after a restart they continue with the new schema."
 _CHANGE_DATA = "Readers of the change data feed cannot read a range of versions across this change in one query."
 _VIEWS = "Views and queries that name {columns} fail."
 

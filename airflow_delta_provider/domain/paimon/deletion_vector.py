@@ -73,5 +73,5 @@ def _rows(bitmap: bytes, limit: int) -> int:
     if bitmap.startswith(_MAGIC_64):
         return read_array(bitmap, limit)
     if not bitmap.startswith(_MAGIC_32):
-        raise BrokenBitmapError(f"it begins with {bitmap[:_MAGIC_BYTES].hex()}, which stands for no format")
+        raise BrokenBitmapError(f"it begins with {bitmap[:_MAGIC_BYTES].hex()}, which is not a known format")
     return read_bitmap(bitmap, _MAGIC_BYTES, limit).bits

@@ -48,7 +48,7 @@ def check_found(table: TableName, location: str, roots: Sequence[str]) -> Findin
     """
     if not roots or any(is_below(location, root) for root in roots):
         return None
-    what = "{table!r} stands for {location}, where a catalog entry, a symbolic link or a mount leads, outside"
+    what = "{table!r} resolves to {location}, where a catalog entry, a symbolic link or a mount leads, outside"
     return _outside(what, roots, table=table.text, location=location)
 
 

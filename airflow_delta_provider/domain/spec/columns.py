@@ -114,7 +114,7 @@ def _shape(given: Mapping[str, Said], problems: Problems, level: int) -> Shape |
         problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
         return None
     if is_mapping(said.value) or is_list(said.value):
-        problems.add(said, f"is {described(said)}. Write the type in SQL, or type: struct with fields beside it")
+        problems.add(said, f"is {described(said)}. Write the type in SQL, or type: struct with fields next to it")
         return None
     text = read_text(said, problems)
     if text is None:

@@ -94,7 +94,7 @@ TABLE_KEYS: Mapping[str, Key] = {
     "partition_by": Key("Partition columns, in their order", _TEXTS, "[day]"),
     "cluster_by": Key("Clustering columns, at most a few; `[]` for none", _TEXTS, "[id]"),
     "comment": Key("Comment of the table; null for none", _TEXT_OR_NULL, "Orders of all shops"),
-    "like": Key("Table whose columns this one is to have, besides its own", _TEXT, "s3://lake/orders_template"),
+    "like": Key("Table whose columns this one is to have in addition to its own", _TEXT, "s3://lake/orders_template"),
     "after": Key("Tables that are migrated before this one", _TEXTS, "[s3://lake/customers]"),
     "views": Key(
         "Views that read the table: a plan says which of them a change breaks",

@@ -151,7 +151,7 @@ class _Describing:
                 yield name, expression
             else:
                 why = "has no name" if not name else wrong
-                self._left_out.append(f"The property {CONSTRAINT_PREFIX}{name} is no constraint: it {why}.")
+                self._left_out.append(f"The property {CONSTRAINT_PREFIX}{name} is not a constraint: it {why}.")
 
 
 def _is_known(data_type: DataType) -> bool:

@@ -17,7 +17,7 @@ def read_text(said: Said, problems: Problems) -> str | None:
     elif not value:
         problems.add(said, "is empty")
     elif not _is_unicode(value):
-        problems.add(said, f"{value!a} has half of a character (a lone surrogate), which is no text")
+        problems.add(said, f"{value!a} has half of a character (a lone surrogate), which is not text")
     else:
         return value
     return None
@@ -76,7 +76,7 @@ def described(said: Said) -> str:
     if isinstance(value, str):
         return f"{value!r:.60}"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{said.text or value}, which is no number"
+        return f"{said.text or value}, which is not a number"
     kind = _kind(value)
     if said.text:
         return f"{kind}: YAML reads {said.text:.60} as one. Put it in quotes"

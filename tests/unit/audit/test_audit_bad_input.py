@@ -301,7 +301,7 @@ def test_no_bytes_stop_the_audit(version, content):
         ("[" * 100_000, "nested too deeply"),
         ('{"x":' + "[" * 300 + "]" * 300 + "}", "nested deeper than 200 levels"),
         ('{"add":{"path":"a","path":"b"}}', 'has the key "path" twice'),
-        ('{"add":{"size":NaN}}', "NaN is no JSON"),
+        ('{"add":{"size":NaN}}', "NaN is not JSON"),
         ('{"x":"\\ud83d"}', "half of a character"),
         ('{"x":' + "9" * 5000 + "}", "a number of thousands of digits"),
         (
@@ -317,7 +317,7 @@ def test_no_bytes_stop_the_audit(version, content):
         ('{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":"v2"}}', "not a list of texts"),
         ('{"metaData":{"schemaString":{}}}', "its schemaString is a map, not a text"),
         ('{"domainMetadata":{"domain":"d","configuration":{}}}', "its configuration is a map, not a text"),
-        ('{"commitInfo":"x"}', "a commitInfo action of version 0 is malformed: it is no map"),
+        ('{"commitInfo":"x"}', "a commitInfo action of version 0 is malformed: it is not a map"),
         ('{"txn":{"appId":"a","version":1},"remove":{"path":"a"}}', "it holds remove and txn, though a line is one"),
     ],
     ids=range(24),

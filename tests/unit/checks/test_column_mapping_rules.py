@@ -88,7 +88,7 @@ HEALTHY = {
     "clustered by a name that is another's physical one": table(
         edited(SCHEMA, "a b", {NAME: "id"}), protocol=LISTED, domains=clustered(["id"])
     ),
-    "clustering that is no JSON": table(SCHEMA, domains={"delta.clustering": "{"}),
+    "clustering that is not JSON": table(SCHEMA, domains={"delta.clustering": "{"}),
     "clustering of nothing": table(SCHEMA, domains=clustered()),
     "clustered without mapping": table(as_json(PLAIN), {}, domains=clustered(["ID"], ["s", "x"])),
     "a schema that cannot be read": replace(table(SCHEMA), metadata=Metadata("id", "{", configuration={MODE: "name"})),

@@ -84,7 +84,7 @@ BROKEN = {
     "MD02 a field without name": (metadata(schema_string='{"type":"struct","fields":[{}]}'), "MD02", "ERROR"),
     "MD02 a name that is no text": (raw(name=7), "MD02", "ERROR"),
     "MD02 metadata that is no map": (raw(metadata=["x"]), "MD02", "ERROR"),
-    "MD02 nullable that is no boolean": (raw(nullable="x"), "MD02", "ERROR"),
+    "MD02 nullable that is not a boolean": (raw(nullable="x"), "MD02", "ERROR"),
     "MD02 a type that is no type": (raw(type=7), "MD02", "ERROR"),
     "MD02 endless nesting": (
         Metadata("id", f'{{"type":"struct","fields":[{{"name":"a","type":{DEEP},"nullable":true,"metadata":{{}}}}]}}'),

@@ -120,7 +120,7 @@ def test_what_was_never_seen_counts_as_changed() -> None:
         ({"schema": {"contain": ["id"]}}, "Did you mean 'contains'"),
         ({"schema": {"contains": ["id"], "equals": {}}}, "with one of"),
         ({"schema": {"contains": {"id": "bigit"}}}, "Did you mean 'bigint'"),
-        ({"schema": {"contains": [3]}}, "no path of a column"),
+        ({"schema": {"contains": [3]}}, "not the path of a column"),
         ({"schema": {"equals": ["id"]}}, "has no type. Give one, or use contains"),
         ({"protocol": {"contains": {}}}, "a mapping with one of 'equals'"),
         ({"protocol": {"equals": {"minReader": 3}}}, "Did you mean 'minReaderVersion'"),

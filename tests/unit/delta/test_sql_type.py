@@ -44,7 +44,7 @@ def test_type_is_read_and_written_so_that_it_is_read_again(text, rendered):
         ("bigint GENERATED ALWAYS AS IDENTITY", "GENERATED is not possible here"),
         ("int COMMENT 'x'", "COMMENT is not possible here"),
         ("int FIRST", "FIRST is not possible here"),
-        ("decimal(50,2)", "no decimal"),
+        ("decimal(50,2)", "not a decimal"),
         ("array<" * 64 + "int" + ">" * 64, "nested more than 63 deep"),
         ("varchar(10)", "Write string"),
         ("strct<a:int>", "Did you mean 'struct'"),

@@ -450,8 +450,8 @@ def test_length_beyond_the_end_is_damage_before_anything_is_made_of_it(wire_type
     [
         (b"", "too few"),
         (b"PAR1", "too few"),
-        (b"\x00" * 20, "no Parquet file"),
-        (ended(b"")[:-1] + b"0", "no Parquet file"),
+        (b"\x00" * 20, "not a Parquet file"),
+        (ended(b"")[:-1] + b"0", "not a Parquet file"),
         (ended(b""), "ends within a struct"),
         (ended(b"\x00"), "lacks the schema"),
         (ended(b"\x00")[1:], "9 bytes, of which only 8"),

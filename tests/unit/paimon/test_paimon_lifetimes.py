@@ -91,11 +91,11 @@ def test_deletion_by_vectors_takes_rows_out_of_files(paimon_archive: Path) -> No
 def test_files_of_which_the_same_is_to_be_said_are_told_together_at_the_first_snapshot(history: TableHistory) -> None:
     files = [file_of(history, prefix) for prefix in ("57b71cd2", "a99d5966", "092e9662", "be092f82", "5f36b64f")]
 
-    [found] = findings_of([unread(file, "it is no Parquet file but orc") for file in files], Lifetimes(history))
+    [found] = findings_of([unread(file, "it is not a Parquet file but orc") for file in files], Lifetimes(history))
 
     assert (found.code, found.version, found.at_or_before, found.path) == ("PD13", 1, True, None)
     assert found.message.startswith(
-        f"{files[0].name} was not read: it is no Parquet file but orc. 4 more files have the same problem: "
+        f"{files[0].name} was not read: it is not a Parquet file but orc. 4 more files have the same problem: "
     )
     assert "and 1 more. These rows are not part of the proof." in found.message
 

@@ -64,4 +64,4 @@ def test_table_that_was_found_elsewhere_is_refused_with_where_that_is():
     assert check_found(table, "s3://anywhere", ()) is None
     refusal = check_found(table, "s3://hr/people", ("s3://lake/team",))
     assert refusal is not None
-    assert "'main.sales.orders' stands for s3://hr/people" in refusal.message
+    assert "'main.sales.orders' resolves to s3://hr/people" in refusal.message

@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
             WidenTypesOptions(columns={"q": "bignt"}),
             "columns has 'q': 'bignt' is not a primitive SQL type. Did you mean 'bigint'?",
         ),
-        (WidenTypesOptions(columns={"q": "decimal(99,2)"}), "is no decimal"),
+        (WidenTypesOptions(columns={"q": "decimal(99,2)"}), "is not a decimal"),
         (AlterColumnsOptions(add={"n": "strng"}), "add has 'n': 'strng' is not a primitive SQL type"),
         (AlterColumnsOptions(add={"n": "array<int"}), "'>' is missing"),
         (CreateTableOptions(columns={"a": "int", "b": "struct<x:nit>"}), "columns has 'b': 'nit'"),

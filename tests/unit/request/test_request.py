@@ -205,8 +205,11 @@ WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-
         ({"state_path": "/s", "rules": ["TF17"]}, "with all rules. Leave out rules"),
         ({"waivers": [{**WAIVER, "owner": ""}]}, "waivers: entry 1 has no owner"),
         ({"waivers": [WAIVER, {**WAIVER, "expires": "soon"}]}, "entry 2 expires 'soon'; it has to be a day"),
-        ({"waivers": [{**WAIVER, "code": "TF71"}]}, r"entry 1 waives 'TF71', which is no rule\. Did you mean '\w+'\?$"),
-        ({"waivers": [{**WAIVER, "code": "QQ"}]}, r"entry 1 waives 'QQ', which is no rule\.$"),
+        (
+            {"waivers": [{**WAIVER, "code": "TF71"}]},
+            r"entry 1 waives 'TF71', which is not a rule\. Did you mean '\w+'\?$",
+        ),
+        ({"waivers": [{**WAIVER, "code": "QQ"}]}, r"entry 1 waives 'QQ', which is not a rule\.$"),
         ({"waivers": [{**WAIVER, "tabel": "x"}]}, "entry 1 has 'tabel'. Did you mean 'table'"),
         ({"waivers": ["TF17"]}, "entry 1 is 'TF17'; it has to be a mapping with code, owner, reason, expires"),
         ({"key_columns": ["id"]}, "audit has no option 'key_columns'"),

@@ -228,7 +228,7 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
             "properties: {delta.columnMapping.maxColumnId: 5}",
             "writers maintain delta.columnMapping.maxColumnId themselves",
         ),
-        ("properties: {a: .nan}", "not .nan, which is no number"),
+        ("properties: {a: .nan}", "not .nan, which is not a number"),
         ("properties: {a: 2024-01-01}", "not a date: YAML reads 2024-01-01 as one. Put it in quotes"),
         ("properties: {a: [1]}", "has to be a text, a number or a boolean, not a list"),
         ("properties: {on: 1}", "properties.on: has to be a text, not a boolean (true): YAML reads on as one"),

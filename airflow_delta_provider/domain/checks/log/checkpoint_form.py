@@ -179,7 +179,7 @@ class CheckpointForm:
 
     def _of_sidecars(self) -> Iterator[str]:
         if self._sidecars and any(self._kinds[kind, False] for kind in _FILE_KINDS):
-            yield "it has file actions both in sidecar files and beside them"
+            yield "it has file actions both in sidecar files and outside them"
         others = sorted(kind for kind, in_sidecar in self._kinds if in_sidecar and kind not in _FILE_KINDS)
         if others:
             yield f"a sidecar file of it has {' and '.join(others)} actions"

@@ -155,7 +155,7 @@ def _stays_open(_: Transition, __: Finding, ___: Details) -> bool:
 OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
     33,
     "domain removed with another configuration than it had",
-    effect="Readers are unaffected; whoever follows the log does not see what was removed.",
+    effect="Readers are unaffected; programs that follow the log do not see what was removed.",
     remedy="Update the engine that wrote the commit.",
     source="PROTOCOL.md, Domain Metadata",
     healing=Healing(_stays_open),

@@ -81,7 +81,7 @@ def _off_sequence(state: TableState) -> Iterator[Finding]:
         before_start = (mark - start) * step < 0
         if (mark - start) % step or (before_start and not column.field.metadata[_EXPLICIT]):
             yield MARK_OFF_SEQUENCE.found(
-                "The high water mark of {column} is {mark}, but its values begin with {start} and go on by {step}.",
+                "The high water mark of {column} is {mark}, but its values begin with {start} and continue by {step}.",
                 severity=None if (mark - start) % step else Severity.WARNING,
                 effect=None if (mark - start) % step else "The next rows may get values that other rows have.",
                 column=column,

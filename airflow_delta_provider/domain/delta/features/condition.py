@@ -89,10 +89,10 @@ def watchable_feature(name: object) -> str:
     :raises FeatureConditionError: if it is no name, unknown, or a matter of the catalog
     """
     if not isinstance(name, str) or not name.strip():
-        raise FeatureConditionError(f"features holds {name!r}, which is no name of a table feature.")
+        raise FeatureConditionError(f"features holds {name!r}, which is not the name of a table feature.")
     feature = feature_named(name.strip())
     if feature.kind is FeatureKind.UNKNOWN:
-        raise FeatureConditionError(f"{name!r} is no table feature that is known here.{did_you_mean(name, FEATURES)}")
+        raise FeatureConditionError(f"{name!r} is not a table feature known here.{did_you_mean(name, FEATURES)}")
     if feature.catalog_managed:
         raise FeatureConditionError(
             f"{feature.name} cannot be waited for: with it the catalog, not the table's directory, says what the "

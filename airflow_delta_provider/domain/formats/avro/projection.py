@@ -104,7 +104,7 @@ def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
     try:
         declaration = json.loads(schema)
     except (ValueError, RecursionError) as error:
-        raise AvroError(f"its schema is no JSON: {error}") from None
+        raise AvroError(f"its schema is not JSON: {error}") from None
     return RowReader(compile_schema(declaration), columns)
 
 

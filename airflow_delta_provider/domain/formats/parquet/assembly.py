@@ -121,7 +121,7 @@ def _grouped(listing: Listing, columns: Columns, count: int, items: Iterable[Any
         item_is_there = definition > listing.definition
         if repetition == deepest:
             if current is None or not item_is_there:
-                raise ParquetError(f"a list {listing.name} goes on where none began")
+                raise ParquetError(f"a list {listing.name} continues where none began")
             current.append(next(items))
         else:
             current = [next(items)] if item_is_there else None

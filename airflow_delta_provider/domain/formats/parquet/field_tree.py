@@ -150,7 +150,7 @@ class _Builder:
     def _field(self, definition: int, repetition: int, path: Names) -> Field:
         element = self._elements[self._position]
         if element.repetition is None:
-            raise ParquetError(f"its schema does not say how often {element.name} stands in a record")
+            raise ParquetError(f"its schema does not say how often {element.name} occurs in a record")
         if element.repetition is Repetition.REPEATED:  # a list without a group around it
             item = self._body(definition + 1, repetition + 1, path, optional=False)
             return Listing(element.name, definition, repetition, False, (item,))

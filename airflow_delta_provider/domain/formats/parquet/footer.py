@@ -159,12 +159,12 @@ def footer_size(tail: bytes) -> int:
     :raises FooterError: if this is the end of no Parquet file
     """
     if len(tail) < TRAILER_SIZE:
-        raise FooterError(f"it is no Parquet file: {len(tail)} bytes are too few for one")
+        raise FooterError(f"it is not a Parquet file: {len(tail)} bytes are too few for one")
     magic = tail[-4:]
     if magic == ENCRYPTED_MAGIC:
         raise EncryptedFooterError("its footer is encrypted")
     if magic != MAGIC:
-        raise FooterError(f"it is no Parquet file, or is truncated: it ends with {magic!r}, not with {MAGIC!r}")
+        raise FooterError(f"it is not a Parquet file, or is truncated: it ends with {magic!r}, not with {MAGIC!r}")
     return int.from_bytes(tail[-TRAILER_SIZE:-4], "little") + TRAILER_SIZE
 
 

@@ -41,7 +41,7 @@ def read_array(data: bytes, limit: int) -> int:
 def _read(data: bytes, limit: int) -> int:
     magic = data[:4]
     if magic not in _FORMATS:
-        raise BrokenBitmapError(f"it begins with {magic.hex()}, which stands for no format")
+        raise BrokenBitmapError(f"it begins with {magic.hex()}, which is not a known format")
     count_layout, head_layout = _FORMATS[magic]
     portable = magic == _PORTABLE_MAGIC
     (count,) = struct.unpack_from(count_layout, data, 4)
